@@ -26,8 +26,9 @@ from capacity_tui.engine.choose.search.answer import Answer
 from capacity_tui.engine.choose.search.question import Question, parse_goal, parse_limit
 from capacity_tui.engine.choose.search.search import search
 from capacity_tui.engine.choose.space.grid import Axis, divisors, powers_of_two
-from capacity_tui.engine.choose.space.ranking import top
-from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
+from capacity_tui.engine.choose.space.ranking import best
+from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.estimate.assemble import memory_estimate
 from capacity_tui.engine.estimate.estimate import estimate_resolved, transformer_work
 from capacity_tui.engine.estimate.resolve import resolve_plan
@@ -111,9 +112,11 @@ def catalogue() -> Iterator[Figure]:
     yield from (Figure("any hardware: first rows", seconds, "s") for seconds in first)
 
 
-def speed_of_what_fits(block: Evaluated, capacity: float) -> Number:
-    """Return what a search ranks by, on devices of so many bytes."""
-    return np.where(np.less_equal(block.reserved_bytes, capacity), block.units_per_second, -np.inf)
+def time_of_what_fits(block: Block) -> tuple[Number, ...]:
+    """Return what modes choose by, in short: whether it fits, then the time of a step."""
+    held, seconds = block.held, block.value("computation.step_seconds")
+    assert held is not None and seconds is not None
+    return np.where(held, 0.0, np.inf), seconds
 
 
 def flat(space: TrainingSpace) -> None:
@@ -147,8 +150,7 @@ def figures() -> Iterator[Figure]:
         size = search(question, catalog).evaluated
         yield Figure(name, size / seconds_of(partial(search, question, catalog)), PER_SECOND, WANTED, is_least=True)
     space = training_space(plan, resolved, resolved.shape, catalog, AXES)
-    ranked = partial(speed_of_what_fits, capacity=float(resolved.cluster.device.memory_bytes or np.inf))
-    searched = seconds_of(lambda: top(space.blocks(), ranked, 10))
+    searched = seconds_of(lambda: best((piece() for piece in space.pieces()), time_of_what_fits))
     yield Figure("grid of the modes, all combinations", space.grid.size / searched, PER_SECOND)
     yield Figure("grid of the modes, possible layouts", space.count / searched, PER_SECOND)
     yield Figure("flat lists in its place", space.grid.size / seconds_of(lambda: flat(space)), PER_SECOND)

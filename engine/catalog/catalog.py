@@ -45,6 +45,7 @@ from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.catalog.rows.run_logs import RunLog
 from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
+from capacity_tui.engine.catalog.rows.training_batches import TrainingBatch
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
 from capacity_tui.engine.catalog.rows.workloads import ModelSize, Workload, WorkloadSet
 from capacity_tui.engine.catalog.table import Table
@@ -231,6 +232,11 @@ class Catalog:
     def scaling_laws(self) -> Table[ScalingLaw]:
         """How the loss of a language model falls with its size and its data, the one that is used first."""
         return self._table("scaling_laws", "scaling law", ScalingLaw)
+
+    @cached_property
+    def training_batches(self) -> Table[TrainingBatch]:
+        """Tokens of a step in published pre-training runs."""
+        return self._table("training_batches", "published batch", TrainingBatch)
 
     @cached_property
     def detectors(self) -> Table[Detector]:

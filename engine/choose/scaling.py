@@ -232,7 +232,7 @@ def _counts_around(case: EstimatedPlan) -> tuple[int, ...]:
 def _model_devices(case: EstimatedPlan) -> int:
     """Return over how many devices the plan splits a replica."""
     parallel = case.plan.parallelism
-    return int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp
+    return int(parallel.tp or 1) * int(parallel.pp or 1) * int(parallel.cp)
 
 
 def _runs(
@@ -282,7 +282,7 @@ def _splits(case: EstimatedPlan, devices: int, batch: int) -> Iterator[Mapping[s
     widest = min(devices, max(int(case.resolved.cluster.direct_devices), int(parallel.tp or 1)))
     for tensor in (size for size in powers_of_two(widest) if float(shape.heads) % size == 0):
         for stages in powers_of_two(min(float(shape.layers), devices / tensor)):
-            replicas, rest = divmod(devices, tensor * stages * parallel.cp)
+            replicas, rest = divmod(devices, tensor * stages * int(parallel.cp))
             if rest or not replicas or replicas > batch:
                 continue
             sizes = {"parallelism.tp": tensor, "parallelism.pp": stages}

@@ -81,13 +81,13 @@ def _refilled(change: Change) -> object:
 def _divided(change: Change) -> object:
     """Give back a sharding group that no longer divides the replicas, where their number is known."""
     parallel, devices = change.after.parallelism, change.after.hardware.devices
-    if not isinstance(parallel.shard, int) or AUTO in (parallel.tp, parallel.pp, parallel.dp):
+    if not isinstance(parallel.shard, int) or AUTO in (parallel.tp, parallel.pp, parallel.cp, parallel.dp):
         return UNCHANGED
     replicas = parallel.dp
     if replicas is None or change.trigger != "parallelism.dp":
-        model = int(parallel.tp or 1) * int(parallel.pp or 1) * parallel.cp
+        model = int(parallel.tp or 1) * int(parallel.pp or 1) * int(parallel.cp)
         replicas = None if devices is None else devices // model
-    if replicas is None or int(replicas) * parallel.cp % parallel.shard == 0:
+    if replicas is None or int(replicas) * int(parallel.cp) % parallel.shard == 0:
         return UNCHANGED
     return GIVEN_BACK
 

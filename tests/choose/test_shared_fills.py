@@ -84,6 +84,6 @@ def test_modes_that_take_the_batch_of_the_balanced_one_look_at_its_space() -> No
             "training": {"micro_batch": AUTO, "global_batch": AUTO, "checkpointing": AUTO, "seq_len": 1024},
         }
     )
-    with mock.patch.object(TrainingSpace, "evaluated", autospec=True, side_effect=TrainingSpace.evaluated) as evaluated:
+    with mock.patch.object(TrainingSpace, "block", autospec=True, side_effect=TrainingSpace.block) as evaluated:
         compare(plan)
     assert evaluated.call_count == 1

@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.space.grid import Axis, Grid
-from capacity_tui.engine.choose.space.ranking import top
-from capacity_tui.engine.choose.space.stacking import UnlikeError, picked, stacked
+from capacity_tui.engine.choose.space.ranking import best, over
+from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import Plan
 
@@ -47,6 +49,9 @@ VALUES: dict[str, tuple[object, ...]] = {
     "parallelism.pp": (1, 2, 5, 8),
 }
 
+STEP, MEMORY = "computation.step_seconds", "memory.reserved_bytes"
+COMPARED = (MEMORY, "memory.per_device_bytes", "memory.host_bytes", STEP)
+
 
 @cache
 def resolved_of(mixture: bool) -> ResolvedPlan:
@@ -68,34 +73,32 @@ def space_of(paths: tuple[str, ...], *, mixture: bool = False) -> TrainingSpace:
 )
 def test_a_grid_says_what_each_plan_says_by_itself(paths: tuple[str, ...], mixture: bool, data: st.DataObject) -> None:
     space = space_of(paths, mixture=mixture)
-    found = space.evaluated(space.grid)
+    found = space.block(space.grid)
     for position in data.draw(st.lists(st.integers(0, space.grid.size - 1), min_size=1, max_size=3)):
-        place = tuple(int(at) for at in np.unravel_index(position, space.grid.shape))
-        one = picked(found, place, space.grid.shape)
         plan = with_values(space.plan, space.grid.at(position))
-        if not one.possible:
+        if not over(found.possible, space.grid)[position]:
             with pytest.raises(CapacityError):
                 estimate_plan(plan)
             continue
-        alone = estimate_plan(plan).estimate
-        assert one.reserved_bytes == pytest.approx(float(alone.memory.reserved_bytes.value), rel=1e-9)
-        assert one.allocated_bytes == pytest.approx(float(alone.memory.per_device_bytes.value), rel=1e-9)
-        assert one.host_bytes == pytest.approx(float(alone.memory.host_bytes), rel=1e-9)
-        assert one.step_seconds == pytest.approx(float(alone.computation.step_seconds.value), rel=1e-9)
+        alone = figures_of(estimate_plan(plan).estimate)
+        for key in COMPARED:
+            value = found.value(key)
+            assert value is not None
+            assert over(value, space.grid)[position] == pytest.approx(float(alone[key].value), rel=1e-9)
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique=True).map(tuple), st.integers(1, 40))
 def test_blocks_do_not_change_answers(paths: tuple[str, ...], most: int) -> None:
     space = space_of(paths)
-    whole = space.evaluated(space.grid)
-    seconds = np.broadcast_to(whole.step_seconds, space.grid.shape)
+    whole = space.block(space.grid)
+    seconds = over(whole.value(STEP), space.grid).reshape(space.grid.shape)
     blocks = list(space.grid.blocks(most))
     assert sum(space.grid.part(block).size for block in blocks) == space.grid.size
     for block in blocks[:: max(1, len(blocks) // 5)]:
-        part = space.evaluated(space.grid.part(block))
+        part = space.block(space.grid.part(block))
         assert part.grid.size <= max(most, 1)
-        assert np.allclose(np.broadcast_to(part.step_seconds, part.grid.shape), seconds[block], rtol=1e-9, atol=0)
+        assert np.allclose(over(part.value(STEP), part.grid), seconds[block].ravel(), rtol=1e-9, atol=0)
         assert np.array_equal(
             np.broadcast_to(part.possible, part.grid.shape), np.broadcast_to(whole.possible, space.grid.shape)[block]
         )
@@ -117,22 +120,24 @@ def test_excluded_layouts_are_told_with_an_example() -> None:
     assert told["devices"].count == 7  # five stages with any tensor parallelism, and more devices than there are
 
 
-def test_the_best_are_those_of_the_whole_grid_whatever_the_blocks() -> None:
+def test_the_best_is_that_of_the_whole_grid_whatever_the_blocks() -> None:
     space = space_of(("training.checkpointing", "training.micro_batch", "parallelism.tp", "parallelism.pp"))
-    found = space.evaluated(space.grid)
-    speeds = np.where(found.possible & (found.reserved_bytes < 70e9), found.units_per_second, -np.inf)
-    wanted = sorted(np.broadcast_to(speeds, space.grid.shape).ravel().tolist(), reverse=True)[:5]
+
+    def columns(block: Block) -> tuple[Number, ...]:
+        memory, seconds = block.value(MEMORY), block.value(STEP)
+        assert memory is not None and seconds is not None
+        return np.where(np.less(memory, 70e9), 0.0, np.inf), seconds
+
+    whole = space.block(space.grid)
+    usable = (over(whole.possible, space.grid) > 0) & np.isfinite(over(columns(whole)[0], space.grid))
+    fastest = over(columns(whole)[1], space.grid)[usable].min()
     for most in (7, 10**6):
-        best = top(space.blocks(most), lambda b: np.where(b.reserved_bytes < 70e9, b.units_per_second, -np.inf), 5)
-        assert [candidate.score for candidate in best] == pytest.approx(wanted)
-        assert best[0].values in list(space.grid.combinations())
+        found = best((piece() for piece in space.pieces(most)), columns)
+        assert found is not None
+        assert found.number(STEP) == pytest.approx(fastest)
+        assert found.values in list(space.grid.innermost(tuple(found.values)).combinations())
 
 
-def test_runs_that_differ_in_words_are_not_stacked() -> None:
-    plan = Plan.model_validate(DENSE)
-    clusters = [
-        resolve_plan(with_values(plan, {"hardware.name": name}), load_catalog()).cluster
-        for name in ("h100-sxm-80gb", "a100-sxm-80gb")
-    ]
-    with pytest.raises(UnlikeError):
-        stacked(clusters, (2,))
+def test_nothing_is_best_where_nothing_can_be() -> None:
+    space = space_of(("parallelism.tp",))
+    assert best((block().where(np.asarray(False)) for block in space.pieces()), lambda _: (0.0,)) is None

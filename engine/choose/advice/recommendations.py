@@ -139,7 +139,7 @@ def _batches(case: EstimatedPlan) -> Iterator[Remedy]:
 
 def _sharding(case: EstimatedPlan) -> Iterator[Remedy]:
     parallel = case.plan.parallelism
-    ranks, stage = int(parallel.dp or 1) * parallel.cp, int(parallel.zero or 0)
+    ranks, stage = int(parallel.dp or 1) * int(parallel.cp), int(parallel.zero or 0)
     words = {
         0: "Replicate the model state",
         1: "Shard optimizer states",
@@ -154,8 +154,8 @@ def _sharding(case: EstimatedPlan) -> Iterator[Remedy]:
         change: Mapping[str, object] = {"parallelism.sequence_parallel": True}
         yield Remedy("sequence_parallel", "Split norms and dropout along the sequence", change)
     stages, layers = int(parallel.pp or 1), int(case.resolved.shape.layers) if case.resolved.shape else 0
-    if stages > 1 and layers % (stages * parallel.interleave * 2) == 0:
-        chunks = parallel.interleave * 2
+    if stages > 1 and layers % (stages * int(parallel.interleave) * 2) == 0:
+        chunks = int(parallel.interleave) * 2
         yield Remedy("interleave", f"Interleave {chunks} chunks a stage", {"parallelism.interleave": chunks})
 
 
@@ -178,12 +178,12 @@ def _tensor_parallel(case: EstimatedPlan) -> Iterator[Remedy]:
         wanted = 1 <= size <= inside and pipeline >= 1 and (size, pipeline) != (tensor, stages)
         if (
             not wanted
-            or devices % (size * pipeline * parallel.cp)
+            or devices % (size * pipeline * int(parallel.cp))
             or not EQUAL_STAGES.holds(replace(layout, pp=pipeline))
         ):
             continue
         change = {"parallelism.tp": size, "parallelism.pp": pipeline}
-        replicas = devices // (size * pipeline * parallel.cp)
+        replicas = devices // (size * pipeline * int(parallel.cp))
         words = f"{replicas} {'replicas' if serving else 'data-parallel replicas'}"
         yield Remedy("layout", f"Lay out as TP {size}, PP {pipeline}, {words}", change)
 

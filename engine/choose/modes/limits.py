@@ -173,7 +173,6 @@ def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> H
     """Return what judges many values of a field in one call; None where each needs an estimate of its own."""
     shape, cluster = resolved.shape, resolved.cluster
     capacity = np.max(np.asarray(cluster.device.memory_bytes))
-    host = np.inf if cluster.host_memory_bytes is None else np.max(np.asarray(cluster.host_memory_bytes))
     if shape is None:
         return None
     if resolved.plan.task == "infer" and path in SERVED:
@@ -188,9 +187,8 @@ def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> H
 
         def holds_trained(values: Floats) -> Flags:
             grid = Grid((Axis(path, tuple(values.tolist())),))
-            block = TrainingSpace(plan, resolved, shape, catalog, grid, rules=()).evaluated(grid)
-            inside: Flags = np.less_equal(block.reserved_bytes, capacity)
-            return inside & np.less_equal(block.host_bytes, host)
+            held = TrainingSpace(plan, resolved, shape, catalog, grid, rules=()).block(grid).held
+            return np.ones(values.shape, dtype=np.bool_) if held is None else held
 
         return holds_trained
     return None

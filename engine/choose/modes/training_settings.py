@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,33 +13,37 @@ from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.space.evaluations import Evaluations
-from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
-from capacity_tui.engine.choose.space.layouts import layout_axes
-from capacity_tui.engine.choose.space.ranking import top
-from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace, training_space
+from capacity_tui.engine.choose.space.grid import Grid
+from capacity_tui.engine.choose.space.open_axes import LARGEST_MICRO_BATCH, choices_of, open_axes
+from capacity_tui.engine.choose.space.open_batch import published_tokens
+from capacity_tui.engine.choose.space.ranking import Ranked, best
+from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.cluster.catalogue_devices import device_setting
 from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.models.transformer.parameters import count_parameters
-from capacity_tui.engine.numeric import Flags, Number
+from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import open_jobs
-from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, LayoutRule, plan_layout
+from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, LayoutRule
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_count
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-# What is tried of each open field: what recomputes less first.
-CHECKPOINTING = ("none", "selective-ops", "full")
-OFFLOAD = ("none", "optimizer")
-ZERO_STAGES = (0, 1, 2, 3)
-LARGEST_MICRO_BATCH = 64
+RESERVED, ALLOCATED, HOST = "memory.reserved_bytes", "memory.per_device_bytes", "memory.host_bytes"
+STEP, SPEED = "computation.step_seconds", "computation.tokens_per_second"
 # A micro-batch of the mode's range is worth this share of speed (this program's choice).
 BATCH_WORTH = 0.05
-# Ranks any setting that does not fit behind all that do.
-OUT_OF_REACH = 1e30
+# Unequal pipeline stages have to be written down by hand: they are taken where they save this share of time (likewise).
+SPLIT_WORTH = 0.10
+# Memory that differs by less than this share is the same where least memory is wanted: the faster is taken then.
+SAME_MEMORY = 0.01
+INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0
+"""Where settings stand: inside the mode's memory, inside the device and its host, or in neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,7 @@ class Search:
         reasons: Reasons = {}
         device, shape = self.resolved.cluster.device, self.resolved.shape
         if "training.precision" in wanted:
-            values["training.precision"], reasons["training.precision"] = _precision(device, self.catalog)
+            values["training.precision"], reasons["training.precision"] = chosen_precision(device, self.catalog)
         if "training.seq_len" in wanted:
             context = 0.0 if shape is None else float(shape.max_context)
             upper = self.mode.sequence_range[1] or 2 * (self.mode.sequence_range[0] or 1024)
@@ -106,60 +110,106 @@ class Search:
         """
         resolved = resolve_plan(with_values(self.resolved.plan, base), self.catalog, self.machine, self.resolved)
         space = self._space(resolved, wanted)
-        (found,) = top(self.evaluations.blocks(space), lambda block: _score(block, resolved.cluster, self.mode))
-        inside, fits = (bool(flags) for flags in _standing(found.result, resolved.cluster, self.mode))
-        values: Values = dict(found.values)
-        if space.replica_batch is not None:
-            values["training.global_batch"] = _global_batch(values, resolved.plan, space.replica_batch)
+        found = self._best(space, whole=True) or self._best(space, whole=False)
+        if found is None:
+            raise _nothing_possible(space)
+        values: Values = space.settled(dict(found.values))
         training, counts = self.plan.training, count_parameters(space.shape)
         if "training.tokens" in wanted and not (training.steps or training.epochs):
             values["training.tokens"] = float(counts.total) * self.mode.tokens_per_parameter
         if isinstance(self.plan.parallelism.dp, int):
             values["parallelism.dp"] = self.plan.parallelism.dp
-        tried = replace(space, grid=_within(space.grid, self.mode)).count
-        reasons = _reasons(values, wanted, tried, found.result, inside, resolved.cluster, self.mode)
-        needed, seconds = float(found.result.reserved_bytes), float(found.result.step_seconds)
-        return Searched({**base, **values}, reasons, inside, fits, needed, seconds)
+        standing, needed = found.order[0], found.number(RESERVED)
+        speed = format_count(found.number(SPEED))
+        reasons = self._reasons(values, wanted, space, standing == INSIDE, f"{format_bytes(needed)}, {speed} tok/s")
+        return Searched(
+            {**base, **values}, reasons, standing == INSIDE, standing < TOO_LARGE, needed, found.number(STEP)
+        )
 
     def _space(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> TrainingSpace:
-        """Return what to try for every open field that memory and speed decide; the plan's layout where no other is."""
-        assert resolved.shape is not None  # noqa: S101 - only transformers come here
-        layout = plan_layout(resolved.plan, resolved.shape, self.catalog)
-        sizes = tuple(layout_axes(layout, int(resolved.cluster.per_node), wanted))
-        others = tuple(self._axes(resolved, wanted))
-        replica_batch = self.mode.replica_batch if "training.global_batch" in wanted else None
-
-        def over(axes: Iterable[Axis], *besides: LayoutRule) -> TrainingSpace:
-            shape = resolved.shape
-            assert shape is not None  # noqa: S101 - only transformers come here
-            return training_space(self.plan, resolved, shape, self.catalog, axes, *besides, replica_batch=replica_batch)
-
-        if not sizes:
-            return over(others)
+        """Return what to try for every open field that memory and speed decide."""
+        shape = resolved.shape
+        assert shape is not None  # noqa: S101 - only transformers come here
+        replica_batch = self.mode.replica_batch
+        axes = tuple(open_axes(self.plan, resolved, wanted, replica_batch, self.catalog))
+        open_batch = replica_batch if "training.global_batch" in wanted else None
         group = _sharding_group(self.plan.parallelism.shard or 1)
-        for besides in ((EQUAL_STAGES, group), (EQUAL_STAGES,)):
-            space = over((*others, *sizes), *besides)
+        for besides in ((group,), ()):
+            space = training_space(self.plan, resolved, shape, self.catalog, axes, *besides, replica_batch=open_batch)
             if space.grid.size:
-                return space
-        return replace(over(others), rules=())
+                break
+        return space
 
-    def _axes(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> Iterator[Axis]:
-        """Yield the axes of open fields besides the layout's."""
-        if "training.checkpointing" in wanted:
-            yield Axis("training.checkpointing", CHECKPOINTING)
-        if "parallelism.offload" in wanted:
-            yield Axis("parallelism.offload", OFFLOAD)
-        if "parallelism.zero" in wanted:
-            yield Axis("parallelism.zero", ZERO_STAGES if resolved.cluster.devices > 1 else ZERO_STAGES[:1])
-        if "training.micro_batch" in wanted:
-            most = max(_largest_micro_batch(mode) for mode in self.catalog.modes.values())
-            batch = self.plan.training.global_batch
-            if "training.global_batch" not in wanted and isinstance(batch, int):
-                most = min(most, max(1.0, batch / float(resolved.plan.parallelism.dp or 1)))
-            yield Axis("training.micro_batch", powers_of_two(most))
+    def _best(self, space: TrainingSpace, *, whole: bool) -> Ranked | None:
+        return best(self.evaluations.blocks(space), lambda block: self._order(block, space, whole=whole))
+
+    def _order(self, block: Block, space: TrainingSpace, *, whole: bool) -> tuple[Number, ...]:
+        """Return what settings are chosen by, less being better: where they stand, memory where it is short, time.
+
+        Args:
+            block: their figures.
+            space: what it is a block of.
+            whole: whether a step has to be a whole number of micro-batches for each replica.
+        """
+        standing, reserved = self._standing(block, space.resolved.cluster), _figure(block, RESERVED)
+        micro_batch = _along(block.grid, "training.micro_batch", lambda size: float(str(size)), 1.0)
+        ways = choices_of("training.checkpointing", self.catalog)
+        recomputed = _along(block.grid, "training.checkpointing", lambda name: float(ways.index(name)), 0.0)
+        # A hair less speed is worth less recomputation: settle ties, not differences.
+        speed = _figure(block, SPEED) * (1.0 - 1e-6 * recomputed)
+        preferred = np.greater_equal(micro_batch, self.mode.batch_range[0] or 1.0)
+        speed = speed * np.where(np.equal(standing, INSIDE) & ~preferred, 1.0 - BATCH_WORTH, 1.0)
+        speed = speed * np.where(EQUAL_STAGES.holds(space.layout(block.grid)), 1.0, 1.0 - SPLIT_WORTH)
+        excluded = np.greater(micro_batch, self._largest_micro_batch)
+        if whole:
+            excluded = excluded | ~space.has_whole_steps(block.grid)
+        short = np.where(np.equal(standing, INSIDE), 0.0, np.round(np.log(reserved) / SAME_MEMORY))
+        return np.where(excluded, np.inf, standing), short, -speed, reserved
+
+    def _standing(self, block: Block, cluster: Cluster) -> Number:
+        """Return where settings stand: inside a mode's memory, inside the device and its host, or in neither.
+
+        The allocator also keeps room for fragmentation, or for a spike of the peak, whichever is larger.
+        """
+        reserve, reserved, host_bytes = self.mode.reserve, _figure(block, RESERVED), _figure(block, HOST)
+        capacity, budget = cluster.device.memory_bytes, memory_budget(self.mode, cluster)
+        inside = fits = np.asarray(True)
+        if budget is not None and capacity is not None:
+            margin = max(reserve.fragmentation, reserve.spikes)
+            peak = _figure(block, ALLOCATED) * (1.0 + margin) + reserve.context_gb * 1e9
+            inside = np.less_equal(reserved, budget) & (np.less_equal(peak, capacity) | (cluster.device.kind == "cpu"))
+            fits = np.less_equal(reserved, capacity)
+        if cluster.host_memory_bytes is not None:
+            there = float(np.max(cluster.host_memory_bytes))
+            host = max(0.0, there - reserve.system_gb * 1e9)
+            inside = inside & np.less_equal(host_bytes, host * self.mode.utilization)
+            fits = fits & np.less_equal(host_bytes, there)
+        return np.where(inside & fits, INSIDE, np.where(fits, FITS, TOO_LARGE))
+
+    @property
+    def _largest_micro_batch(self) -> float:
+        return self.mode.batch_range[1] or LARGEST_MICRO_BATCH
+
+    def _reasons(
+        self, values: Values, wanted: tuple[str, ...], space: TrainingSpace, inside: bool, reached: str
+    ) -> Reasons:
+        """Say why each value was chosen, with the figures that decided."""
+        limit, tried = budget_text(self.mode, space.resolved.cluster), f"{space.count:,}"
+        verdict = f"fastest of {tried} settings that stay inside {limit}: {reached}"
+        if not inside:
+            verdict = (
+                f"nothing of {tried} settings stays inside {limit}; the fastest of those that need least: {reached}"
+            )
+        reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
+        if "training.global_batch" in values and space.batch is not None:
+            reasons["training.global_batch"] = _batch_reason(values, space, self.mode)
+        if "training.tokens" in values:
+            ratio = f"{self.mode.tokens_per_parameter:g}"
+            reasons["training.tokens"] = f"{ratio} tokens a parameter (Hoffmann et al. 2022; the mode's ratio)"
+        return reasons
 
 
-def _precision(device: Device, catalog: Catalog) -> tuple[str, str]:
+def chosen_precision(device: Device, catalog: Catalog) -> tuple[str, str]:
     """Return the type that suits a device's generation, else the widest of 16 bits that it runs natively, and why."""
     suits, native = device_setting("precision", device, catalog), device.native("bf16")
     if suits is not None and suits.value in device.peaks:
@@ -169,31 +219,35 @@ def _precision(device: Device, catalog: Catalog) -> tuple[str, str]:
     return native, f"widest range of the 16-bit types {device.name} runs natively"
 
 
-def _largest_micro_batch(mode: Mode) -> float:
-    return mode.batch_range[1] or LARGEST_MICRO_BATCH
+def _batch_reason(values: Values, space: TrainingSpace, mode: Mode) -> str:
+    """Say how the sequences of a step came about."""
+    sequences, length = float(str(values["training.global_batch"])), float(space.resolved.plan.training.seq_len)
+    published = published_tokens(space.shape, space.catalog)
+    tokens = f"{format_count(sequences * length)} tokens a step"
+    if sequences * length > published:
+        least = "the least that its layout takes, and more than published"
+        return f"{tokens}: {least} for models of this size ({format_count(published)})"
+    if space.batch is not None and sequences < mode.replica_batch * float(space.resolved.plan.hardware.devices or 1):
+        return f"{tokens}: no more than published for models of this size ({format_count(published)})"
+    return f"{mode.replica_batch} sequences a device, {tokens}"
 
 
-def _within(grid: Grid, mode: Mode) -> Grid:
-    """Return the grid without micro-batches that are larger than a mode's."""
-    most = _largest_micro_batch(mode)
-
-    def of(axis: Axis) -> Axis:
-        if axis.path != "training.micro_batch":
-            return axis
-        return Axis(axis.path, tuple(value for value in axis.values if float(str(value)) <= most))
-
-    return Grid(tuple(map(of, grid.axes)))
+def _nothing_possible(space: TrainingSpace) -> PlanError:
+    """Return why no layout can use the devices, with what to change."""
+    reasons = [f"{each.words}" for each in space.excluded] or ["the global batch is no whole number of micro-batches"]
+    remedies = dict.fromkeys(each.rule.remedy for each in space.excluded if "{" not in each.rule.remedy)
+    place = Place(field=space.excluded[0].rule.field if space.excluded else "training.global_batch")
+    hint = "; ".join((*remedies, "another number of devices, or a global batch that their replicas divide"))
+    return PlanError("no layout can use these devices", "; ".join(reasons), hint, place)
 
 
-def _global_batch(values: Values, plan: Plan, replica_batch: float) -> int:
-    """Return the sequences of a step for the chosen layout and micro-batch."""
+def _figure(block: Block, key: str) -> Number:
+    found = block.value(key)
+    return np.nan if found is None else found
 
-    def chosen(path: str) -> int:
-        return int(str(values.get(path, plan.value(path))))
 
-    model = chosen("parallelism.tp") * chosen("parallelism.pp") * plan.parallelism.cp
-    replicas = max(1, int(plan.hardware.devices or 1) // model)
-    return int(replicas * max(replica_batch, chosen("training.micro_batch")))
+def _along(grid: Grid, path: str, number: Callable[[object], float], otherwise: float) -> Number:
+    return grid.along(path, number) if grid.has(path) else otherwise
 
 
 def _sharding_group(ranks: int) -> LayoutRule:
@@ -207,68 +261,3 @@ def _sharding_group(ranks: int) -> LayoutRule:
         lambda layout: np.asarray(layout.tp * layout.pp * ranks <= layout.devices),
         refuses=False,
     )
-
-
-def _standing(found: Evaluated, cluster: Cluster, mode: Mode) -> tuple[Flags, Flags]:
-    """Return which settings stay inside a mode's memory, and which fit the device and its host at all.
-
-    The allocator also keeps room for fragmentation, or for a spike of the peak, whichever is larger.
-    """
-    capacity, budget = cluster.device.memory_bytes, memory_budget(mode, cluster)
-    inside = fits = np.asarray(True)
-    if budget is not None and capacity is not None:
-        margin = max(mode.reserve.fragmentation, mode.reserve.spikes)
-        room = np.less_equal(found.allocated_bytes * (1.0 + margin) + mode.reserve.context_gb * 1e9, capacity)
-        inside = np.less_equal(found.reserved_bytes, budget) & (room | (cluster.device.kind == "cpu"))
-        fits = np.less_equal(found.reserved_bytes, capacity)
-    if cluster.host_memory_bytes is not None:
-        there = float(np.max(cluster.host_memory_bytes))
-        host = max(0.0, there - mode.reserve.system_gb * 1e9)
-        inside = inside & np.less_equal(found.host_bytes, host * mode.utilization)
-        fits = fits & np.less_equal(found.host_bytes, there)
-    return inside, fits
-
-
-def _score(block: Evaluated, cluster: Cluster, mode: Mode) -> Number:
-    """Return what settings are chosen by.
-
-    That is speed inside the mode's memory; where none stays inside, the least memory of those that fit, or of all.
-    """
-    inside, fits = _standing(block, cluster, mode)
-    recomputed: Number = 0.0
-    if block.grid.has("training.checkpointing"):
-        recomputed = block.grid.along("training.checkpointing", lambda name: CHECKPOINTING.index(str(name)))
-    # A hair less speed is worth less recomputation: settle ties, not differences.
-    speed = block.units_per_second * (1.0 - 1e-6 * recomputed)
-    score = np.where(inside, speed, -np.where(fits, 1.0, OUT_OF_REACH) * block.reserved_bytes)
-    if not block.grid.has("training.micro_batch"):
-        return score
-    batches = block.grid.numbers("training.micro_batch")
-    preferred = batches >= (mode.batch_range[0] or 1.0)
-    score = np.where(inside & ~preferred, score * (1.0 - BATCH_WORTH), score)
-    return np.where(batches <= _largest_micro_batch(mode), score, -np.inf)
-
-
-def _reasons(
-    values: Values,
-    wanted: tuple[str, ...],
-    tried: int,
-    found: Evaluated,
-    inside: bool,
-    cluster: Cluster,
-    mode: Mode,
-) -> Reasons:
-    """Say why each value was chosen, with the figures that decided."""
-    limit = budget_text(mode, cluster)
-    used = format_bytes(float(found.reserved_bytes))
-    speed = format_count(float(found.units_per_second))
-    verdict = f"fastest of {tried} settings that stay inside {limit}: {used}, {speed} tok/s"
-    if not inside:
-        verdict = f"nothing of {tried} settings stays inside {limit}; this needs least: {used}"
-    reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
-    if "training.global_batch" in values:
-        reasons["training.global_batch"] = f"{mode.replica_batch} sequences a replica, {mode.accumulation} accumulation"
-    if "training.tokens" in values:
-        ratio = f"{mode.tokens_per_parameter:g}"
-        reasons["training.tokens"] = f"{ratio} tokens a parameter (Hoffmann et al. 2022; the mode's ratio)"
-    return reasons

@@ -69,7 +69,7 @@ def _every(is_tuned: bool, optimizer: str, seq_len: int, catalog: Catalog) -> li
     lighter = catalog.optimizers.find(optimizer).eight_bit
     if lighter is not None:
         every.append(WayOut("optimizer states in 8 bits", sets={"training.optimizer": lighter}))
-    every.append(WayOut("optimizer states in host memory", ("parallelism.offload",)))
+    every.append(WayOut("optimizer states in host memory", sets={"parallelism.offload": "optimizer"}))
     if is_tuned:
         every.append(WayOut("train LoRA adapters in place of all weights", sets={"training.method": "lora"}))
         every.append(WayOut("adapters on a base in 4 bits (QLoRA)", sets={"training.method": "qlora"}))

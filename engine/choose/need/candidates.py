@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, Bounds
 from capacity_tui.engine.choose.need.names import Candidate
-from capacity_tui.engine.choose.search.axes import ANY, choices_of
+from capacity_tui.engine.choose.search.axes import ANY
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import Goal, Question
+from capacity_tui.engine.choose.space.open_axes import choices_of
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.plan import Plan
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.space.grid import Axis
+from capacity_tui.engine.choose.space.open_axes import choices_of
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_values import field_path, field_value
-from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.schema.field_types import AUTO
 
@@ -58,17 +58,6 @@ def _values(path: str, written: str, catalog: Catalog) -> Iterator[object]:
             yield from _between(path, one, catalog)
         elif one:
             yield field_value(path, one, catalog)
-
-
-def choices_of(path: str, catalog: Catalog) -> tuple[object, ...]:
-    """Return every value of a field that has a list of them; none for others."""
-    known = all_fields().get(path)
-    if known is None:
-        return ()
-    if known.knob.kind == "switch":
-        return (False, True)
-    names = tuple(known_names(path, catalog)) or known.knob.choices
-    return tuple(int(name) if name.isdigit() else name for name in names)
 
 
 def _between(path: str, written: str, catalog: Catalog) -> Iterator[object]:

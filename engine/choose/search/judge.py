@@ -12,6 +12,7 @@ from capacity_tui.engine.choose.search.part import FrontRow, Part, Row
 from capacity_tui.engine.choose.search.question import Goal, Limit, Question, better_of
 from capacity_tui.engine.choose.search.spaces import Prepared, Refused
 from capacity_tui.engine.choose.space.grid import Axis, Floats
+from capacity_tui.engine.choose.space.ranking import best_of, over
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.field_values import short_name
@@ -72,9 +73,9 @@ class Judge:
         if goal is None or not kept.any():
             return Part(count, count, fitting, missed=tuple(missed))
         whole = np.broadcast_to(kept, shape).ravel()
-        scores = self._goal.sign * _over(goal, shape)
+        scores = self._goal.sign * over(goal, grid)
         tie = block.value(TIE.figure)
-        ties = TIE.sign * _over(0.0 if tie is None else tie, shape)
+        ties = TIE.sign * over(0.0 if tie is None else tie, grid)
         return Part(
             count,
             count,
@@ -89,7 +90,7 @@ class Judge:
             return ()
         places = np.flatnonzero((scores <= worst) & np.isfinite(scores))
         memory = block.value(MEMORY)
-        needs = _over(0.0 if memory is None else memory, block.grid.shape)
+        needs = over(0.0 if memory is None else memory, block.grid)
         most = min(self._question.top, self._question.each or self._question.top)
         places = best_of(np.stack([scores, ties, needs], axis=1), places, most)
         return tuple(_row(prepared, block, int(place), scores, ties, needs) for place in places)
@@ -103,7 +104,7 @@ class Judge:
             value = block.value(key)
             if value is None:
                 return ()
-            columns.append(sign * _over(value, block.grid.shape)[places])
+            columns.append(sign * over(value, block.grid)[places])
         points = np.stack(columns, axis=1)
         return tuple(
             FrontRow(tuple(points[place].tolist()), _row(prepared, block, int(places[place]), scores, ties, scores))
@@ -128,30 +129,6 @@ class Judge:
         return kept, missed
 
 
-def best_of(points: Floats, places: Positions, count: int) -> Positions:
-    """Return the places of the best points, column by column, the first of equal ones.
-
-    Args:
-        points: a row for each point, less of every column being better.
-        places: rows to look at.
-        count: how many points.
-    """
-    window = 16 * count
-    while True:
-        some = places
-        if places.size > window:
-            first = points[places, 0]
-            some = places[first <= np.partition(first, window)[window]]
-        ordered = some[np.lexsort((some, *points[some].T[::-1]))]
-        own = points[ordered]
-        new = np.ones(len(ordered), dtype=np.bool_)
-        new[1:] = np.any(own[1:] != own[:-1], axis=1)
-        found = ordered[new]
-        if found.size >= count or some.size == places.size:
-            return np.asarray(found[:count], dtype=np.intp)
-        window *= 16
-
-
 def _row(prepared: Prepared, block: Block, place: int, *order: Floats) -> Row:
     values = prepared.space.settled(block.grid.at(place))
     return Row(tuple(float(figures[place]) for figures in order), {**prepared.change, **values})
@@ -172,10 +149,6 @@ def _within(limit: Limit, low: Number, high: Number) -> Flags:
     if limit.most is not None:
         held = held & np.less_equal(high, limit.most)
     return held if limit.least is None else held & np.greater_equal(low, limit.least)
-
-
-def _over(value: Number, shape: tuple[int, ...]) -> Floats:
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), shape).ravel()
 
 
 def _said(change: Mapping[str, object]) -> str:

@@ -13,10 +13,10 @@ from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, mode
 from capacity_tui.engine.choose.search.question import SERVED, Question
 from capacity_tui.engine.choose.search.serving_question import served_space
 from capacity_tui.engine.choose.search.trained import BATCH, Unusable, trained_spaces
-from capacity_tui.engine.choose.search.usual import usual_axes, usual_fields
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES
 from capacity_tui.engine.choose.space.one_by_one import one_by_one
+from capacity_tui.engine.choose.space.open_axes import open_axes, open_fields_of_training
 from capacity_tui.engine.choose.space.space import Space
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
@@ -141,8 +141,8 @@ class Spaces:
         wanted = self._wanted(plan) - paths
         resolved = self._resolved(plan, paths | wanted)
         assert resolved.shape is not None  # noqa: S101 - other kinds of models went another way
-        batch = plan.training.global_batch
-        usual = usual_axes(resolved, wanted, self.catalog, int(batch) if isinstance(batch, int) else None)
+        replica_batch = self.catalog.modes["balanced"].replica_batch
+        usual = open_axes(plan, resolved, wanted, replica_batch, self.catalog)
         base = plan
         if (paths | wanted) & LAYOUT_SIZES.keys() and _REPLICAS not in paths:
             base = with_values(plan, {_REPLICAS: None})
@@ -167,9 +167,9 @@ class Spaces:
 
     def _wanted(self, plan: Plan) -> set[str]:
         """Return the fields that vary though nobody gave values for them."""
-        fields = (*usual_fields(), "parallelism.offload")
+        fields = (*open_fields_of_training(), "parallelism.offload")
         is_open = {path for path in fields if plan.value(path) == AUTO}
-        return is_open if self.question.vary else {*usual_fields(), *is_open}
+        return is_open if self.question.vary else {*open_fields_of_training(), *is_open}
 
     def _filled(self, plan: Plan) -> tuple[Plan, Values]:
         """Return the plan with what it leaves open and the search does not vary, as the balanced mode fills it.

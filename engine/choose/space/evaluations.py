@@ -1,4 +1,4 @@
-"""Spaces that were evaluated once, and serve others as far as they hold the same runs."""
+"""Spaces that were evaluated once, and serve others of the same runs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity_tui.engine.choose.space.excluded import held
-from capacity_tui.engine.choose.space.grid import Grid
-from capacity_tui.engine.choose.space.space import BLOCK
-from capacity_tui.engine.choose.space.training import Evaluated, TrainingSpace
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.choose.space.space import BLOCK, Block
+from capacity_tui.engine.choose.space.training import TrainingSpace
 from capacity_tui.engine.plan.plan import Plan
 
 
@@ -19,77 +16,62 @@ from capacity_tui.engine.plan.plan import Plan
 class Evaluations:
     """Small spaces that were evaluated for one mode, and serve the others of the same comparison."""
 
-    kept: list[tuple[TrainingSpace, Evaluated]] = field(default_factory=list)
+    kept: list[tuple[TrainingSpace, tuple[Block, ...]]] = field(default_factory=list)
 
-    def blocks(self, space: TrainingSpace) -> Iterator[Evaluated]:
+    def blocks(self, space: TrainingSpace) -> Iterator[Block]:
         """Yield a space's blocks, evaluated unless they already were.
 
         Args:
             space: of a plan on the hardware that all plans of this comparison have.
         """
-        for other, evaluated in self.kept:
-            found = _found_in(evaluated, other, space)
-            if found is not None:
-                yield found
+        for other, blocks in self.kept:
+            if _same_runs(space, other):
+                yield from blocks
                 return
-        for evaluated in space.blocks():
-            if space.grid.size <= BLOCK:
-                self.kept.append((space, evaluated))
-            yield evaluated
+            if _same_but_open_batch(space, other):
+                yield from (_of_batch(block, space, other) for block in blocks)
+                return
+        pieces = space.pieces()
+        if space.grid.size > BLOCK:
+            yield from (piece() for piece in pieces)
+            return
+        self.kept.append((space, tuple(piece() for piece in pieces)))
+        yield from self.kept[-1][1]
 
 
-def _found_in(evaluated: Evaluated, other: TrainingSpace, space: TrainingSpace) -> Evaluated | None:
-    """Return what became of a space, as far as another one of the comparison holds its very runs; None where not.
+def _same_runs(space: TrainingSpace, other: TrainingSpace) -> bool:
+    return _same_but_batch(space, other) and _batch_of(space) == _batch_of(other)
 
-    Plans may differ in the batch of a step, as long as it comes to the same in each run.
-    """
-    alike = (
-        [rule.id for rule in space.rules] == [rule.id for rule in other.rules]
+
+def _same_but_open_batch(space: TrainingSpace, other: TrainingSpace) -> bool:
+    """Whether a space takes a batch as given that the other has wherever a micro-batch asks for no more."""
+    given = space.plan.training.global_batch
+    return (
+        _same_but_batch(space, other)
+        and space.batch is None
+        and other.batch is not None
+        and isinstance(given, int)
+        and given == other.batch.usual
+    )
+
+
+def _same_but_batch(space: TrainingSpace, other: TrainingSpace) -> bool:
+    return (
+        space.grid == other.grid
+        and [rule.id for rule in space.rules] == [rule.id for rule in other.rules]
         and space.plan.parallelism == other.plan.parallelism
         and _without_batch(space.resolved.plan) == _without_batch(other.resolved.plan)
     )
-    if not alike:
-        return None
-    if (space.grid, *_of_batch(space)) == (other.grid, *_of_batch(other)):
-        return evaluated
-    if not _is_corner(space.grid, other.grid):
-        return None
-    ours, theirs = (np.broadcast_to(each.batches(space.grid), space.grid.shape) for each in (space, other))
-    return _corner(evaluated, space) if np.array_equal(ours, theirs) else None
 
 
-def _of_batch(space: TrainingSpace) -> tuple[object, ...]:
-    return space.resolved.plan.training.global_batch, space.plan.training.global_batch, space.replica_batch
-
-
-def _is_corner(grid: Grid, other: Grid) -> bool:
-    """Whether a grid has the first values of each axis of another."""
-    return len(grid.axes) == len(other.axes) and all(
-        (axis.path, axis.values) == (whole.path, whole.values[: len(axis.values)])
-        for axis, whole in zip(grid.axes, other.axes, strict=True)
-    )
+def _batch_of(space: TrainingSpace) -> tuple[object, ...]:
+    return space.resolved.plan.training.global_batch, space.plan.training.global_batch, space.batch
 
 
 def _without_batch(plan: Plan) -> Plan:
     return plan.model_copy(update={"training": plan.training.model_copy(update={"global_batch": None})})
 
 
-def _corner(evaluated: Evaluated, space: TrainingSpace) -> Evaluated:
-    """Return the part of an evaluated space that a smaller one is."""
-    lengths = space.grid.shape
-
-    def of(value: Number) -> Number:
-        if not isinstance(value, np.ndarray) or not value.ndim:
-            return value
-        # What does not depend on an axis has length 1 there.
-        return value[tuple(slice(0, length) for length in lengths[-value.ndim :])]
-
-    return Evaluated(
-        grid=space.grid,
-        possible=held(space.layout(space.grid), space.rules),
-        allocated_bytes=of(evaluated.allocated_bytes),
-        reserved_bytes=of(evaluated.reserved_bytes),
-        host_bytes=of(evaluated.host_bytes),
-        step_seconds=of(evaluated.step_seconds),
-        units_per_second=of(evaluated.units_per_second),
-    )
+def _of_batch(block: Block, space: TrainingSpace, other: TrainingSpace) -> Block:
+    """Return a block of an open batch with what has exactly the batch that a space is given."""
+    return block.where(np.equal(other.global_batch(block.grid), float(str(space.plan.training.global_batch))))

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator
 from capacity_tui.engine.choose.space.grid import Axis, Grid, divisors
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.layout_rules import FOLLOWING, Layout, given_sizes
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.plan import AUTO, Plan
 
 # Sizes of a layout, by the plan field that gives them.
 LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep", "interleave", *FOLLOWING)}
@@ -39,6 +39,8 @@ def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:
         grid: fields that vary.
         plan: as the user gave it, so that sizes it leaves out follow from the others.
     """
-    own = (*given_sizes(plan.parallelism), "interleave")
+    own = given_sizes(plan.parallelism)
     sizes: dict[str, Number] = {name: float(getattr(plan.parallelism, name)) for name in own}
+    if plan.parallelism.interleave != AUTO:
+        sizes["interleave"] = float(plan.parallelism.interleave)
     return sizes | {LAYOUT_SIZES[axis.path]: grid.numbers(axis.path) for axis in grid.axes if axis.path in LAYOUT_SIZES}

@@ -1,57 +1,84 @@
-"""The best combinations of a space, block by block."""
+"""The best combinations of evaluated blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from capacity_tui.engine.choose.space.grid import Floats, Values
-from capacity_tui.engine.choose.space.stacking import picked
-from capacity_tui.engine.choose.space.training import Evaluated
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.choose.space.grid import Floats, Grid, Values
+from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.numeric import Flags, Number
+
+Positions: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """One combination of a space.
+class Ranked:
+    """One combination of a block.
 
     Attributes:
+        order: what it was chosen by, column by column; less is better.
         values: plan fields.
-        score: what it was chosen by.
-        result: what became of it, all of single numbers.
+        block: the block that it is of.
+        position: its position in the flattened grid of the block.
     """
 
+    order: tuple[float, ...]
     values: Values
-    score: float
-    result: Evaluated
+    block: Block
+    position: int
+
+    def number(self, key: str) -> float:
+        """Return one of its figures by result key; NaN where these runs have none."""
+        return float(over(self.block.value(key), self.block.grid)[self.position])
 
 
-def top(blocks: Iterable[Evaluated], score: Callable[[Evaluated], Number], count: int = 1) -> tuple[Candidate, ...]:
-    """Return the possible combinations with the highest scores, the first in the space's order among equals.
+def best(blocks: Iterable[Block], columns: Callable[[Block], tuple[Number, ...]]) -> Ranked | None:
+    """Return the possible combination that comes first by columns of which less is better; None where none is possible.
 
     Args:
-        blocks: an evaluated space.
-        score: returns what to choose by, over the arrays of a block.
-        count: how many to keep.
+        blocks: evaluated blocks; of equal combinations the first stays.
+        columns: returns what to choose by, over the arrays of a block; infinity excludes a combination.
     """
-    best: list[Candidate] = []
+    found: Ranked | None = None
     for block in blocks:
-        shape = block.grid.shape
-        scores = np.broadcast_to(np.where(block.possible, score(block), -np.inf), shape).ravel()
-        for position in _highest(scores, count):
-            if not np.isfinite(scores[position]):
-                break
-            place = tuple(int(at) for at in np.unravel_index(position, shape))
-            best.append(Candidate(block.grid.at(position), float(scores[position]), picked(block, place, shape)))
-        best = sorted(best, key=lambda candidate: -candidate.score)[:count]
-    return tuple(best)
+        points = np.stack([over(column, block.grid) for column in columns(block)], axis=1)
+        usable = (over(block.possible, block.grid) > 0) & np.isfinite(points).all(axis=1)
+        for place in best_of(points, np.flatnonzero(usable), 1):
+            order = tuple(points[place].tolist())
+            if found is None or order < found.order:
+                found = Ranked(order, block.grid.at(int(place)), block, int(place))
+    return found
 
 
-def _highest(scores: Floats, count: int) -> list[int]:
-    """Return the positions of the highest numbers, the first of equals first."""
-    if count == 1:
-        return [int(np.argmax(scores))]
-    some = np.argpartition(-scores, min(count, scores.size) - 1)[:count]
-    return [int(position) for position in some[np.lexsort((some, -scores[some]))]]
+def best_of(points: Floats, places: Positions, count: int) -> Positions:
+    """Return the places of the best points, column by column, the first of equal ones.
+
+    Args:
+        points: a row for each point, less of every column being better.
+        places: rows to look at.
+        count: how many points.
+    """
+    window = 16 * count
+    while True:
+        some = places
+        if places.size > window:
+            first = points[places, 0]
+            some = places[first <= np.partition(first, window)[window]]
+        ordered = some[np.lexsort((some, *points[some].T[::-1]))]
+        own = points[ordered]
+        new = np.ones(len(ordered), dtype=np.bool_)
+        new[1:] = np.any(own[1:] != own[:-1], axis=1)
+        found = ordered[new]
+        if found.size >= count or some.size == places.size:
+            return np.asarray(found[:count], dtype=np.intp)
+        window *= 16
+
+
+def over(value: Number | Flags | None, grid: Grid) -> Floats:
+    """Return a number as a flat array over a grid; NaN where there is none."""
+    return np.broadcast_to(np.asarray(np.nan if value is None else value, dtype=np.float64), grid.shape).ravel()

@@ -41,6 +41,10 @@ class Block:
         found = read_figure(self._ranged, key)
         return Interval.exactly(found) if isinstance(found, int | float | np.ndarray) else found
 
+    def where(self, flags: Flags) -> Block:
+        """Return the block with only those combinations possible at which a condition holds too."""
+        return Block(self.grid, np.asarray(self.possible) & flags, self._plain, self._with_ranges)
+
     @property
     def held(self) -> Flags | None:
         """Which combinations the fullest device and its host hold as estimated; None where memory is unknown."""

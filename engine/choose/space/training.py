@@ -13,14 +13,13 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
+from capacity_tui.engine.choose.space.open_batch import OpenBatch, open_batch
 from capacity_tui.engine.choose.space.settings import Refused, Settings
 from capacity_tui.engine.choose.space.space import BLOCK, Block, Piece
-from capacity_tui.engine.estimate.assemble import Assembled, memory_estimate
-from capacity_tui.engine.estimate.derived import units_per_second
+from capacity_tui.engine.estimate.assemble import Assembled
 from capacity_tui.engine.estimate.estimate import transformer_work
 from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Work
@@ -56,29 +55,6 @@ BY_DEPENDENCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluated:
-    """One block of a space; all arrays broadcast to the shape of its grid.
-
-    Attributes:
-        grid: its combinations.
-        possible: those that no rule excludes.
-        allocated_bytes: peak as the framework's allocator counts it.
-        reserved_bytes: what the driver's tool would show.
-        host_bytes: host memory for one device's share.
-        step_seconds: time of a step.
-        units_per_second: tokens a second, over all devices.
-    """
-
-    grid: Grid
-    possible: Flags
-    allocated_bytes: Number
-    reserved_bytes: Number
-    host_bytes: Number
-    step_seconds: Number
-    units_per_second: Number
-
-
-@dataclass(frozen=True, slots=True)
 class TrainingSpace:
     """Configurations of one training plan of a transformer.
 
@@ -90,7 +66,7 @@ class TrainingSpace:
         grid: the fields that vary, without values that no possible combination has.
         excluded: what the rules excluded, rule by rule.
         rules: rules that a layout must keep.
-        replica_batch: sequences of a replica for a step, where the plan leaves the global batch open.
+        batch: sequences of a step, where the plan leaves them open.
         known: runs of its settings so far.
     """
 
@@ -100,7 +76,7 @@ class TrainingSpace:
     catalog: Catalog
     grid: Grid
     rules: tuple[LayoutRule, ...]
-    replica_batch: float | None = None
+    batch: OpenBatch | None = None
     excluded: tuple[Excluded, ...] = ()
     known: dict[str, TransformerRun | Refused] = field(default_factory=dict, compare=False, repr=False)
 
@@ -114,30 +90,6 @@ class TrainingSpace:
         """Combinations that no rule excludes."""
         return self.grid.count(held(self.layout(self.grid), self.rules))
 
-    def blocks(self, most: int = BLOCK) -> Iterator[Evaluated]:
-        """Evaluate the space block by block; whoever stops asking stops the search.
-
-        Args:
-            most: combinations of a block.
-        """
-        for block in self.grid.blocks(most):
-            yield self.evaluated(self.grid.part(block))
-
-    def evaluated(self, grid: Grid) -> Evaluated:
-        """Evaluate every combination of a part of the grid in one call."""
-        run = self.run(grid)
-        work = transformer_work(run, self.resolved.plan)
-        memory, seconds = memory_estimate(work, run.cluster), step_time(work).seconds
-        return Evaluated(
-            grid=grid,
-            possible=held(self.layout(grid), self.rules),
-            allocated_bytes=memory.per_device_bytes.value,
-            reserved_bytes=memory.reserved_bytes.value,
-            host_bytes=memory.host_bytes,
-            step_seconds=seconds,
-            units_per_second=units_per_second(work.units_per_step, seconds),
-        )
-
     def pieces(self, most: int = BLOCK) -> Iterator[Piece]:
         """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
@@ -146,9 +98,10 @@ class TrainingSpace:
         """
         grid = self.grid.innermost(BY_DEPENDENCE)
         numbers = prod(len(axis.values) for axis in grid.axes if axis.path in NUMBERS)
-        return (partial(self._block, grid.part(block)) for block in grid.blocks(min(most, numbers * MOST_SETTINGS)))
+        return (partial(self.block, grid.part(block)) for block in grid.blocks(min(most, numbers * MOST_SETTINGS)))
 
-    def _block(self, grid: Grid) -> Block:
+    def block(self, grid: Grid) -> Block:
+        """Return every figure of a part of the grid."""
         run, plan = self.run(grid), self.resolved.plan
         work = transformer_work(run, plan)
         plain = Assembled(work, run.cluster, plan.pricing)
@@ -157,11 +110,11 @@ class TrainingSpace:
             told = replace(work, evidence=self._evidence(run, work))
             return Assembled(told, run.cluster, plan.pricing, time=plain.time)
 
-        return Block(grid, held(self.layout(grid), self.rules), plain, ranged)
+        return Block(grid, self.possible(grid), plain, ranged)
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with the batch that its layout has where the plan leaves that open."""
-        if self.replica_batch is None or "training.global_batch" in values:
+        if self.batch is None or "training.global_batch" in values:
             return values
         one = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
         return {**values, "training.global_batch": round(float(np.max(self.run(one).global_batch)))}
@@ -209,11 +162,32 @@ class TrainingSpace:
             global_batch=self._global_batch(grid, layout, micro_batch),
         )
 
-    def batches(self, grid: Grid) -> Number:
+    def possible(self, grid: Grid) -> Flags:
+        """Return which combinations no rule excludes; an open batch is whole micro-batches for each replica."""
+        layout, micro_batch = self.layout(grid), self.micro_batch(grid)
+        kept = held(layout, self.rules)
+        if grid.has("training.global_batch"):
+            return kept
+        if self.batch is not None:
+            return kept & self.batch.holds(layout.dp, micro_batch)
+        if not grid.has("training.micro_batch") or not np.any(layout.global_batch):
+            return kept
+        # Micro-batches that are tried are no larger than what a replica has of a step.
+        return kept & (np.less_equal(layout.dp * micro_batch, layout.global_batch) | np.equal(micro_batch, 1.0))
+
+    def has_whole_steps(self, grid: Grid) -> Flags:
+        """Return where a step is a whole number of micro-batches for each replica."""
+        layout, micro_batch = self.layout(grid), self.micro_batch(grid)
+        return np.asarray(np.mod(self._global_batch(grid, layout, micro_batch), layout.dp * micro_batch) == 0)
+
+    def global_batch(self, grid: Grid) -> Number:
         """Return the sequences of a step over the arrays of a grid."""
+        return self._global_batch(grid, self.layout(grid), self.micro_batch(grid))
+
+    def micro_batch(self, grid: Grid) -> Number:
+        """Return the sequences of a micro-batch over the arrays of a grid."""
         path = "training.micro_batch"
-        micro_batch = grid.numbers(path) if grid.has(path) else float(self.resolved.plan.training.micro_batch)
-        return self._global_batch(grid, self.layout(grid), micro_batch)
+        return grid.numbers(path) if grid.has(path) else float(self.resolved.plan.training.micro_batch)
 
     def _global_batch(self, grid: Grid, layout: Layout, micro_batch: Number) -> Number:
         """Return the sequences of a step: as the grid or the plan gives them, else for each replica."""
@@ -222,7 +196,7 @@ class TrainingSpace:
         batch = self.plan.training.global_batch
         if isinstance(batch, int):
             return float(batch)
-        return layout.dp * (micro_batch if self.replica_batch is None else np.maximum(self.replica_batch, micro_batch))
+        return layout.dp * micro_batch if self.batch is None else self.batch.of(layout.dp, micro_batch)
 
     def _single(self, values: Values) -> TransformerRun:
         """Return the run of the plan with some settings."""
@@ -247,10 +221,19 @@ def training_space(
         catalog: facts.
         axes: fields that vary.
         besides: rules to keep that would only be remarked on.
-        replica_batch: sequences of a replica for a step, where the plan leaves the global batch open.
+        replica_batch: sequences of a step for each device, where the plan leaves the global batch open.
     """
     rules = (*refusing(), *besides)
-    whole = TrainingSpace(plan, resolved, shape, catalog, Grid(tuple(axes)), rules, replica_batch)
+    whole = TrainingSpace(plan, resolved, shape, catalog, Grid(tuple(axes)), rules)
     layout = whole.layout(whole.grid)
     gone = excluded(layout, whole.grid, rules)
-    return replace(whole, grid=whole.grid.kept(held(layout, rules)), excluded=gone) if gone else whole
+    kept = held(layout, rules)
+    space = replace(whole, grid=whole.grid.kept(kept), excluded=gone) if gone else whole
+    if replica_batch is None or not np.any(kept):
+        return space
+    batch = open_batch(shape, float(layout.devices), float(resolved.plan.training.seq_len), replica_batch, catalog)
+    fewest = np.min(np.where(kept, layout.dp, np.inf)) * np.min(whole.micro_batch(whole.grid))
+    found = replace(space, batch=batch.at_least(float(fewest)))
+    if np.any(found.possible(found.grid)):
+        return found
+    return replace(space, batch=batch.at_least(float(fewest)).multiple_of(float(fewest)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
 from capacity_tui.engine.choose.modes.modes import ModeName, fill, open_fields
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids
-from capacity_tui.engine.choose.search.usual import usual_fields
+from capacity_tui.engine.choose.space.open_axes import open_fields_of_training
 from capacity_tui.engine.choose.whatif.trials import SERVING_LAYOUT
 from capacity_tui.engine.cluster.pricing import instances_for
 from capacity_tui.engine.errors import PlanError
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # What every machine has its own best value of, where nobody gives one.
 _OF_MACHINES = ("training.precision", "parallelism.offload")
 # Settings that are chosen for every machine alike, the current one included, where the plan leaves them open.
-_CHOSEN = {BATCH, *usual_fields(), *SERVING_LAYOUT}
+_CHOSEN = {BATCH, *open_fields_of_training(), *SERVING_LAYOUT}
 # What was found so far is told so often at most.
 TOLD_SECONDS = 0.2
 # Machines that do the same work as nearly as numbers can tell are enough.

@@ -89,7 +89,7 @@ class ParallelismSection(Section):
         ),
     ] = None
     cp: Annotated[
-        Count,
+        AutoCount,
         Knob(
             "CP",
             "power-of-two",
@@ -97,6 +97,7 @@ class ParallelismSection(Section):
             "",
             1,
             1024,
+            automatic=True,
             families=TRANSFORMER,
             tasks=TRAINED,
             role="setting",
@@ -121,7 +122,7 @@ class ParallelismSection(Section):
         ),
     ] = "ring"
     ep: Annotated[
-        Count,
+        AutoCount,
         Knob(
             "EP",
             "power-of-two",
@@ -129,6 +130,7 @@ class ParallelismSection(Section):
             "",
             1,
             4096,
+            automatic=True,
             families=TRANSFORMER,
             role="setting",
             needs=("experts", "devices"),
@@ -153,7 +155,7 @@ class ParallelismSection(Section):
         ),
     ] = None
     interleave: Annotated[
-        Count,
+        AutoCount,
         Knob(
             "Interleave",
             "integer",
@@ -161,6 +163,7 @@ class ParallelismSection(Section):
             "",
             1,
             64,
+            automatic=True,
             families=TRANSFORMER,
             tasks=TRAINED,
             role="setting",

@@ -43,7 +43,7 @@ def accelerate_config(job: Job) -> str:
             "parallelism_config_dp_replicate_size": job.data_parallel // shards(job),
             "parallelism_config_dp_shard_size": shards(job),
             "parallelism_config_tp_size": job.tensor_parallel,
-            "parallelism_config_cp_size": job.parallel.cp,
+            "parallelism_config_cp_size": job.context_parallel,
         }
     heading = [
         f"Written for {VERSION}" + (f" with {deepspeed.VERSION}." if chosen == "DEEPSPEED" else "."),
@@ -65,7 +65,7 @@ def backend(job: Job) -> Backend:
         return "DEEPSPEED"
     if job.devices == 1 and not moves:
         return "NO"
-    split = job.tensor_parallel > 1 or job.parallel.cp > 1
+    split = job.tensor_parallel > 1 or job.context_parallel > 1
     return "FSDP" if job.zero > 0 or split or moves else "MULTI_GPU"
 
 
@@ -80,7 +80,7 @@ def recomputes_layers(job: Job) -> bool:
 
 def shards(job: Job) -> int:
     """Return the replicas that share a copy; Accelerate splits layers and sequences of sharded models alone."""
-    split = job.tensor_parallel > 1 or job.parallel.cp > 1
+    split = job.tensor_parallel > 1 or job.context_parallel > 1
     return job.data_parallel if job.zero == 0 and split else job.shards
 
 
@@ -115,18 +115,18 @@ def has_quantized_base(job: Job) -> bool:
 
 def layout_limits(job: Job) -> Iterator[str]:
     """Yield what this launcher, and tools that build on it, cannot do of the plan's layout."""
-    chosen, parallel = backend(job), job.parallel
+    chosen = backend(job)
     if job.pipeline_parallel > 1:
         yield f"{job.pipeline_parallel} pipeline stages: Accelerate has none, so this does not run as planned"
-    if parallel.ep > 1:
-        yield f"{parallel.ep}-way expert parallel: Accelerate has none"
-    if chosen == "DEEPSPEED" and parallel.cp > 1:
-        yield f"{parallel.cp}-way context parallel: DeepSpeed has sequence parallel, set up in code"
+    if job.expert_parallel > 1:
+        yield f"{job.expert_parallel}-way expert parallel: Accelerate has none"
+    if chosen == "DEEPSPEED" and job.context_parallel > 1:
+        yield f"{job.context_parallel}-way context parallel: DeepSpeed has sequence parallel, set up in code"
     if chosen == "FSDP" and job.zero in {0, 1}:
         yield f"ZeRO stage {job.zero}: FSDP shards gradients too (stage 2 is written)"
-    if chosen == "FSDP" and parallel.offload == "optimizer":
+    if chosen == "FSDP" and job.parallel.offload == "optimizer":
         yield "FSDP offloads parameters and gradients together with the optimizer"
-    if chosen == "MULTI_GPU" and parallel.offload == "activations":
+    if chosen == "MULTI_GPU" and job.parallel.offload == "activations":
         yield "offload of activations: wrap the step in torch.autograd.graph.save_on_cpu"
 
 

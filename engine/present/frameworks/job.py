@@ -77,9 +77,24 @@ class Job:
         return int(self.parallel.pp or 1)
 
     @property
+    def context_parallel(self) -> int:
+        """Devices a sequence is split over."""
+        return int(self.parallel.cp)
+
+    @property
+    def expert_parallel(self) -> int:
+        """Devices the experts of a layer are spread over."""
+        return int(self.parallel.ep)
+
+    @property
+    def interleave(self) -> int:
+        """Pipeline chunks a device holds."""
+        return int(self.parallel.interleave)
+
+    @property
     def devices(self) -> int:
         """Processes to start: data × tensor × pipeline × context parallel."""
-        return self.data_parallel * self.tensor_parallel * self.pipeline_parallel * self.parallel.cp
+        return self.data_parallel * self.tensor_parallel * self.pipeline_parallel * self.context_parallel
 
     @property
     def per_node(self) -> int:
@@ -128,7 +143,7 @@ class Job:
         """Replicas that share one copy of what is sharded; frameworks multiply it by context parallel."""
         if self.zero == 0:
             return 1
-        group = max(1, (self.parallel.shard or self.data_parallel) // self.parallel.cp)
+        group = max(1, (self.parallel.shard or self.data_parallel) // self.context_parallel)
         return group if self.data_parallel % group == 0 else self.data_parallel
 
     @property

@@ -57,7 +57,7 @@ def megatron_script(job: Job) -> str:
 
 def _connections(job: Job) -> str:
     """Return what pretrain_gpt.py insists on before Blackwell, so that collectives start in order."""
-    split = job.tensor_parallel > 1 or job.parallel.cp > 1
+    split = job.tensor_parallel > 1 or job.context_parallel > 1
     return "export CUDA_DEVICE_MAX_CONNECTIONS=1\n\n" if split and not _by_fsdp(job) else ""
 
 
@@ -78,14 +78,14 @@ def _batch(job: Job) -> Arguments:
 def _parallelism(job: Job) -> Arguments:
     yield "--tensor-model-parallel-size", str(job.tensor_parallel)
     yield "--pipeline-model-parallel-size", str(job.pipeline_parallel)
-    yield "--context-parallel-size", str(job.parallel.cp)
-    if job.parallel.cp > 1:
+    yield "--context-parallel-size", str(job.context_parallel)
+    if job.context_parallel > 1:
         yield "--cp-comm-type", _words("cp_comm_type")[job.parallel.context]
     if job.shape.experts:
-        yield "--expert-model-parallel-size", str(job.parallel.ep)
+        yield "--expert-model-parallel-size", str(job.expert_parallel)
         yield "--expert-tensor-parallel-size", str(job.parallel.etp or 1)
-    if job.parallel.interleave > 1 and job.pipeline_parallel > 1:
-        yield "--num-virtual-stages-per-pipeline-rank", str(job.parallel.interleave)
+    if job.interleave > 1 and job.pipeline_parallel > 1:
+        yield "--num-virtual-stages-per-pipeline-rank", str(job.interleave)
     if job.parallel.sequence_parallel and job.tensor_parallel > 1:
         yield ("--sequence-parallel",)
 
@@ -126,7 +126,7 @@ def _recompute(job: Job) -> Arguments:
         yield "--recompute-method", "uniform"
         yield "--recompute-num-layers", "1"
     elif chosen.full_layers > 0:
-        stage = job.layers / (job.pipeline_parallel * job.parallel.interleave)
+        stage = job.layers / (job.pipeline_parallel * job.interleave)
         yield "--recompute-granularity", "full"
         yield "--recompute-method", "block"
         yield "--recompute-num-layers", str(max(1, round(stage * chosen.full_layers)))

@@ -85,7 +85,7 @@ def _vllm(job: Job) -> Arguments:
     yield "--tensor-parallel-size", str(job.tensor_parallel)
     yield "--pipeline-parallel-size", str(job.pipeline_parallel)
     yield "--data-parallel-size", str(job.data_parallel)
-    if job.parallel.ep > 1:
+    if job.expert_parallel > 1:
         yield ("--enable-expert-parallel",)
     yield "--max-model-len", str(_length(job))
     if (running := _running(job)) is not None:
@@ -112,8 +112,8 @@ def _vllm_remarks(job: Job) -> Iterator[str]:
     if inference.kv_cache not in {"fp8", _sixteen_bits(job)}:
         yield f"KV cache in {inference.kv_cache}: the type of the weights is written"
     spread = job.tensor_parallel * job.data_parallel
-    if job.parallel.ep not in {1, spread}:
-        yield f"{job.parallel.ep}-way expert parallel: vLLM spreads the experts over all {spread} devices"
+    if job.expert_parallel not in {1, spread}:
+        yield f"{job.expert_parallel}-way expert parallel: vLLM spreads the experts over all {spread} devices"
 
 
 def _sglang(job: Job) -> Arguments:
@@ -122,8 +122,8 @@ def _sglang(job: Job) -> Arguments:
     yield "--tp-size", str(job.tensor_parallel)
     yield "--pp-size", str(job.pipeline_parallel)
     yield "--dp-size", str(job.data_parallel)
-    if job.parallel.ep > 1:
-        yield "--ep-size", str(job.parallel.ep)
+    if job.expert_parallel > 1:
+        yield "--ep-size", str(job.expert_parallel)
     if job.nodes > 1:
         yield "--nnodes", str(job.nodes)
         yield "--node-rank", '"${NODE_RANK:?number of this node}"'
@@ -164,7 +164,7 @@ def _tensorrt(job: Job) -> Arguments:
     yield "--tp_size", str(job.tensor_parallel)
     yield "--pp_size", str(job.pipeline_parallel)
     if job.shape.experts:
-        yield "--ep_size", str(min(job.parallel.ep, job.tensor_parallel))
+        yield "--ep_size", str(min(job.expert_parallel, job.tensor_parallel))
     if (running := _running(job)) is not None:
         yield "--max_batch_size", str(running)
     if inference.max_num_batched_tokens is not None:
@@ -179,8 +179,8 @@ def _tensorrt_remarks(job: Job) -> Iterator[str]:
     yield from _serving_remarks(job)
     if job.data_parallel > 1:
         yield f"{job.data_parallel} replicas: start this command once for each"
-    if job.parallel.ep > job.tensor_parallel:
-        yield f"{job.parallel.ep}-way expert parallel: TensorRT-LLM spreads the experts inside tensor parallel"
+    if job.expert_parallel > job.tensor_parallel:
+        yield f"{job.expert_parallel}-way expert parallel: TensorRT-LLM spreads the experts inside tensor parallel"
     if inference.weights_format not in _TYPES:
         yield f"weights in {inference.weights_format}: the checkpoint must be in this format"
     if inference.kv_cache not in {*_TENSORRT_CACHE, _sixteen_bits(job)}:
@@ -235,8 +235,8 @@ def _serving_remarks(job: Job, by_name: bool = True) -> Iterator[str]:
     if by_name and inference.num_speculative_tokens > 0:
         yield "the draft: put its name in the place of DRAFT"
     yield from layout_remarks(job)
-    if job.parallel.cp > 1:
-        yield f"{job.parallel.cp}-way context parallel: not written"
+    if job.context_parallel > 1:
+        yield f"{job.context_parallel}-way context parallel: not written"
     if by_name and inference.gpu_layers is not None:
         yield f"{inference.gpu_layers} layers on the accelerator: this engine keeps all of them there"
     if by_name and not job.on_hub:

@@ -96,24 +96,24 @@ def _parallelism(job: Job) -> dict[str, object]:
         "data_parallel_shard_degree": job.shards,
         "fsdp_reshard_after_forward": "always" if job.zero == 3 else "never",
         "tensor_parallel_degree": job.tensor_parallel,
-        "context_parallel_degree": job.parallel.cp,
+        "context_parallel_degree": job.context_parallel,
         "pipeline_parallel_degree": job.pipeline_parallel,
-        "expert_parallel_degree": job.parallel.ep,
-        "expert_tensor_parallel_degree": job.parallel.etp if job.parallel.ep > 1 else 1,
+        "expert_parallel_degree": job.expert_parallel,
+        "expert_tensor_parallel_degree": job.parallel.etp if job.expert_parallel > 1 else 1,
     }
-    if job.parallel.cp > 1:
+    if job.context_parallel > 1:
         section["context_parallel_rotate_method"] = _words("parallelism.context_parallel_rotate_method").get(
             job.parallel.context, "allgather"
         )
     if job.pipeline_parallel > 1:
-        looped = job.parallel.interleave > 1
+        looped = job.interleave > 1
         section |= {
             "pipeline_parallel_schedule": "Interleaved1F1B" if looped else "1F1B",
             "pipeline_parallel_microbatch_size": job.micro_batch,
             # Equal stages, as the plan counts them.
             "pipeline_parallel_first_stage_less_layers": 0,
             "pipeline_parallel_last_stage_less_layers": 0,
-            "pipeline_parallel_layers_per_stage": -(-job.layers // (job.pipeline_parallel * job.parallel.interleave)),
+            "pipeline_parallel_layers_per_stage": -(-job.layers // (job.pipeline_parallel * job.interleave)),
         }
     return section
 
@@ -145,7 +145,7 @@ def _remarks(job: Job) -> Iterator[str]:
         yield f"checkpointing {training.checkpointing}: selection by operations is written"
     if training.adapter is not None:
         yield "adapters: torchtitan trains all weights"
-    if job.parallel.cp > 1 and job.parallel.context not in _words("parallelism.context_parallel_rotate_method"):
+    if job.context_parallel > 1 and job.parallel.context not in _words("parallelism.context_parallel_rotate_method"):
         yield f"context {job.parallel.context}: torchtitan exchanges keys and values, all-gather is written"
     if job.parallel.offload == "activations":
         yield "offload of activations: torchtitan has none"

@@ -49,7 +49,7 @@ def axolotl_config(job: Job, adapter: LowRank) -> str:
 
 
 def _packs(job: Job) -> bool:
-    return job.parallel.cp == 1 or job.micro_batch == 1
+    return job.context_parallel == 1 or job.micro_batch == 1
 
 
 def _checkpoints(job: Job) -> bool:
@@ -95,7 +95,7 @@ def _spread(job: Job) -> dict[str, object]:
         "dp_shard_size": shards,
         "dp_replicate_size": job.data_parallel // shards,
         "tensor_parallel_size": job.tensor_parallel,
-        "context_parallel_size": job.parallel.cp,
+        "context_parallel_size": job.context_parallel,
     }
     names = {
         "offload_params": "fsdp_offload_params",

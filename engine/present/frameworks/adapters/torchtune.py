@@ -163,7 +163,7 @@ def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     yield "dataset: name your data; an epoch is cut after the plan's steps, give more epochs where the data are shorter"
     if job.save_steps is not None:
         yield f"a checkpoint every {job.save_steps} steps: this recipe saves at the end of an epoch"
-    split = job.tensor_parallel * job.pipeline_parallel * job.parallel.cp * job.parallel.ep
+    split = job.tensor_parallel * job.pipeline_parallel * job.context_parallel * job.expert_parallel
     if split > 1:
         yield "tensor, pipeline, context and expert parallel: this recipe shards replicas alone"
     if job.devices > 1 and job.zero in {0, 1}:
