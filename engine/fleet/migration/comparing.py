@@ -8,9 +8,8 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.cluster.pricing import instances_for
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.fleet.assumptions import assumed
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
+from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.fleet.migration.changes import complexity
 from capacity_tui.engine.fleet.migration.months import break_even
 from capacity_tui.engine.fleet.migration.moving import move_parts
@@ -20,10 +19,11 @@ from capacity_tui.engine.fleet.migration.reached import Job, Reached
 from capacity_tui.engine.fleet.migration.remedies import Remedies
 from capacity_tui.engine.fleet.migration.risks import risk
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.plan import AUTO, HardwareSection, PricingSection
 
 # Machines that do the same work as nearly as numbers can tell are enough.
 _NEARLY = 1e-9
+# Numbers of instances that are tried for a load, each larger by a part of the one before.
+_MOST_TRIES, _STEP = 6, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Comparing:
 
     def __post_init__(self) -> None:
         """Begin with no remedies known."""
-        object.__setattr__(self, "remedies", Remedies(self.job, self.question.plan, self.catalog))
+        object.__setattr__(self, "remedies", Remedies(self.job, self.catalog))
 
     def with_instance(self, row: Instance) -> Alternative:
         """Return what the job would be on instances of one kind, as many of them as it asks for."""
@@ -56,8 +56,8 @@ class Comparing:
         found = alternative(self.question, machine, self.current, self.now)
         machine = machine.paid(is_spot=found.is_spot)
         found = replace(found, complexity=complexity(machine, self.now, self.catalog))
-        if not found.fits:
-            return replace(found, remedies=self._remedies(found, machine), risk=risk(found, machine))
+        if found.short_bytes:
+            return replace(found, remedies=self.remedies.of(found, machine.cluster.device), risk=risk(found, machine))
         parts = tuple(move_parts(self.question, found, machine, self.now, self.catalog))
         known = [part.usd for part in parts if part.usd is not None]
         once = sum(known) if len(known) == len(parts) else None
@@ -69,15 +69,8 @@ class Comparing:
         return replace(found, risk=risk(found, machine))
 
     def _machine(self, row: Instance) -> Machine:
-        reached = self._reached(row)
-        reached = self.job.settled(reached, row, reached.devices * self._copies(reached))
-        section = HardwareSection(name=row.id, devices=reached.devices)
-        cluster = resolve_cluster(section, PricingSection.model_validate(self._payment()), self.catalog)
-        change = {f"pricing.{name}": value for name, value in self._payment().items()}
-        if self.question.plan.pricing.usd_per_hour is not None:
-            change["pricing.usd_per_hour"] = AUTO
-        reached = replace(reached, set={**reached.set, **change})
-        return Machine(row.id, instances_for(row, reached.devices), cluster, reached, row)
+        reached = self._enough(row, self._reached(row))
+        return Machine(row.id, instances_for(row, reached.devices), self.job.cluster(reached), reached, row)
 
     def _reached(self, row: Instance) -> Reached:
         """Return what the job reaches on as many instances as hold it.
@@ -88,33 +81,29 @@ class Comparing:
         sold, have, job = row.sold_devices, self.now.reached.devices, self.job
         count = 1 if job.is_replicated else -(-have // sold)
         most = max(count, int(assumed("most_together"))) if row.network_link is not None else count
-        reached = job.on(row, count * sold)
-        while not reached.fits and not reached.refusal and 2 * count <= most:
+        reached = job.on(row.id, count * sold)
+        while reached.short_bytes and 2 * count <= most:
             count *= 2
-            larger = job.on(row, count * sold)
-            reached = larger if larger.fits or larger.short_bytes < reached.short_bytes else reached
-        if not reached.fits and reached.refusal and have % sold:
-            part = job.on(row, have)
+            larger = job.on(row.id, count * sold)
+            reached = larger if larger.short_bytes < reached.short_bytes else reached
+        if reached.refusal and have % sold:
+            part = job.on(row.id, have)
             return part if part.fits else reached
         return reached
 
-    def _copies(self, reached: Reached) -> int:
-        """Return how many times the devices found are needed: for a service's load, else for its present work."""
-        work = reached.work
-        if not self.job.is_replicated or work is None:
-            return 1
-        load, present = self.question.plan.inference.request_rate, self.now.reached.work
+    def _enough(self, row: Instance, reached: Reached) -> Reached:
+        """Return a service on as many devices as its load takes, else as its present work does; others as they are."""
+        if not self.job.is_replicated or reached.work is None:
+            return reached
+        inference, present = self.question.plan.inference, self.now.reached.work
+        load = inference.request_rate
         wanted = load if load is not None else 0.0 if present is None else mean(present.value)
-        return max(1, int(np.ceil(wanted / mean(work.value) - _NEARLY)))
-
-    def _payment(self) -> dict[str, str]:
-        """Return how alternatives are paid for, as the plan's pricing says it."""
-        wanted = {"region": self.question.region, "commitment": self.question.commitment}
-        return {name: value for name, value in wanted.items() if value is not None}
-
-    def _remedies(self, found: Alternative, machine: Machine) -> tuple[Remedy, ...]:
-        device, memory = machine.cluster.device, machine.cluster.device.memory_bytes
-        if not found.short_bytes or memory is None:
-            return ()
-        alike = (device.kind, tuple(device.peaks), found.devices, mean(machine.cluster.direct_devices))
-        return self.remedies.of(found, mean(memory), alike)
+        copies = max(1, int(np.ceil(wanted / mean(reached.work.value) - _NEARLY)))
+        found = reached
+        for _ in range(_MOST_TRIES):
+            found = self.job.on(row.id, reached.devices * copies) if copies > 1 else reached
+            does_it = found.work is not None and mean(found.work.value) >= wanted * (1.0 - _NEARLY)
+            if does_it and (found.fits or (load is None and inference.concurrency is None)):
+                break
+            copies += max(1, copies // _STEP)
+        return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -69,8 +68,8 @@ class Machine:
 
     def paid(self, *, is_spot: bool) -> Machine:
         """Return the machine as it is paid for on demand, or on spot capacity, which may be in another region."""
-        price = replace(self.cluster.price, is_spot=is_spot)
-        return replace(self, cluster=replace(self.cluster, price=price))
+        cluster = replace(self.cluster, price=replace(self.cluster.price, is_spot=is_spot))
+        return replace(self, cluster=cluster, reached=self.reached.paid(cluster))
 
 
 def current_alternative(question: MigrationQuestion, machine: Machine) -> Alternative:
@@ -83,7 +82,6 @@ def current_alternative(question: MigrationQuestion, machine: Machine) -> Altern
         usd_same_work=paid,
         hours_same_work=Interval.exactly(question.hours),
         is_spot=machine.cluster.price.is_spot,
-        figures={**found.figures, **_job_costs(machine, is_spot=machine.cluster.price.is_spot)},
     )
     if work is None:
         return found
@@ -112,9 +110,7 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
             hours = Interval(
                 *(mean(same_work_hours(question.hours, end)) for end in (ratio.value, ratio.high, ratio.low))
             )
-    if found.fits:
-        found = replace(found, figures={**found.figures, **_job_costs(machine, is_spot=False)})
-    if not found.fits or (before is None and question.is_fixed_work):
+    if not found.fits:
         return found
     ways = {is_spot: _paid(machine, hours, is_spot=is_spot) for is_spot in _ways(question)}
     known = {is_spot: paid for is_spot, paid in ways.items() if paid is not None}
@@ -122,11 +118,13 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
         return found
     is_spot = min(known, key=lambda way: mean(known[way].value))
     paid = known[is_spot]
-    found = replace(found, usd_same_work=paid, hours_same_work=hours, is_spot=is_spot)
-    found = replace(found, figures={**found.figures, **_job_costs(machine, is_spot=is_spot)})
     if is_spot:
-        found = replace(found, set={**found.set, "pricing.spot": True})
-        found = _with_source(found, machine.paid(is_spot=True))
+        machine = machine.paid(is_spot=True)
+        found = replace(found, set=machine.reached.set, figures=machine.reached.figures, is_spot=True)
+        found = _with_source(found, machine)
+    if before is None and question.is_fixed_work:
+        return found
+    found = replace(found, usd_same_work=paid, hours_same_work=hours)
     return _saving(found, paid, current.usd_same_work)
 
 
@@ -159,13 +157,13 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
         fits=reached.fits,
         short_bytes=reached.short_bytes,
         set=reached.set,
-        figures={key: value for key, value in reached.figures.items() if not key.startswith("cost.")},
+        figures=reached.figures,
         usd_per_hour=rate,
         usd_per_hour_spot=spot,
         usd_month=None if rate is None else mean(month_usd(question.hours, rate)),
         usd_month_spot=month_spot,
         absence=_absence(question, price),
-        warnings=tuple(filter(None, (reached.refusal, reached.missed and f"no settings keep {reached.missed}"))),
+        warnings=tuple(filter(None, (reached.refusal,))),
     )
     return _with_source(found, machine)
 
@@ -198,22 +196,6 @@ def _absence(question: MigrationQuestion, price: Price) -> str:
 
 def _ways(question: MigrationQuestion) -> tuple[bool, ...]:
     return (False, True) if question.spot and question.allows_spot else (False,)
-
-
-def _job_costs(machine: Machine, *, is_spot: bool) -> Mapping[str, Interval]:
-    """Return what the job itself costs as it is paid here; machines that are alike share all other figures."""
-    known, found = machine.reached.figures, dict[str, Interval]()
-    speed = known.get("computation.tokens_per_second")
-    each = 0.0 if speed is None else 1.0 / mean(speed.value)
-    priced = _cost(machine, known.get("computation.estimated_train_time_seconds"), each, is_spot=is_spot)
-    paid = priced.spot_interval if is_spot else priced.interval
-    if paid is not None:
-        found["cost.usd"] = Interval(mean(paid.value), mean(paid.low), mean(paid.high))
-    if speed is not None and priced.usd_per_million_tokens is not None:
-        usd, rate = mean(priced.usd_per_million_tokens), mean(speed.value)
-        ends = usd * rate / mean(speed.high), usd * rate / mean(speed.low)
-        found["cost.usd_per_million_tokens"] = Interval(usd, *ends)
-    return found
 
 
 def _paid(machine: Machine, hours: Interval, *, is_spot: bool) -> Interval | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
+from capacity_tui.engine.choose.modes.modes import ModeName
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan.plan import Plan
 
@@ -32,6 +34,7 @@ class MigrationQuestion:
         commitment: how long capacity would be committed to, ``1y`` or ``3y``; None for on demand.
         instances: ids of the instances to compare, or a provider for all of its own; none for all.
         data_bytes: data that has to move along, besides weights and checkpoints.
+        mode: the mode that fills what the plan leaves open; None for the one that is usual for the kind of job.
     """
 
     plan: Plan
@@ -42,6 +45,7 @@ class MigrationQuestion:
     commitment: str | None = None
     instances: tuple[str, ...] = ()
     data_bytes: float = 0.0
+    mode: ModeName | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no month and no job is.
@@ -59,6 +63,17 @@ class MigrationQuestion:
     def is_fixed_work(self) -> bool:
         """Whether a month is a fixed amount of work, which a faster machine ends earlier."""
         return self.kind != SERVED
+
+    @property
+    def fills(self) -> ModeName:
+        """The mode that fills the plan: where nobody waits for answers, the one of the largest throughput."""
+        return self.mode or ("extreme" if self.kind == "batch_infer" else "balanced")
+
+    @property
+    def payment(self) -> Mapping[str, object]:
+        """How alternatives are paid for, as fields of a plan."""
+        wanted = {"pricing.region": self.region, "pricing.commitment": self.commitment}
+        return {path: value for path, value in wanted.items() if value is not None}
 
     @property
     def allows_spot(self) -> bool:

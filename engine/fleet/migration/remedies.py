@@ -6,72 +6,68 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.serving_formats import FORMATS, WEIGHTS
+from capacity_tui.engine.choose.modes.serving_formats import WEIGHTS
 from capacity_tui.engine.choose.modes.ways_out import ways_out
+from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
-from capacity_tui.engine.fleet.migration.reached import Job, Least
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.fleet.migration.reached import Job
+from capacity_tui.engine.plan.plan import AUTO
+
+# What rounds least of the formats that halve weights of 16 bits; engines advise others besides.
+_EIGHT_BITS = ("int8", "fp8")
 
 
 class Remedies:
-    """Finds remedies; what was tried on one machine serves all that are alike but for the size of their memory.
+    """Finds remedies: changes with which planning the job on the same machine makes it fit.
 
     Args:
-        job: the job.
-        plan: the same as the user gave it: what was written is not changed.
+        job: the job; what the user wrote of it is not changed.
         catalog: facts.
     """
 
-    def __init__(self, job: Job, plan: Plan, catalog: Catalog) -> None:
-        self._job, self._plan, self._catalog = job, plan, catalog
-        self._known: dict[tuple[object, ...], list[tuple[str, Least]]] = {}
-        self._further: dict[tuple[object, ...], Iterator[tuple[str, Least]]] = {}
+    def __init__(self, job: Job, catalog: Catalog) -> None:
+        self._job, self._plan, self._catalog = job, job.plan, catalog
 
-    def of(self, found: Alternative, capacity: float, alike: tuple[object, ...]) -> tuple[Remedy, ...]:
+    def of(self, found: Alternative, device: Device) -> tuple[Remedy, ...]:
         """Return what helps on a machine, the least harmful first, up to the first that is enough.
+
+        Where nothing is enough, what comes nearest is returned.
 
         Args:
             found: the machine, on which the job does not fit.
-            capacity: bytes of one of its devices.
-            alike: what machines have in common that need the same memory.
+            device: what it has.
         """
         remedies: list[Remedy] = []
-        for words, least in self._ways(found, alike):
-            short = max(0.0, least.needed_bytes - capacity)
-            hardware = {path: found.set[path] for path in ("hardware.name", "hardware.devices")}
-            remedies.append(Remedy(words, {**least.set, **hardware}, short))
-            if not short:
-                return (remedies[-1],)
-        # Where nothing is enough, what comes nearest is told.
+        for words, change in self._ways(device):
+            reached = self._job.with_change({**found.set, **change})
+            if reached.filled is not None and reached.short_bytes < found.short_bytes:
+                remedies.append(Remedy(words, reached.set, reached.short_bytes))
+                if reached.fits:
+                    return (remedies[-1],)
         return tuple(sorted(remedies, key=lambda each: each.short_bytes)[:1])
 
-    def _ways(self, found: Alternative, alike: tuple[object, ...]) -> Iterator[tuple[str, Least]]:
-        """Yield what was tried on machines that are alike, then what is tried now: no more than is asked for."""
-        known = self._known.setdefault(alike, [])
-        yield from known
-        further = self._further.setdefault(alike, self._needs(found))
-        for each in further:
-            known.append(each)
-            yield each
-
-    def _needs(self, found: Alternative) -> Iterator[tuple[str, Least]]:
-        """Yield what may be given up, in training one thing more each time, with the least that is needed then."""
-        is_served = self._job.plan.task == "infer"
+    def _ways(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
+        """Yield what may be given up: of serving one thing at a time, in training one thing more each time."""
+        if self._plan.task == "infer":
+            yield from self._served(device)
+            return
         together: dict[str, object] = {}
         said: list[str] = []
-        for words, change in self._served() if is_served else self._trained():
+        for words, change in self._trained():
             together |= change
-            said = [words] if is_served else [*said, words]
-            least = self._job.least(found.set, together)
-            if least is not None:
-                yield ", ".join(said), Least(least.needed_bytes, {**together, **least.set})
+            said.append(words)
+            yield ", ".join(said), dict(together)
 
-    def _served(self) -> Iterator[tuple[str, Mapping[str, object]]]:
-        rows = self._catalog.engine_rows(self._job.plan.inference.engine)
-        tried = next((row.tried_weights for row in rows if row.tried_weights), FORMATS)
-        own = self._job.plan.inference.weights_format
-        for name in tried:
-            if name != own:
+    def _served(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
+        inference, formats = self._plan.inference, self._catalog.quantizations
+        rows = self._catalog.engine_rows(inference.engine)
+        lighter = next((row.lighter_weights for row in rows if row.lighter_weights), ())
+        own = formats.find(inference.weights_format).bits_per_weight or 0.0
+        for name in dict.fromkeys((*_EIGHT_BITS, *lighter)):
+            row = formats.find(name)
+            is_read = not why_not_read(row, inference.engine, device, self._catalog)
+            if is_read and (row.bits_per_weight or own) < own:
                 yield f"weights in {name}", {WEIGHTS: name}
 
     def _trained(self) -> Iterator[tuple[str, Mapping[str, object]]]:

@@ -73,8 +73,8 @@ def _of_network(machine: Machine, row: Instance | None) -> Iterator[tuple[Degree
 
 
 def _of_speed(found: Alternative, machine: Machine) -> Iterator[tuple[Degree, str]]:
-    if machine.reached.missed:
-        yield "high", f"no settings keep {machine.reached.missed}"
+    if machine.reached.filled is not None and not machine.reached.fits and not machine.reached.short_bytes:
+        yield "high", "the limits of the plan are missed"
     ratio = found.performance_ratio
     if ratio is not None and mean(ratio.low) > 0 and mean(ratio.high) / mean(ratio.low) >= assumed("wide_range"):
         yield "medium", f"its speed is uncertain: {mean(ratio.low):.2g} to {mean(ratio.high):.2g} times the present one"
