@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-
-import numpy as np
+from math import ceil
 
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.cluster.pricing import instances_for
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.fleet.migration.changes import complexity
+from capacity_tui.engine.fleet.migration.fewest import NEARLY, Fewest
 from capacity_tui.engine.fleet.migration.months import break_even
 from capacity_tui.engine.fleet.migration.moving import move_parts
 from capacity_tui.engine.fleet.migration.priced import Machine, alternative
@@ -19,11 +19,6 @@ from capacity_tui.engine.fleet.migration.reached import Job, Reached
 from capacity_tui.engine.fleet.migration.remedies import Remedies
 from capacity_tui.engine.fleet.migration.risks import risk
 from capacity_tui.engine.numeric import mean
-
-# Machines that do the same work as nearly as numbers can tell are enough.
-_NEARLY = 1e-9
-# Numbers of instances that are tried for a load, each larger by a part of the one before.
-_MOST_TRIES, _STEP = 6, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +31,8 @@ class Comparing:
         current: the same, priced.
         job: the job as it is tried elsewhere.
         catalog: facts.
-        remedies: what helped where it did not fit.
+        remedies: finds what helps where it does not fit.
+        counts: how many instances a service took on devices that are alike: where to begin with others.
     """
 
     question: MigrationQuestion
@@ -45,6 +41,7 @@ class Comparing:
     job: Job
     catalog: Catalog
     remedies: Remedies = field(init=False)
+    counts: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Begin with no remedies known."""
@@ -96,14 +93,11 @@ class Comparing:
         if not self.job.is_replicated or reached.work is None:
             return reached
         inference, present = self.question.plan.inference, self.now.reached.work
-        load = inference.request_rate
-        wanted = load if load is not None else 0.0 if present is None else mean(present.value)
-        copies = max(1, int(np.ceil(wanted / mean(reached.work.value) - _NEARLY)))
-        found = reached
-        for _ in range(_MOST_TRIES):
-            found = self.job.on(row.id, reached.devices * copies) if copies > 1 else reached
-            does_it = found.work is not None and mean(found.work.value) >= wanted * (1.0 - _NEARLY)
-            if does_it and (found.fits or (load is None and inference.concurrency is None)):
-                break
-            copies += max(1, copies // _STEP)
+        is_loaded = inference.request_rate is not None or inference.concurrency is not None
+        wanted = inference.request_rate or (0.0 if present is None else mean(present.value))
+        fewest = Fewest(lambda count: self.job.on(row.id, reached.devices * count), wanted, keeps_limits=is_loaded)
+        alike = (row.accelerator, row.device_share, reached.devices)
+        guess = 1 if is_loaded else ceil(wanted / mean(reached.work.value) - NEARLY)
+        count, found = fewest.from_guess(self.counts.get(alike, max(1, guess)))
+        self.counts[alike] = count
         return found
