@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, log2
 
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.cluster.pricing import instances_for
@@ -79,14 +79,31 @@ class Comparing:
         count = 1 if job.is_replicated else -(-have // sold)
         most = max(count, int(assumed("most_together"))) if row.network_link is not None else count
         reached = job.on(row.id, count * sold)
-        while reached.short_bytes and 2 * count <= most:
-            count *= 2
-            larger = job.on(row.id, count * sold)
-            reached = larger if larger.short_bytes < reached.short_bytes else reached
+        if reached.short_bytes and 2 * count <= most:
+            reached = self._together(row, count, most) or reached
         if reached.refusal and have % sold:
             part = job.on(row.id, have)
             return part if part.fits else reached
         return reached
+
+    def _together(self, row: Instance, short: int, most: int) -> Reached | None:
+        """Return the job on the fewest instances that hold it together; None where nothing is gained by more of them.
+
+        Args:
+            row: one instance.
+            short: a number of them whose memory is short.
+            most: how many are tried at most, each number twice the one before.
+        """
+        doublings = int(log2(most / short))
+        largest = self.job.on(row.id, (short << doublings) * row.sold_devices)
+        if not largest.figures:
+            return None if largest.refusal else largest
+        low, high, found = 0, doublings, largest
+        while high - low > 1:
+            middle = (low + high) // 2
+            tried = self.job.on(row.id, (short << middle) * row.sold_devices)
+            low, high, found = (low, middle, tried) if tried.figures else (middle, high, found)
+        return found
 
     def _enough(self, row: Instance, reached: Reached) -> Reached:
         """Return a service on as many devices as its load takes, else as its present work does; others as they are."""

@@ -73,20 +73,19 @@ class Machine:
 
 
 def current_alternative(question: MigrationQuestion, machine: Machine) -> Alternative:
-    """Return the machine where the job is, as it is paid for now."""
-    found = _hourly(question, machine)
-    work = machine.reached.work
-    paid = _paid(machine, Interval.exactly(question.hours), is_spot=machine.cluster.price.is_spot)
-    found = replace(
-        found,
-        usd_same_work=paid,
-        hours_same_work=Interval.exactly(question.hours),
-        is_spot=machine.cluster.price.is_spot,
-    )
-    if work is None:
+    """Return the machine where the job is, as it is paid for now; what does not do the work has no price for it."""
+    is_spot = machine.cluster.price.is_spot
+    found = replace(_hourly(question, machine), is_spot=is_spot)
+    if machine.reached.work is None:
         return found
-    alike, no_gain = Interval.exactly(1.0), Interval.exactly(0.0)
-    return replace(found, performance_ratio=alike, performance_percent=no_gain)
+    hours = Interval.exactly(question.hours)
+    return replace(
+        found,
+        usd_same_work=_paid(machine, hours, is_spot=is_spot),
+        hours_same_work=hours,
+        performance_ratio=Interval.exactly(1.0),
+        performance_percent=Interval.exactly(0.0),
+    )
 
 
 def alternative(question: MigrationQuestion, machine: Machine, current: Alternative, now: Machine) -> Alternative:
@@ -122,7 +121,7 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
         machine = machine.paid(is_spot=True)
         found = replace(found, set=machine.reached.set, figures=machine.reached.figures, is_spot=True)
         found = _with_source(found, machine)
-    if before is None and question.is_fixed_work:
+    if before is None:
         return found
     found = replace(found, usd_same_work=paid, hours_same_work=hours)
     return _saving(found, paid, current.usd_same_work)

@@ -38,14 +38,21 @@ class Remedies:
             found: the machine, on which the job does not fit.
             device: what it has.
         """
-        remedies: list[Remedy] = []
-        for words, change in self._ways(device):
-            reached = self._job.with_change({**found.set, **change})
-            if reached.filled is not None and reached.short_bytes < found.short_bytes:
-                remedies.append(Remedy(words, reached.set, reached.short_bytes))
-                if reached.fits:
-                    return (remedies[-1],)
-        return tuple(sorted(remedies, key=lambda each: each.short_bytes)[:1])
+        ways = list(self._ways(device))
+        furthest = self._remedy(found, *ways[-1]) if ways else None
+        # The last goes furthest: where that is not enough, nothing before it is.
+        if furthest is not None and furthest.short_bytes:
+            return (furthest,)
+        tried = (self._remedy(found, *way) for way in ways[:-1])
+        enough = next((remedy for remedy in tried if remedy is not None and not remedy.short_bytes), furthest)
+        return () if enough is None else (enough,)
+
+    def _remedy(self, found: Alternative, words: str, change: Mapping[str, object]) -> Remedy | None:
+        """Return a change with what is still missing then; None where it does not help."""
+        reached = self._job.with_change({**found.set, **change})
+        if reached.filled is None or reached.short_bytes >= found.short_bytes:
+            return None
+        return Remedy(words, reached.set, reached.short_bytes)
 
     def _ways(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
         """Yield what may be given up: of serving one thing at a time, in training one thing more each time."""
