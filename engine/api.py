@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.limits import to_the_limit as to_the_limit
     from capacity_tui.engine.choose.modes.modes import MODES as MODES
     from capacity_tui.engine.choose.modes.modes import Comparison as Comparison
+    from capacity_tui.engine.choose.modes.modes import ModeName as ModeName
     from capacity_tui.engine.choose.modes.modes import compare as compare
     from capacity_tui.engine.choose.modes.modes import fill as fill
     from capacity_tui.engine.choose.modes.modes import open_fields as open_fields

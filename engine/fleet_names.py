@@ -7,6 +7,7 @@ from capacity_tui.engine.estimate.data.prices import holding_price as holding_pr
 from capacity_tui.engine.estimate.data.prices import moving_price as moving_price
 from capacity_tui.engine.fleet.checking import check_fleet_files as check_fleet_files
 from capacity_tui.engine.fleet.migration import alternative as _fleet_migration_alternative
+from capacity_tui.engine.fleet.migration import question as _fleet_migration_question
 from capacity_tui.engine.fleet.migration.alternative import Alternative as Alternative
 from capacity_tui.engine.fleet.migration.alternative import Migration as Migration
 from capacity_tui.engine.fleet.migration.alternative import MovePart as MovePart
@@ -22,6 +23,7 @@ from capacity_tui.engine.fleet.migration.promises import check_promises as check
 from capacity_tui.engine.fleet.migration.question import JOB_KINDS as JOB_KINDS
 from capacity_tui.engine.fleet.migration.question import JobKind as JobKind
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion as MigrationQuestion
+from capacity_tui.engine.fleet.migration.question import job_kind_called as job_kind_called
 from capacity_tui.engine.fleet.migration.question import job_kind_of as job_kind_of
 from capacity_tui.engine.fleet.prices.price_feed import refresh_prices as refresh_prices
 from capacity_tui.engine.fleet.prices.price_list import ListedPrices as ListedPrices
@@ -38,6 +40,7 @@ from capacity_tui.engine.fleet.serving.question import ServingQuestion as Servin
 from capacity_tui.engine.fleet.serving.serve import serve as serve
 from capacity_tui.engine.fleet.sizes import sizes_in_precisions as sizes_in_precisions
 
+MigrationGoal = _fleet_migration_question.Goal
 RiskLevel = _fleet_migration_alternative.Level
 MigrationRemedy = _fleet_migration_alternative.Remedy
 read_schedule = _fleet_scheduling_schedule.read_entries

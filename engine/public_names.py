@@ -102,7 +102,7 @@ NAMES = {
     "fleet.serving.question": "ServingQuestion",
     "fleet.serving.serve": "serve",
     "fleet.migration.promises": "check_promises",
-    "fleet.migration.question": "JOB_KINDS JobKind MigrationQuestion job_kind_of",
+    "fleet.migration.question": "JOB_KINDS Goal:MigrationGoal JobKind MigrationQuestion job_kind_called job_kind_of",
     "fleet.recommend": "DeadlineQuestion recommend",
     "fleet.sizes": "sizes_in_precisions",
     # Growth
@@ -129,7 +129,7 @@ NAMES = {
     "choose.modes.filled": "ModePlan",
     "choose.modes.layout_sizes": "possible_sizes",
     "choose.modes.limits": "Limit to_the_limit",
-    "choose.modes.modes": "Comparison MODES compare fill open_fields with_auto_resolved",
+    "choose.modes.modes": "Comparison MODES ModeName compare fill open_fields with_auto_resolved",
     "choose.search.answer": "Answer:SearchAnswer Found Rejected",
     "choose.search.axes": "parse_axis",
     "choose.search.question": "Goal:SearchGoal Limit:FigureLimit Question parse_figures parse_goal parse_limit",

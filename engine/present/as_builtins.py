@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from enum import StrEnum
 
 import numpy as np
 
 
 def to_builtins(value: object) -> object:
-    """Return a result as plain data: dataclasses to mappings, arrays to lists, non-finite numbers to None."""
+    """Return a result as plain data: dataclasses to mappings, arrays to lists, numbers that are not finite to None."""
     if is_dataclass(value) and not isinstance(value, type):
         return {entry.name: to_builtins(getattr(value, entry.name)) for entry in fields(value)}
     if isinstance(value, Mapping):
@@ -20,4 +21,4 @@ def to_builtins(value: object) -> object:
         return to_builtins(value.tolist())
     if isinstance(value, float) and not np.isfinite(value):
         return None
-    return value
+    return value.value if isinstance(value, StrEnum) else value

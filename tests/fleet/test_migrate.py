@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
-from capacity_tui.engine.api import MigrationQuestion, load_catalog, migrate, plan_from_data
+from capacity_tui.engine.api import (
+    Interval,
+    JobWords,
+    MigrationQuestion,
+    edited,
+    fill,
+    load_catalog,
+    migrate,
+    plan_from_data,
+    plan_of_line,
+    question_of_job,
+    question_of_workload,
+    read_line,
+)
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.fleet.migration.months import ratio_range
+from capacity_tui.engine.verdict import Verdict
 
 P5, P5_ONE, G6E = "aws-p5-48xlarge", "aws-p5-4xlarge", "aws-g6e-xlarge"
 
@@ -130,3 +148,92 @@ def test_a_job_that_does_not_fit_is_told_its_first_machines():
     assert not any("well-optimized" in each.title for each in found.recommendations)
     costs = [each.figures["cost.usd"].value for each in found.alternatives if each.fits and each.risk.level != "high"]
     assert costs == sorted(costs)
+
+
+def test_where_the_job_does_not_fit_its_own_machine_is_mended_first():
+    found = migrate(question_of_job(JobWords("G6", "small", "infer", instances=("G5", "G6e")), load_catalog()))
+    assert found.verdict == "stay" and not found.current.fits
+    (remedy,) = found.current.remedies
+    assert remedy.is_enough and remedy.set == {"inference.weights": "int8"}
+    mended = edited(question_of_job(JobWords("G6", "small", "infer"), load_catalog()).plan, remedy.set).plan
+    assert fill(mended, "balanced").estimate.held
+    assert found.current.usd_same_work is None and all(each.saving_percent is None for each in found.alternatives)
+
+
+def test_what_is_left_out_for_its_risk_is_said_beside_what_costs_more():
+    words = JobWords("P5", "large", "train", devices=2, hours=500, spot=True, instances=("P5", "P6", "P4d", "P5e"))
+    found = migrate(question_of_job(words, load_catalog()))
+    cost = next(each for each in found.recommendations if each.priority == "cost")
+    chosen = next(each for each in found.alternatives if dict(each.set) == dict(cost.set))
+    assert chosen.is_spot and chosen.risk.level != "high"
+    paid = "cost.usd_per_million_tokens"
+    for each in found.alternatives:
+        if each.fits and each.figures[paid].value < chosen.figures[paid].value:
+            assert each.risk.level == "high" and each.instance in cost.detail
+    assert all({"computation.tokens_per_second", paid} <= each.figures.keys() for each in found.alternatives)
+
+
+def test_a_job_that_is_to_run_faster_is_answered_about_speed():
+    catalog = load_catalog()
+    question = question_of_workload(catalog.workloads["inference_massive_p5e"], catalog)
+    found = migrate(replace(question, instances=("P6", "P5")), catalog)
+    assert found.current.usd_same_work is None and found.verdict == "move"
+    best = by_name(found, "aws-p6-b200-48xlarge")
+    assert best.performance_ratio.low > 1.0 and "times the work a second" in found.reasons[0]
+    about_cost = migrate(replace(question, instances=("P6", "P5"), goal="cost"), catalog)
+    assert about_cost.verdict == "stay"
+
+
+@pytest.mark.parametrize(
+    ("words", "instances"),
+    [
+        (JobWords("P5", "small", "infer", devices=1), ("G6e",)),
+        (JobWords("P5e", "massive", "infer", devices=8, precision="fp8"), ("P5",)),
+        (JobWords("P5", "medium", "finetune", devices=8, hours=200), ("G6e", "P4d")),
+    ],
+)
+def test_well_optimized_is_what_nothing_improves(words, instances):
+    found = migrate(question_of_job(replace(words, instances=instances), load_catalog()))
+    said = [each for each in found.recommendations if "well-optimized" in each.title]
+    for each in said:
+        assert each.priority != "cost" or found.current.usd_same_work is not None
+        assert each.priority != "reliability" or not found.current.risk.reasons
+    if any(each.priority == "cost" for each in said):
+        savings = [each.saving_percent.value for each in found.alternatives if each.fits and each.saving_percent]
+        assert max(savings, default=0.0) < 10.0
+
+
+def test_a_machine_that_misses_a_limit_is_neither_fitting_nor_recommended():
+    catalog, plan = load_catalog(), plan_of_line(read_line("serve qwen2.5-72b 8xh100 3 req/s ttft<1s")).plan
+    slow, fast = "aws-g5-48xlarge", "lambda-gpu-2x-b200-sxm6"
+    found = migrate(MigrationQuestion(plan, "infer", instances=(slow, fast)), catalog)
+    missing, keeping = by_name(found, slow), by_name(found, fast)
+    first = "computation.infer.time_to_first_token_percentile_seconds"
+    assert missing.figures[first].value > 1.0 and not missing.fits and missing.verdict is Verdict.MISSES_LIMIT
+    assert keeping.fits and keeping.figures[first].value <= 1.0
+    assert slow not in {each.instance for each in found.recommendations}
+
+
+def test_a_move_leads_to_no_machine_that_may_not_hold_the_job():
+    catalog = load_catalog()
+    question = question_of_workload(catalog.workloads["fine_tuning_medium_p5"], catalog)
+    found = migrate(replace(question, instances=("runpod", "lambda", "G6e", "P4d")), catalog)
+    assert found.current.verdict is Verdict.FITS
+    tight = {each.instance for each in found.alternatives if each.verdict is Verdict.TIGHT}
+    assert tight
+    assert not tight & {each.instance for each in found.recommendations if each.priority != "reliability"}
+
+
+def test_the_range_of_a_ratio_pairs_far_ends_of_errors_that_are_independent():
+    """Work of 100 (80 to 150) over 50 (40 to 60): logarithms of errors on both sides add up as squares."""
+    other, current = Interval(100.0, 80.0, 150.0), Interval(50.0, 40.0, 60.0)
+    apart = ratio_range(other, current, shared_errors=False)
+    # Down: 100 may be 80 (a quarter less), and 50 may be 60 (a fifth more); up: 150 (half more) over 40 (a quarter).
+    down = math.sqrt(math.log(100 / 80) ** 2 + math.log(60 / 50) ** 2)
+    up = math.sqrt(math.log(150 / 100) ** 2 + math.log(50 / 40) ** 2)
+    assert apart.value == pytest.approx(2.0)
+    assert (apart.low, apart.high) == (pytest.approx(2 / math.exp(down)), pytest.approx(2 * math.exp(up)))
+    assert (round(apart.low, 3), round(apart.high, 3)) == (1.499, 3.177)
+    alike = ratio_range(other, current, shared_errors=True)
+    # The same device: of 1.25 down and 1.25 down nothing is left, of 1.5 up and 1.2 up a quarter.
+    assert (alike.low, alike.high) == (pytest.approx(2.0), pytest.approx(2.5))

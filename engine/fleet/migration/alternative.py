@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.verdict import Verdict as Judged
 
 Degree: TypeAlias = Literal["low", "medium", "high"]
 Priority: TypeAlias = Literal["cost", "performance", "reliability"]
@@ -52,11 +53,13 @@ class Remedy:
         words: what it is.
         set: the change of the plan.
         short_bytes: what would still be missing on a device; 0 where it fits then.
+        is_enough: whether devices and host then hold the job.
     """
 
     words: str
     set: Mapping[str, object]
     short_bytes: float = 0.0
+    is_enough: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,9 @@ class Alternative:
         provider: who rents it out; empty for a machine of one's own.
         count: instances that are rented; of devices without an instance, devices.
         devices: devices in use.
-        fits: whether the job fits.
+        fits: whether the job fits, and keeps the limits of its plan.
+        verdict: the verdict on the plan there.
+        reason: the constraints that decide it, in words; empty where all of them hold surely.
         short_bytes: bytes that the fullest device lacks; 0 where it fits.
         set: the change that makes the plan this one.
         figures: figures of the estimate by result key.
@@ -103,6 +108,8 @@ class Alternative:
     count: int
     devices: int
     fits: bool
+    verdict: Judged = Judged.FITS
+    reason: str = ""
     short_bytes: float = 0.0
     provider: str = ""
     set: Mapping[str, object] = field(default_factory=dict)

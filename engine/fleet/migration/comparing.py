@@ -53,7 +53,7 @@ class Comparing:
         found = alternative(self.question, machine, self.current, self.now)
         machine = machine.paid(is_spot=found.is_spot)
         found = replace(found, complexity=complexity(machine, self.now, self.catalog))
-        if found.short_bytes:
+        if machine.reached.is_short:
             return replace(found, remedies=self.remedies.of(found, machine.cluster.device), risk=risk(found, machine))
         parts = tuple(move_parts(self.question, found, machine, self.now, self.catalog))
         known = [part.usd for part in parts if part.usd is not None]
@@ -79,7 +79,7 @@ class Comparing:
         count = 1 if job.is_replicated else -(-have // sold)
         most = max(count, int(assumed("most_together"))) if row.network_link is not None else count
         reached = job.on(row.id, count * sold)
-        if reached.short_bytes and 2 * count <= most:
+        if reached.is_short and 2 * count <= most:
             reached = self._together(row, count, most) or reached
         if reached.refusal and have % sold:
             part = job.on(row.id, have)

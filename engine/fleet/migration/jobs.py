@@ -9,9 +9,10 @@ from importlib.resources import files
 
 from capacity_tui.engine.catalog import Catalog, Workload
 from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
+from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH, PERFORMANCE_TAG
+from capacity_tui.engine.choose.modes.modes import ModeName
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.fleet.migration.question import JobKind, MigrationQuestion, checked_kind, job_kind_of
+from capacity_tui.engine.fleet.migration.question import Goal, JobKind, MigrationQuestion, checked_kind, job_kind_of
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name
@@ -36,6 +37,8 @@ class JobWords:
         commitment: how long capacity is committed to.
         instances: instances to compare; none for all.
         data_bytes: data that moves along.
+        goal: whether moving is judged by what it saves, or by how much faster it is.
+        mode: the mode that fills what is left open; None for the usual one.
     """
 
     instance: str | None
@@ -50,6 +53,8 @@ class JobWords:
     commitment: str | None = None
     instances: tuple[str, ...] = ()
     data_bytes: float = 0.0
+    goal: Goal = "cost"
+    mode: ModeName | None = None
 
 
 def question_of_job(job: JobWords, catalog: Catalog) -> MigrationQuestion:
@@ -76,6 +81,8 @@ def question_of_job(job: JobWords, catalog: Catalog) -> MigrationQuestion:
         commitment=job.commitment,
         instances=job.instances,
         data_bytes=job.data_bytes,
+        goal=job.goal,
+        mode=job.mode,
     )
 
 
@@ -91,6 +98,7 @@ def question_of_workload(row: Workload, catalog: Catalog) -> MigrationQuestion:
             precision=scenario.precision,
             hours=scenario.monthly_hours,
             spot=scenario.use_spot,
+            goal="performance" if PERFORMANCE_TAG in row.tags else "cost",
         ),
         catalog,
     )

@@ -55,7 +55,7 @@ def migrate(
     job = Job(question.plan, now.reached.filled.plan, question.fills, question.payment, facts, machine)
     current = current_alternative(question, now)
     current = replace(current, risk=risk(current, now))
-    if current.short_bytes:
+    if now.reached.is_short:
         current = replace(current, remedies=Remedies(job, facts).of(current, now.cluster.device))
     comparing = Comparing(question, now, current, job, facts)
     found: list[Alternative] = []

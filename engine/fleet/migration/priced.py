@@ -109,7 +109,7 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
             hours = Interval(
                 *(mean(same_work_hours(question.hours, end)) for end in (ratio.value, ratio.high, ratio.low))
             )
-    if not found.fits:
+    if not found.figures:
         return found
     ways = {is_spot: _paid(machine, hours, is_spot=is_spot) for is_spot in _ways(question)}
     known = {is_spot: paid for is_spot, paid in ways.items() if paid is not None}
@@ -154,6 +154,8 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
         count=machine.count,
         devices=int(machine.cluster.devices),
         fits=reached.fits,
+        verdict=reached.verdict,
+        reason=reached.refusal if reached.estimate is None else reached.estimate.reason,
         short_bytes=reached.short_bytes,
         set=reached.set,
         figures=reached.figures,

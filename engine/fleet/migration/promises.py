@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Literal, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.fleet.migration.alternative import Alternative
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
 from capacity_tui.engine.fleet.migration.jobs import JobWords, question_of_job
 from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.fleet.migration.months import saved_percent, saved_usd
@@ -78,6 +78,7 @@ def check_promises(
     wanted: Iterable[Promise] | None = None,
     catalog: Catalog | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    told: Callable[[str, Migration], None] | None = None,
 ) -> Iterator[Kept]:
     """Yield each promise with what is found for it.
 
@@ -85,12 +86,14 @@ def check_promises(
         wanted: the promises; all by default.
         catalog: facts; the shipped ones with the user's own by default.
         stopped: asked between promises whether to stop.
+        told: gets the promise at work and what was found for it so far.
     """
     facts = catalog or load_catalog()
     for promise in promises() if wanted is None else wanted:
         if stopped():
             return
-        found = migrate(question_of_job(promise.job, facts), facts)
+        tell = None if told is None else partial(told, promise.id)
+        found = migrate(question_of_job(promise.job, facts), facts, None, tell)
         known = [(each, value) for each in found.alternatives if (value := _value(promise.figure, each)) is not None]
         if not known:
             yield Kept(promise)

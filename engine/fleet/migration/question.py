@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog.fleet_files.workload_entries import words
+from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.choose.modes.modes import ModeName
 from capacity_tui.engine.errors import PlanError
@@ -15,6 +16,8 @@ from capacity_tui.engine.plan.plan import Plan
 JobKind: TypeAlias = Literal["train", "finetune", "infer", "batch_infer"]
 """Training, fine-tuning, serving people who wait, and answering what nobody waits for."""
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
+Goal: TypeAlias = Literal["cost", "performance"]
+"""What moving is for."""
 SERVED: JobKind = "infer"
 """The kind whose hours stay as they are on faster machines, and which no spot capacity is proposed for."""
 MOST_HOURS = 744.0
@@ -34,6 +37,7 @@ class MigrationQuestion:
         commitment: how long capacity would be committed to, ``1y`` or ``3y``; None for on demand.
         instances: ids of the instances to compare, or a provider for all of its own; none for all.
         data_bytes: data that has to move along, besides weights and checkpoints.
+        goal: whether moving is judged by what it saves, or by how much faster it is.
         mode: the mode that fills what the plan leaves open; None for the one that is usual for the kind of job.
     """
 
@@ -45,6 +49,7 @@ class MigrationQuestion:
     commitment: str | None = None
     instances: tuple[str, ...] = ()
     data_bytes: float = 0.0
+    goal: Goal = "cost"
     mode: ModeName | None = None
 
     def __post_init__(self) -> None:
@@ -86,6 +91,16 @@ def job_kind_of(plan: Plan) -> JobKind:
     if plan.task == "infer":
         return SERVED
     return "finetune" if plan.task == "finetune" else "train"
+
+
+def job_kind_called(name: str) -> JobKind:
+    """Return the kind of job of a name: this program's own, or one that files of the fleet guide have.
+
+    Raises:
+        PlanError: there is no such kind; the hint tells the nearest.
+    """
+    called = words()["workload_types"].get(key_of(name))
+    return checked_kind(str(called or name.casefold()))
 
 
 def checked_kind(kind: str) -> JobKind:

@@ -16,6 +16,7 @@ from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
@@ -43,7 +44,7 @@ class Reached:
         devices: how many.
         set: the change that makes the user's plan this one.
         filled: the plan as planning fills it; None where it cannot be on these devices at all.
-        figures: figures of its estimate by result key; none where its memory is short.
+        figures: figures of its estimate by result key; none where memory is short.
         refusal: why it cannot be there at all; empty where it can.
     """
 
@@ -61,8 +62,9 @@ class Reached:
             filled: the plan.
             change: what makes it of the user's plan.
         """
-        found = cls(int(mean(filled.estimate.computation.devices)), change, filled)
-        return found if found.short_bytes else replace(found, figures=figures_of(filled.estimate))
+        estimate = filled.estimate
+        figures = {} if estimate.held is False else figures_of(estimate)
+        return cls(int(mean(estimate.computation.devices)), change, filled, figures)
 
     @property
     def estimate(self) -> Estimate | None:
@@ -70,18 +72,27 @@ class Reached:
         return None if self.filled is None else self.filled.estimate
 
     @property
+    def verdict(self) -> Verdict:
+        """The verdict on the plan."""
+        return Verdict.CANNOT_RUN if self.estimate is None else self.estimate.verdict
+
+    @property
     def fits(self) -> bool:
         """Whether the job fits, and keeps its limits."""
-        return self.estimate is not None and self.estimate.fits is not False
+        return self.verdict.holds is not False
+
+    @property
+    def is_short(self) -> bool:
+        """Whether memory of a device or of its host is too small."""
+        return self.estimate is not None and self.estimate.held is False
 
     @property
     def short_bytes(self) -> float:
         """Bytes that the fullest device lacks; 0 where they are enough."""
-        estimate = self.estimate
-        if estimate is None or estimate.memory.capacity_bytes is None or estimate.fits is not False:
+        if self.estimate is None or self.estimate.memory.capacity_bytes is None:
             return 0.0
-        memory = estimate.memory
-        return max(0.0, mean(memory.reserved_bytes.value) - mean(estimate.memory.capacity_bytes))
+        memory = self.estimate.memory
+        return max(0.0, mean(memory.reserved_bytes.value) - mean(self.estimate.memory.capacity_bytes))
 
     @property
     def work(self) -> Interval | None:
@@ -132,7 +143,7 @@ class Job:
         catalog: Catalog,
         machine: Machine | None,
     ) -> None:
-        self.plan, self._mode = plan, mode
+        self.plan, self.settled, self._mode = plan, settled, mode
         self._catalog, self._machine = catalog, machine
         same = {path: settled.value(path) for path in _JOB if plan.value(path) == AUTO}
         paid = {path: AUTO for path in ("pricing.usd_per_hour",) if plan.value(path) is not None}

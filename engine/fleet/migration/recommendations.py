@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Priority, Recommendation
+from capacity_tui.engine.fleet.migration.changes import DEGREES
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion
-from capacity_tui.engine.fleet.migration.words import money, percent
+from capacity_tui.engine.fleet.migration.words import machines, money, percent, times
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_count
 
 _PAID = ("cost.usd", "cost.usd_per_million_tokens")
-NOTHING_BETTER = "Already well-optimized"
+NOTHING_BETTER = "already well-optimized"
+"""Said where nothing that was compared would do better, and only there."""
 
 
 def recommendations(
-    question: MigrationQuestion, current: Alternative, found: Sequence[Alternative], worth: Sequence[Alternative]
+    question: MigrationQuestion,
+    current: Alternative,
+    found: Sequence[Alternative],
+    worth: Sequence[Alternative],
+    faster: Sequence[Alternative],
+    why_not: Sequence[str],
 ) -> tuple[Recommendation, ...]:
     """Return what is recommended, at least one thing for each priority.
 
@@ -26,40 +33,55 @@ def recommendations(
         question: the job.
         current: the machine where it is.
         found: the others, the largest saving first.
-        worth: those of them that are worth moving to.
+        worth: those of them that are worth moving to for what they save.
+        faster: those that are surely faster.
+        why_not: why none is worth it, where none is.
     """
     if not found:
         return ()
     return (
         *_of_settings(current, found),
-        *_of_cost(current, worth),
-        _of_performance(current, found),
+        *_of_cost(current, worth, why_not),
+        _of_performance(current, faster),
         _of_reliability(question, current, found),
     )
 
 
-def first_machines(tuned: Alternative | None, usable: Sequence[Alternative]) -> tuple[Recommendation, ...]:
+def first_machines(
+    current: Alternative, tuned: Alternative | None, found: Sequence[Alternative], usable: Sequence[Alternative]
+) -> tuple[Recommendation, ...]:
     """Return what is recommended for a job that does not fit where it is.
 
     Args:
+        current: the machine where it is.
         tuned: that machine with settings under which the job fits; None where there are none.
-        usable: the machines that hold it at a bearable risk.
+        found: all machines that were compared.
+        usable: those that hold it surely, at a bearable risk.
     """
-    found = []
+    advice = []
+    remedy = next((remedy for remedy in current.remedies if remedy.is_enough), None)
     if tuned is not None:
         detail = f"{tuned.instance} holds the job with other settings, without moving"
-        found.append(Recommendation("reliability", tuned.instance, "Tune the machine you have", detail, tuned.set))
+        advice.append(Recommendation("reliability", tuned.instance, "Tune the machine you have", detail, tuned.set))
+    elif remedy is not None:
+        detail = f"{current.instance} then holds the job, without moving"
+        title = f"Keep the machine you have, with {remedy.words}"
+        advice.append(Recommendation("reliability", current.instance, title, detail, remedy.set))
     priced = [each for each in usable if np.isfinite(cost_of_work(each))]
     if priced:
-        cheapest = min(priced, key=cost_of_work)
-        detail = f"of the machines that hold the job its work costs least: {_work_paid(cheapest)}"
-        found.append(Recommendation("cost", cheapest.instance, f"Move to {_named(cheapest)}", detail, cheapest.set))
+        best = min(priced, key=cost_of_work)
+        others = [each for each in found if each.fits and cost_of_work(each) < cost_of_work(best)]
+        detail = f"of the machines that can be used its work costs least: {_work_paid(best)}"
+        detail += _left_out(others, cost_of_work, _work_paid)
+        advice.append(Recommendation("cost", best.instance, f"Move to {machines(best)}", detail, best.set))
     fast = [each for each in usable if _speed(each)]
     if fast:
-        fastest = max(fast, key=_speed)
-        detail = f"of the machines that hold the job it is the fastest: {format_count(_speed(fastest))} tok/s"
-        found.append(Recommendation("performance", fastest.instance, f"Move to {_named(fastest)}", detail, fastest.set))
-    return tuple(found)
+        best = max(fast, key=_speed)
+        others = [each for each in found if each.fits and _speed(each) > _speed(best)]
+        detail = f"of the machines that can be used it is the fastest: {_speed_words(best)}"
+        detail += _left_out(others, lambda each: -_speed(each), _speed_words)
+        advice.append(Recommendation("performance", best.instance, f"Move to {machines(best)}", detail, best.set))
+    return tuple(advice)
 
 
 def cost_of_work(each: Alternative) -> float:
@@ -67,6 +89,41 @@ def cost_of_work(each: Alternative) -> float:
     paid = next((each.figures[key] for key in _PAID if key in each.figures), None)
     month = float("inf") if each.usd_month is None else each.usd_month
     return month if paid is None else mean(paid.value)
+
+
+def surely_faster(current: Alternative, usable: Sequence[Alternative]) -> tuple[Alternative, ...]:
+    """Return the machines with a known price that do more work a second at both ends of the range.
+
+    Args:
+        current: the machine where the job is.
+        usable: the machines that can be used.
+    """
+    least = 1.0 + assumed("least_gain_percent") / PERCENT
+    return tuple(
+        each
+        for each in usable
+        if each.performance_ratio is not None
+        and each.instance != current.instance
+        and mean(each.performance_ratio.value) >= least
+        and mean(each.performance_ratio.low) > 1.0
+        and each.usd_same_work is not None
+    )
+
+
+def fastest(faster: Sequence[Alternative]) -> Alternative:
+    """Return the fastest machine, of equally fast ones the cheapest."""
+    return max(faster, key=lambda each: (round(_ratio(each), 2), -_paid(each)))
+
+
+def _left_out(
+    others: Sequence[Alternative], order: Callable[[Alternative], float], words: Callable[[Alternative], str]
+) -> str:
+    """Return which machine would be better but cannot be used, and why; nothing where there is none."""
+    if not others:
+        return ""
+    best = min(others, key=order)
+    why = next(iter(best.risk.reasons), best.reason) if best.risk.level == "high" else best.reason
+    return f"; left out: {machines(best)}, {words(best)}, {why or 'too slow for a month of work'}"
 
 
 def _of_settings(current: Alternative, found: Sequence[Alternative]) -> Iterator[Recommendation]:
@@ -83,10 +140,11 @@ def _of_settings(current: Alternative, found: Sequence[Alternative]) -> Iterator
     yield Recommendation("performance", current.instance, title, detail, own.set)
 
 
-def _of_cost(current: Alternative, worth: Sequence[Alternative]) -> Iterator[Recommendation]:
+def _of_cost(current: Alternative, worth: Sequence[Alternative], why_not: Sequence[str]) -> Iterator[Recommendation]:
     """Yield the machine that saves most, and the one of the same provider that does."""
     if not worth:
-        yield _stay("cost", current, "nothing saves enough of the same work, soon enough and at a bearable risk")
+        is_best = any(NOTHING_BETTER in why for why in why_not)
+        yield _stay("cost", current, "; ".join(why_not), is_best=is_best)
         return
     near = next((each for each in worth if each.provider == current.provider), None)
     for best in dict.fromkeys((worth[0].instance, near.instance if near else worth[0].instance)):
@@ -95,67 +153,50 @@ def _of_cost(current: Alternative, worth: Sequence[Alternative]) -> Iterator[Rec
 
 def _saving(best: Alternative, current: Alternative) -> Recommendation:
     assert best.saving_percent is not None and best.saving_usd is not None  # noqa: S101 - it is worth it
-    way = " on spot capacity" if best.is_spot else ""
     staying = f"without leaving {best.provider}: " if best.provider == current.provider else ""
     detail = (
         f"{staying}saves {percent(best.saving_percent)}, {money(best.saving_usd.value)} a month; moving costs "
         f"{money(best.move_usd or 0.0)} once"
     )
-    return Recommendation("cost", best.instance, f"Move to {_named(best)}{way}", detail, best.set)
+    return Recommendation("cost", best.instance, f"Move to {machines(best)}", detail, best.set)
 
 
-def _of_performance(current: Alternative, found: Sequence[Alternative]) -> Recommendation:
-    """Return the fastest machine that is surely faster; of equally fast ones the cheapest."""
-    least = 1.0 + assumed("least_gain_percent") / PERCENT
-    faster = [
-        each
-        for each in found
-        if each.performance_ratio is not None
-        and each.instance != current.instance
-        and mean(each.performance_ratio.value) >= least
-        and mean(each.performance_ratio.low) > 1.0
-        and each.risk.level != "high"
-        and each.usd_same_work is not None
-    ]
+def _of_performance(current: Alternative, faster: Sequence[Alternative]) -> Recommendation:
     if not faster:
-        return _stay("performance", current, "no machine with a known price is surely faster at a bearable risk")
-    best = max(faster, key=lambda each: (round(_ratio(each), 2), -_paid(each)))
+        why = "nothing that was compared is surely faster, at a known price and a bearable risk"
+        return _stay("performance", current, why)
+    best = fastest(faster)
     paid = best.usd_same_work
     assert paid is not None and best.performance_ratio is not None  # noqa: S101 - chosen so
-    low, high = mean(best.performance_ratio.low), mean(best.performance_ratio.high)
-    detail = (
-        f"{_ratio(best):.2g} times the work a second ({low:.2g} to {high:.2g}); the same work costs {money(paid.value)}"
-    )
-    return Recommendation("performance", best.instance, f"Move to {_named(best)}", detail, best.set)
+    detail = f"{times(best.performance_ratio)} times the work a second; the same work costs {money(paid.value)}"
+    return Recommendation("performance", best.instance, f"Move to {machines(best)}", detail, best.set)
 
 
 def _of_reliability(question: MigrationQuestion, current: Alternative, found: Sequence[Alternative]) -> Recommendation:
-    """Return the safest machine: on demand, at a low risk, of such the cheapest."""
+    """Return the safest machine: on demand, at a lower risk than now, of such the cheapest."""
     if current.is_spot and not question.allows_spot:
         detail = "people wait for answers, and spot capacity may be taken back at any time"
         return Recommendation(
             "reliability", current.instance, "Pay for the service on demand", detail, {"pricing.spot": False}
         )
-    if current.risk.level == "low" and current.fits:
-        return _stay("reliability", current, "; ".join(current.risk.reasons) or "nothing speaks against it")
-    safe = [each for each in found if each.fits and each.risk.level == "low" and not each.is_spot]
+    risks = "; ".join(current.risk.reasons)
+    if not current.risk.reasons:
+        return _stay("reliability", current, "nothing speaks against it", is_best=True)
+    if current.risk.level == DEGREES[0]:
+        return _stay("reliability", current, f"low risk, though {risks}")
+    safe = [each for each in found if each.fits and not each.is_spot and _degree(each) < _degree(current)]
     if not safe:
-        return _stay("reliability", current, "no machine that holds the job is at a lower risk")
-    best = min(safe, key=_paid)
-    risky = f"; the current one: {current.risk.reasons[0]}" if current.risk.reasons else ""
+        return _stay("reliability", current, f"nothing that holds the job is at a lower risk, though {risks}")
+    best = min(safe, key=lambda each: (_degree(each), _paid(each)))
     same_work = best.usd_same_work
     costs = f"the same work costs {money(same_work.value)}" if same_work is not None else "its price is not known"
-    return Recommendation(
-        "reliability", best.instance, f"Move to {_named(best)}", f"low risk, {costs}{risky}", best.set
-    )
+    detail = f"{best.risk.level} risk, {costs}; the current one: {current.risk.reasons[0]}"
+    return Recommendation("reliability", best.instance, f"Move to {machines(best)}", detail, best.set)
 
 
-def _stay(priority: Priority, current: Alternative, why: str) -> Recommendation:
-    return Recommendation(priority, current.instance, f"Stay on {current.instance}: {NOTHING_BETTER.lower()}", why)
-
-
-def _named(each: Alternative) -> str:
-    return f"{each.count} x {each.instance}"
+def _stay(priority: Priority, current: Alternative, why: str, *, is_best: bool = False) -> Recommendation:
+    title = f"Stay on {current.instance}{f': {NOTHING_BETTER}' if is_best else ''}"
+    return Recommendation(priority, current.instance, title, why)
 
 
 def _work_paid(each: Alternative) -> str:
@@ -169,9 +210,17 @@ def _speed(each: Alternative) -> float:
     return 0.0 if speed is None else mean(speed.value)
 
 
+def _speed_words(each: Alternative) -> str:
+    return f"{format_count(_speed(each))} tok/s"
+
+
 def _ratio(each: Alternative) -> float:
     return 0.0 if each.performance_ratio is None else mean(each.performance_ratio.value)
 
 
 def _paid(each: Alternative) -> float:
     return float("inf") if each.usd_same_work is None else mean(each.usd_same_work.value)
+
+
+def _degree(each: Alternative) -> int:
+    return DEGREES.index(each.risk.level)

@@ -41,18 +41,19 @@ class Remedies:
         ways = list(self._ways(device))
         furthest = self._remedy(found, *ways[-1]) if ways else None
         # The last goes furthest: where that is not enough, nothing before it is.
-        if furthest is not None and furthest.short_bytes:
+        if furthest is not None and not furthest.is_enough:
             return (furthest,)
         tried = (self._remedy(found, *way) for way in ways[:-1])
-        enough = next((remedy for remedy in tried if remedy is not None and not remedy.short_bytes), furthest)
+        enough = next((remedy for remedy in tried if remedy is not None and remedy.is_enough), furthest)
         return () if enough is None else (enough,)
 
     def _remedy(self, found: Alternative, words: str, change: Mapping[str, object]) -> Remedy | None:
         """Return a change with what is still missing then; None where it does not help."""
         reached = self._job.with_change({**found.set, **change})
-        if reached.filled is None or reached.short_bytes >= found.short_bytes:
+        helps = not reached.is_short or reached.short_bytes < found.short_bytes
+        if reached.filled is None or not helps:
             return None
-        return Remedy(words, reached.set, reached.short_bytes)
+        return Remedy(words, reached.set, reached.short_bytes, is_enough=not reached.is_short)
 
     def _ways(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
         """Yield what may be given up: of serving one thing at a time, in training one thing more each time."""
@@ -67,7 +68,7 @@ class Remedies:
             yield ", ".join(said), dict(together)
 
     def _served(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
-        inference, formats = self._plan.inference, self._catalog.quantizations
+        inference, formats = self._job.settled.inference, self._catalog.quantizations
         rows = self._catalog.engine_rows(inference.engine)
         lighter = next((row.lighter_weights for row in rows if row.lighter_weights), ())
         own = formats.find(inference.weights_format).bits_per_weight or 0.0

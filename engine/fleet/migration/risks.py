@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Degree, Level
 from capacity_tui.engine.fleet.migration.changes import level_of, replica_devices, spans_nodes
+from capacity_tui.engine.fleet.migration.words import ends
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_bytes
 from capacity_tui.engine.verdict import Verdict
@@ -30,7 +31,7 @@ def risk(found: Alternative, machine: Machine) -> Level:
             *_of_memory(machine),
             *_of_interruptions(found, machine),
             *_of_network(machine, row),
-            *_of_speed(found, machine),
+            *_of_speed(found),
             *_of_price(found, machine, row),
         )
     )
@@ -72,12 +73,12 @@ def _of_network(machine: Machine, row: Instance | None) -> Iterator[tuple[Degree
         yield "low", "a part of a device, beside other users"
 
 
-def _of_speed(found: Alternative, machine: Machine) -> Iterator[tuple[Degree, str]]:
-    if machine.reached.filled is not None and not machine.reached.fits and not machine.reached.short_bytes:
-        yield "high", "the limits of the plan are missed"
+def _of_speed(found: Alternative) -> Iterator[tuple[Degree, str]]:
+    if found.verdict is Verdict.MISSES_LIMIT:
+        yield "high", found.reason
     ratio = found.performance_ratio
     if ratio is not None and mean(ratio.low) > 0 and mean(ratio.high) / mean(ratio.low) >= assumed("wide_range"):
-        yield "medium", f"its speed is uncertain: {mean(ratio.low):.2g} to {mean(ratio.high):.2g} times the present one"
+        yield "medium", f"its speed is uncertain: {ends(ratio)} times the present one"
 
 
 def _of_price(found: Alternative, machine: Machine, row: Instance | None) -> Iterator[tuple[Degree, str]]:

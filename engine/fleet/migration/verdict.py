@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.fleet.assumptions import assumed
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration, Verdict
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
 from capacity_tui.engine.fleet.migration.question import MOST_HOURS, MigrationQuestion
-from capacity_tui.engine.fleet.migration.recommendations import cost_of_work, first_machines, recommendations
-from capacity_tui.engine.fleet.migration.words import money, percent
+from capacity_tui.engine.fleet.migration.recommendations import (
+    NOTHING_BETTER,
+    cost_of_work,
+    fastest,
+    first_machines,
+    recommendations,
+    surely_faster,
+)
+from capacity_tui.engine.fleet.migration.words import machines, money, percent, times
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_bytes
+from capacity_tui.engine.verdict import Verdict
 
 WHAT_COUNTS = "least_saving_percent"
 
@@ -25,27 +33,21 @@ def judged(question: MigrationQuestion, current: Alternative, found: Sequence[Al
     """
     ordered = tuple(sorted(found, key=_order if current.fits else _order_of_first))
     tuned = next((each for each in ordered if is_same_machine(each, current)), None)
-    worth = tuple(each for each in ordered if is_worth_it(question, each, tuned))
+    usable = tuple(each for each in ordered if is_usable(each, current))
     if not current.fits:
-        usable = tuple(each for each in ordered if is_usable(each))
-        advice = first_machines(tuned, usable)
-        verdict: Verdict = "move" if usable and tuned is None else "stay"
-        return Migration(current, ordered, verdict, tuple(_first_reasons(current, tuned, usable)), advice)
-    advice = recommendations(question, current, ordered, worth)
+        advice = first_machines(current, tuned, ordered, usable)
+        stays = tuned is not None or any(remedy.is_enough for remedy in current.remedies[:1])
+        reasons = tuple(_first_reasons(current, tuned, usable))
+        return Migration(current, ordered, "move" if usable and not stays else "stay", reasons, advice)
+    worth = tuple(each for each in usable if is_worth_it(question, each, tuned))
+    why_not = tuple(_staying(question, current, tuned, ordered))
+    faster = surely_faster(current, usable)
+    advice = recommendations(question, current, ordered, worth, faster, why_not)
+    if question.goal == "performance":
+        return Migration(current, ordered, "move" if faster else "stay", tuple(_for_speed(current, faster)), advice)
     if worth:
         return Migration(current, ordered, "move", tuple(_moving(worth[0])), advice)
-    return Migration(current, ordered, "stay", tuple(_staying(question, current, tuned, ordered)), advice)
-
-
-def _first_reasons(current: Alternative, tuned: Alternative | None, usable: Sequence[Alternative]) -> Iterator[str]:
-    """Yield why a job that does not fit where it is goes elsewhere, or not."""
-    yield f"the job does not fit where it is: {format_bytes(current.short_bytes)} are missing on a device"
-    if tuned is not None:
-        yield f"{tuned.instance} itself holds it with other settings"
-    elif usable:
-        yield f"{usable[0].count} x {usable[0].instance} holds it"
-    else:
-        yield "no instance that was compared holds it at a bearable risk"
+    return Migration(current, ordered, "stay", why_not, advice)
 
 
 def is_same_machine(each: Alternative, current: Alternative) -> bool:
@@ -58,15 +60,23 @@ def is_same_machine(each: Alternative, current: Alternative) -> bool:
     )
 
 
-def is_usable(each: Alternative) -> bool:
-    """Whether a job can do with a machine: it fits, is not too risky, and ends a month's work within a month."""
+def is_usable(each: Alternative, current: Alternative) -> bool:
+    """Whether a job can do with a machine: it fits, is not too risky, and ends a month's work within a month.
+
+    Nothing that fits where it is moves to where it may not fit.
+
+    Args:
+        each: the machine.
+        current: the one where the job is.
+    """
     hours = each.hours_same_work
     in_time = hours is None or mean(hours.value) <= MOST_HOURS
-    return each.fits and each.risk.level != "high" and in_time
+    is_sure = each.verdict is not Verdict.TIGHT or current.verdict is not Verdict.FITS
+    return each.fits and is_sure and each.risk.level != "high" and in_time
 
 
 def is_worth_it(question: MigrationQuestion, each: Alternative, tuned: Alternative | None) -> bool:
-    """Whether moving to a machine saves enough, surely and soon enough, at a risk that one can take.
+    """Whether moving to a machine that can be used saves enough, surely and soon enough.
 
     What other settings save without moving is no reason to move.
 
@@ -76,7 +86,7 @@ def is_worth_it(question: MigrationQuestion, each: Alternative, tuned: Alternati
         tuned: the current machine with the best settings.
     """
     saving, paid = each.saving_percent, each.usd_same_work
-    if saving is None or paid is None or each.break_even_hours is None or each is tuned or not is_usable(each):
+    if saving is None or paid is None or each.break_even_hours is None or each is tuned:
         return False
     if tuned is not None and tuned.usd_same_work is not None:
         most = mean(tuned.usd_same_work.value) * (1.0 - assumed(WHAT_COUNTS) / PERCENT)
@@ -86,22 +96,60 @@ def is_worth_it(question: MigrationQuestion, each: Alternative, tuned: Alternati
     return mean(saving.value) >= assumed(WHAT_COUNTS) and mean(saving.low) > 0 and soon
 
 
+def _first_reasons(current: Alternative, tuned: Alternative | None, usable: Sequence[Alternative]) -> Iterator[str]:
+    """Yield why a job that does not fit where it is goes elsewhere, or not."""
+    if current.short_bytes:
+        yield f"the job does not fit where it is: {format_bytes(current.short_bytes)} are missing on a device"
+    else:
+        yield f"the job {current.verdict.words} where it is: {current.reason}"
+    remedy = next(iter(current.remedies), None)
+    if tuned is not None:
+        yield f"{tuned.instance} itself holds it with other settings"
+    elif remedy is not None and remedy.is_enough:
+        yield f"{current.instance} itself holds it with {remedy.words}"
+    if usable:
+        yield f"{machines(usable[0])} holds it as it is"
+    elif tuned is None:
+        yield "no instance that was compared holds it surely and at a bearable risk"
+
+
 def _moving(best: Alternative) -> Iterator[str]:
     saving = best.saving_percent
     assert saving is not None and best.saving_usd is not None  # noqa: S101 - it is worth it
-    way = " on spot capacity" if best.is_spot else ""
-    yield (
-        f"{best.count} x {best.instance}{way} does the same work for {percent(saving)} less: "
-        f"{money(best.saving_usd.value)} a month"
-    )
+    yield f"{machines(best)} does the same work for {percent(saving)} less: {money(best.saving_usd.value)} a month"
+    yield from _taking(best)
+
+
+def _taking(best: Alternative) -> Iterator[str]:
+    """Yield what moving to a machine takes, and what speaks against it."""
     if best.break_even_hours is not None and best.move_usd is not None:
         yield f"moving costs {money(best.move_usd)} once, which {best.break_even_hours:.0f} hours of running pay back"
     yield f"risk {best.risk.level}, complexity {best.complexity.level}"
 
 
+def _for_speed(current: Alternative, faster: Sequence[Alternative]) -> Iterator[str]:
+    """Yield the fastest machine of a job that is to run faster, whatever that saves."""
+    if not faster:
+        yield f"nothing that was compared is surely faster than {current.count} x {current.instance} at a bearable risk"
+        return
+    best = fastest(faster)
+    assert best.performance_ratio is not None  # noqa: S101 - it is faster
+    yield f"{machines(best)} does {times(best.performance_ratio)} times the work a second"
+    if best.usd_same_work is not None:
+        saving = best.saving_percent
+        beside = "" if saving is None else f", {abs(mean(saving.value)):.0f} % {_than_now(mean(saving.value))} than now"
+        yield f"a month's work costs {money(best.usd_same_work.value)} there{beside}"
+    yield from _taking(best)
+
+
+def _than_now(saving: float) -> str:
+    return "less" if saving >= 0 else "more"
+
+
 def _staying(
     question: MigrationQuestion, current: Alternative, tuned: Alternative | None, ordered: Sequence[Alternative]
 ) -> Iterator[str]:
+    """Yield why no machine is worth moving to for what it saves."""
     if current.usd_same_work is None:
         yield "what the current machine costs is not known, so that no saving can be: give it as pricing.usd_per_hour"
         return
@@ -109,22 +157,23 @@ def _staying(
         own = mean(tuned.saving_percent.value)
         if own >= assumed(WHAT_COUNTS):
             yield f"other settings on {current.instance} save {percent(tuned.saving_percent)} without moving"
-    others = (each for each in ordered if each is not tuned and each.saving_percent is not None)
+    others = (each for each in ordered if each is not tuned and each.fits and each.saving_percent is not None)
     saving = [each for each in others if each.saving_percent is not None and mean(each.saving_percent.value) > 0]
     if not saving:
-        yield "nothing that holds the job does its work for less: it is already well-optimized"
+        yield f"nothing that holds the job does its work for less: it is {NOTHING_BETTER}"
         return
     best = saving[0]
     assert best.saving_percent is not None  # noqa: S101 - chosen so
-    told = f"{best.count} x {best.instance} would save {percent(best.saving_percent)}"
+    told = f"{machines(best)} would save {percent(best.saving_percent)}"
+    hours = best.hours_same_work
     if best.risk.level == "high":
         yield f"{told}, but at a high risk: {best.risk.reasons[0]}"
-    elif not is_usable(best):
-        hours = best.hours_same_work
-        yield f"{told}, but needs {mean(hours.value) if hours else 0:.0f} hours for a month's work"
+    elif hours is not None and mean(hours.value) > MOST_HOURS:
+        yield f"{told}, but needs {mean(hours.value):.0f} hours for a month's work"
+    elif not is_usable(best, current):
+        yield f"{told}, but may not hold the job: {best.reason}"
     elif mean(best.saving_percent.value) < assumed(WHAT_COUNTS):
-        least = assumed(WHAT_COUNTS)
-        yield f"{told}, less than the {least:g} % from where on moving is worth it: it is already well-optimized"
+        yield f"{told}, less than the {assumed(WHAT_COUNTS):g} % from where on moving is worth it: {NOTHING_BETTER}"
     elif mean(best.saving_percent.low) <= 0:
         yield f"{told}, but within the range of the estimate it may as well cost more"
     elif best.move_usd is None:
@@ -137,7 +186,7 @@ def _staying(
 
 def _order_of_first(each: Alternative) -> tuple[bool, bool, float, float]:
     """Order machines of a job that has none yet, whose work is compared with nothing."""
-    return (not each.fits, not is_usable(each), cost_of_work(each), each.short_bytes)
+    return (not each.fits, each.risk.level == "high", cost_of_work(each), each.short_bytes)
 
 
 def _order(each: Alternative) -> tuple[bool, bool, float, float]:

@@ -14,13 +14,19 @@ from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.results import to_json, to_yaml
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import format_bytes, format_percent
+from capacity_tui.engine.units import format_bytes, format_count, format_percent
 
 MIGRATION_HEADS = (
-    "instance", "n", "$/h", "month", "on spot", "saving", "performance", "same work", "move", "break-even", "risk",
-    "complexity", "price of",
+    "instance", "n", "$/h", "saving", "same work", "performance", "work/s", "$/M tok", "risk", "month", "on spot",
+    "move", "break-even", "complexity", "price of",
 )  # fmt: skip
-MIGRATION_RIGHT = tuple(range(1, 10))
+MIGRATION_RIGHT = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12)
+_WORK: Mapping[str, str] = {
+    "computation.tokens_per_second": "tok/s",
+    "computation.samples_per_second": "samples/s",
+    "computation.infer.requests_per_second": "req/s",
+}
+"""What a machine works through in a second, the first of it that is known, with its unit."""
 # Figures of each machine that stand beside what moving there costs.
 _FIGURES = (
     "memory.reserved_bytes", "memory.capacity_bytes", "computation.tokens_per_second",
@@ -78,22 +84,38 @@ def migration_rows(found: Migration, most: int | None = None) -> list[tuple[str,
 
 def _row(each: Alternative) -> tuple[str, ...]:
     rate = each.usd_per_hour_spot if each.is_spot else each.usd_per_hour
-    short = f"{format_bytes(each.short_bytes)} short" if each.short_bytes else next(iter(each.warnings), "does not fit")
     return (
         each.instance,
         str(each.count),
         _money(rate),
+        _percent(each.saving_percent) if each.fits else _misfit(each),
+        _money(each.usd_same_work),
+        _percent(each.performance_percent),
+        _work(each),
+        _usd_per_million(each),
+        each.risk.level,
         _money(each.usd_month),
         _money(each.usd_month_spot),
-        _percent(each.saving_percent),
-        _percent(each.performance_percent) if each.fits else short,
-        _money(each.usd_same_work),
         _money(each.move_usd),
         _NONE if each.break_even_hours is None else f"{each.break_even_hours:.0f} h",
-        each.risk.level,
         each.complexity.level,
         f"{each.price_date or _NONE}{' (old)' if each.price_is_old and each.price_date else ''}",
     )
+
+
+def _misfit(each: Alternative) -> str:
+    """Return why a machine does not do the job, in a few words."""
+    return f"{format_bytes(each.short_bytes)} short" if each.short_bytes else each.verdict.words
+
+
+def _work(each: Alternative) -> str:
+    known = next(((each.figures[key], unit) for key, unit in _WORK.items() if key in each.figures), None)
+    return _NONE if known is None else f"{format_count(mean(known[0].value))} {known[1]}"
+
+
+def _usd_per_million(each: Alternative) -> str:
+    usd = each.figures.get("cost.usd_per_million_tokens")
+    return _NONE if usd is None else written(mean(usd.value), "USD/M")
 
 
 def migration_parts(found: Migration, most: int | None = None) -> Iterator[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +13,15 @@ from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell_problems, write
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
+from capacity_tui.tui.headless.progress import Progress, progress
 from capacity_tui.tui.headless.questions import interrupted, names_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from capacity_tui.engine.api import Catalog, JobKind, Migration, Part, Plan, WorkloadRun
+    from capacity_tui.engine.api import Catalog, JobKind, Migration, MigrationGoal, ModeName, Part, Plan, WorkloadRun
 
 _FORMS = ("table", "json", "markdown", "csv", "yaml", "html")
-_KINDS = ("train", "finetune", "infer", "batch_infer")
 _TOP = 15
 
 _top_option = click.option(
@@ -32,6 +33,21 @@ _to_option = click.option(
 )  # fmt: skip
 
 
+class JobKindType(click.ParamType["JobKind"]):
+    """A kind of job, by this program's name or as workload files of the fleet guide have it."""
+
+    name = "task"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> JobKind:
+        """Return the kind of a name."""
+        from capacity_tui.engine.api import CapacityError, job_kind_called
+
+        try:
+            return job_kind_called(str(value))
+        except CapacityError as error:
+            self.fail(error.one_line(), param, ctx)
+
+
 @click.command()
 @click.option("--from", "instance", metavar="INSTANCE", shell_complete=completion.devices,
               help="Where the job runs: an instance or a device; by default where a plan says.")  # fmt: skip
@@ -39,7 +55,7 @@ _to_option = click.option(
               help="Instances that are rented for it now.")  # fmt: skip
 @click.option("--gpus", "devices", metavar="N", type=click.IntRange(1, 1_000_000),
               help="Devices in use, where those are not all of the instances; instances are paid whole.")  # fmt: skip
-@click.option("--task", "kind", metavar="TASK", type=click.Choice(_KINDS),
+@click.option("--task", "kind", metavar="TASK", type=JobKindType(),
               help="train, finetune, infer (people wait) or batch_infer (nobody does).")  # fmt: skip
 @click.option("--model", metavar="SIZE|NAME|PLAN", required=True, shell_complete=completion.models,
               help="A size such as small or 13b, a model, or a plan with all that is to be kept.")  # fmt: skip
@@ -49,6 +65,10 @@ _to_option = click.option(
 @click.option("--spot", is_flag=True, help="Compare spot prices too; never for infer, where people wait.")
 @click.option("--region", metavar="REGION", help="Region or area of the prices, as us-east-1 or europe.")
 @click.option("--commitment", type=click.Choice(("none", "1y", "3y")), help="How long capacity is committed to.")
+@click.option("--goal", type=click.Choice(("cost", "performance")), default="cost", show_default=True,
+              help="What moving is for: to cost less, or to run faster.")  # fmt: skip
+@click.option("--mode", type=click.Choice(("conservative", "balanced", "extreme")),
+              help="What fills what the plan leaves open; balanced by default, extreme for batch_infer.")  # fmt: skip
 @_to_option
 @click.option("--data", metavar="SIZE", help="Data that moves along, as 2TB.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", shell_complete=completion.fields,
@@ -68,6 +88,8 @@ def migrate(
     spot: bool,
     region: str | None,
     commitment: str | None,
+    goal: MigrationGoal,
+    mode: ModeName | None,
     targets: tuple[str, ...],
     data: str | None,
     settings: tuple[str, ...],
@@ -108,12 +130,13 @@ def migrate(
         commitment=commitment,
         instances=names_of(targets),
         data_bytes=parse_quantity(data, "B") if data else 0.0,
+        goal=goal,
+        mode=mode,
     )
     question = question_of_job(job, catalog)
     question = replace(question, plan=changed_plan(question.plan, settings))
-    with interrupted() as stopped:
-        found = find(question, catalog, machine_for(question.plan), _teller(), stopped)
-    _end_progress()
+    with interrupted() as stopped, progress() as shown:
+        found = find(question, catalog, machine_for(question.plan), partial(_show, shown, ""), stopped)
     form = _form(wanted, output)
     if form == "table":
         _write_parts(migration_parts(found, top), output)
@@ -179,8 +202,8 @@ def promises(config: Path | None, wanted: str | None, output: Path | None) -> in
 
     catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
-    with interrupted() as stopped:
-        kept = list(check_promises(None, catalog, stopped))
+    with interrupted() as stopped, progress() as shown:
+        kept = list(check_promises(None, catalog, stopped, partial(_show, shown)))
     form = _form(wanted, output)
     if form == "table":
         _write_parts(promises_parts(kept), output)
@@ -201,9 +224,8 @@ def _run(
 
     for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
         tell_problems(problems)
-    with interrupted() as stopped:
-        runs: list[WorkloadRun] = list(run_workloads(names, catalog, _run_teller(), stopped, instances))
-    _end_progress()
+    with interrupted() as stopped, progress() as shown:
+        runs: list[WorkloadRun] = list(run_workloads(names, catalog, partial(_show, shown), stopped, instances))
     form = _form(wanted, output)
     if form == "table":
         _write_parts(runs_parts(runs, top), output)
@@ -242,22 +264,12 @@ def _write_parts(parts: Iterable[Part], output: Path | None) -> None:
     write(as_text(rich_parts(parts), output is not None), output)
 
 
-def _teller() -> Callable[[Migration], None] | None:
-    if not sys.stderr.isatty():
-        return None
-    return lambda found: _tell_progress("", found)
+def _show(shown: Progress, name: str, found: Migration) -> None:
+    shown.show(lambda: _state(name, found))
 
 
-def _run_teller() -> Callable[[str, Migration], None] | None:
-    return _tell_progress if sys.stderr.isatty() else None
-
-
-def _tell_progress(name: str, found: Migration) -> None:
-    count = f"{found.share_done:.0%} of the instances"
-    sys.stderr.write(f"\r\x1b[K{' '.join(filter(None, (name, count)))}; ctrl-c stops")
-    sys.stderr.flush()
-
-
-def _end_progress() -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
+def _state(name: str, found: Migration) -> str:
+    """Return how far a comparison is, and what follows from it so far."""
+    named = f"{name}: " if name else ""
+    so_far = f"; so far {found.verdict}: {found.reasons[0]}" if found.reasons else ""
+    return f"{named}{found.share_done:.0%} of the instances, ctrl-c stops{so_far}"
