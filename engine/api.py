@@ -64,12 +64,12 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.line_plan import changed_by_line as changed_by_line
     from capacity_tui.engine.choose.line_plan import plan_of_line as plan_of_line
     from capacity_tui.engine.choose.line_plan import refuse_faults as refuse_faults
-    from capacity_tui.engine.choose.modes.alike import Alike as Alike
-    from capacity_tui.engine.choose.modes.alike import alone as alone
     from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
     from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes as possible_sizes
     from capacity_tui.engine.choose.modes.limits import Limit as Limit
     from capacity_tui.engine.choose.modes.limits import to_the_limit as to_the_limit
+    from capacity_tui.engine.choose.modes.mode_groups import ModeGroup as ModeGroup
+    from capacity_tui.engine.choose.modes.mode_groups import single as single
     from capacity_tui.engine.choose.modes.modes import MODES as MODES
     from capacity_tui.engine.choose.modes.modes import Comparison as Comparison
     from capacity_tui.engine.choose.modes.modes import ModeName as ModeName

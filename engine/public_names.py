@@ -123,7 +123,7 @@ NAMES = {
     "choose.command_line": "command_text command_words fewest_settings",
     "choose.answers": "answer step_seconds",
     "choose.explaining": "Explained explain",
-    "choose.modes.alike": "Alike alone",
+    "choose.modes.mode_groups": "ModeGroup single",
     "choose.audit.audit": "Audit Finding:AuditFinding audit",
     "choose.line_plan": "LinePlan changed_by_line plan_of_line refuse_faults",
     "choose.modes.filled": "ModePlan",

@@ -141,7 +141,7 @@ class PlanDocument:
         compared = self._compared
         cluster = compared.balanced.resolved.cluster
         columns = (
-            *(column(group, self.catalog, self.machine) for group in compared.alike),
+            *(column(group, self.catalog, self.machine) for group in compared.groups),
             *(self.beside.column(*pin, self.machine, self.catalog) for pin in self.plan.scenarios.items()),
         )
         return Comparison(

@@ -93,6 +93,8 @@ def _divided(change: Change) -> object:
 
 
 def _single(change: Change) -> object:
+    if change.now == AUTO:
+        return UNCHANGED
     return GIVEN_BACK if change.after.value(change.trigger) == 1 and change.is_written else UNCHANGED
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.modes.mode_groups import mode_groups, remarks
 from capacity_tui.engine.choose.modes.modes import compare
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.results import result_as_dict
@@ -64,7 +67,7 @@ def test_a_mode_says_in_a_line_what_it_is() -> None:
 def test_a_plan_that_leaves_nothing_open_is_one_column_and_says_so() -> None:
     plan = Plan.model_validate({"model": {"name": "gpt2"}, "hardware": {"name": "rtx-4090"}})
     compared = compare(plan)
-    (only,) = compared.alike
+    (only,) = compared.groups
     assert only.head == "the plan"
     assert compared.remarks == ("conservative = balanced = extreme: nothing is open",)
     assert answer(plan).estimate.basis.filled_by is None
@@ -72,8 +75,8 @@ def test_a_plan_that_leaves_nothing_open_is_one_column_and_says_so() -> None:
 
 def test_modes_that_choose_the_same_are_one_column() -> None:
     compared = compare(wished("resnet50", "h100-sxm-80gb", 8, {}, 0))
-    assert [group.head for group in compared.alike] == ["conservative", "balanced = extreme"]
-    assert compared.alike[1].shown is compared.balanced
+    assert [group.head for group in compared.groups] == ["conservative", "balanced = extreme"]
+    assert compared.groups[1].shown is compared.balanced
     assert compared.remarks == ("balanced = extreme: the same settings suit them",)
 
 
@@ -92,3 +95,16 @@ def test_the_answer_names_its_mode_with_used_and_allowed_shares(devices: int) ->
     assert told["name"] == "balanced"
     assert told["shares"][0]["allowed"] == 0.75
     assert told["shares"][0]["used"] * 100 == pytest.approx(data["memory"]["utilization_percent"])  # type: ignore[index]
+
+
+def test_a_mode_that_another_beats_is_no_choice_of_its_own() -> None:
+    compared = compare(wished("llama-3.1-8b", "h100-sxm-80gb", 8, {}, 3))
+    fast = compared.extreme.estimate
+    slow = replace(fast.computation, units_per_step=fast.computation.units_per_step * 0.5)
+    dear = replace(fast.cost, usd_per_million_tokens=(fast.cost.usd_per_million_tokens or 0.0) * 2.0)
+    worse = replace(compared.extreme, estimate=replace(fast, computation=slow, cost=dear))
+    groups = mode_groups((compared.conservative, compared.balanced, worse))
+    assert [plan.mode.id for group in groups for plan in group.plans] == ["conservative", "balanced"]
+    assert [plan.mode.id for group in groups for plan in group.beaten] == ["extreme"]
+    assert all(mode in {name for group in groups for name in group.modes} for mode in ("conservative", "extreme"))
+    assert any("no better in anything" in remark for remark in remarks(groups))

@@ -55,7 +55,7 @@ def test_the_device_that_is_named_holds_it_and_none_smaller_does(sections: dict[
 def test_screen_and_answer_name_it(sections: dict[str, object]) -> None:
     case = case_of(sections, "rtx-4090")
     name = larger_devices(case)[0].resolved.cluster.device.name
-    shown = column(compare(case.wanted).alike[0], case.catalog)
+    shown = column(compare(case.wanted).groups[0], case.catalog)
     assert any(name in note.detail for note in shown.notes)
     assert shown.verdict is Verdict.DOES_NOT_FIT and shown.reason.startswith("memory ")
     note = next(note for note in answer(case.wanted).estimate.warnings if note.code == "does_not_fit")
@@ -64,4 +64,4 @@ def test_screen_and_answer_name_it(sections: dict[str, object]) -> None:
 
 def test_a_plan_that_fits_needs_no_larger_device() -> None:
     compared = compare(Plan.model_validate({"model": {"name": "gpt2"}, "hardware": {"name": "h100-sxm-80gb"}}))
-    assert not any("would hold it" in note.title for note in column(compared.alike[0], load_catalog()).notes)
+    assert not any("would hold it" in note.title for note in column(compared.groups[0], load_catalog()).notes)

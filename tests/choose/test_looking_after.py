@@ -73,7 +73,7 @@ def test_what_the_plan_says_stays_and_changes_no_figure() -> None:
 
 def test_modes_with_the_same_settings_stay_one_column() -> None:
     found = compare(plan_from_text(TEXT.replace("auto", "4"), "plan"))
-    assert len(found.alike) == 1
+    assert len(found.groups) == 1
 
 
 def test_the_sections_are_written_and_read_again(compared: Comparison) -> None:

@@ -42,7 +42,7 @@ def tight_memory_mib() -> int:
 def on_screen(wanted: Plan) -> Column:
     """Return what the balanced plan shows on the screen."""
     found = compare(wanted)
-    return next(column(group, load_catalog()) for group in found.alike if found.balanced in group.plans)
+    return next(column(group, load_catalog()) for group in found.groups if found.balanced in group.plans)
 
 
 @pytest.mark.parametrize("verdict", list(MEMORY))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.modes.alike import Alike, alike, remarks
 from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Settled, Values
+from capacity_tui.engine.choose.modes.mode_groups import ModeGroup, mode_groups, remarks
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
 from capacity_tui.engine.choose.modes.serving_goals import ServedSettings
 from capacity_tui.engine.choose.modes.serving_settings import choose_serving
@@ -51,14 +51,14 @@ class Comparison(ShownInNotebooks):
         return self.conservative, self.balanced, self.extreme
 
     @property
-    def alike(self) -> tuple[Alike, ...]:
-        """The three in their order, those with the same plan as one."""
-        return alike(self.columns)
+    def groups(self) -> tuple[ModeGroup, ...]:
+        """The three in their order, those with the same plan, or one that another beats, as one."""
+        return mode_groups(self.columns)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What to know of the columns as a whole."""
-        return tuple(remarks(self.alike))
+        return tuple(remarks(self.groups))
 
 
 @dataclass(frozen=True, slots=True)

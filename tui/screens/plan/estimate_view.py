@@ -10,12 +10,12 @@ from capacity_tui.engine.api import (
     AUTO,
     OWN_PARAMETERS,
     UNDER_LOAD,
-    Alike,
     Catalog,
     Estimate,
     EstimatedPlan,
     ExplanationText,
     Interval,
+    ModeGroup,
     ModePlan,
     Plan,
     UsedShare,
@@ -66,7 +66,7 @@ _JOB_COST = ("cost.usd", "energy.kwh")
 _OPEN_COST = ("cost.usd_per_hour", "cost.usd_per_million_tokens", "energy.watts_average")
 
 
-def column(group: Alike, catalog: Catalog, machine: Machine | None = None) -> Column:
+def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -> Column:
     """Return what one mode makes of a plan, or several that make the same of it.
 
     Args:
@@ -88,11 +88,11 @@ def column(group: Alike, catalog: Catalog, machine: Machine | None = None) -> Co
         notes=tuple(_note(note) for note in (larger, *estimate.warnings, *estimate.recommendations) if note),
         title=group.head,
         about=tuple(_about(group)),
-        alike=tuple(plan.mode.title for plan in group.plans),
+        alike=group.modes,
     )
 
 
-def _about(group: Alike) -> Iterator[str]:
+def _about(group: ModeGroup) -> Iterator[str]:
     """Yield what the modes of a column are, and how much of their shares the run uses."""
     told = group.shown.told.basis.filled_by
     if told is not None:

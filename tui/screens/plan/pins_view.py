@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import CapacityError, Catalog, ModePlan, Plan, Verdict, alone, fill, headline
+from capacity_tui.engine.api import CapacityError, Catalog, ModePlan, Plan, Verdict, fill, headline, single
 from capacity_tui.tui.screens.plan.estimate_view import column
 from capacity_tui.tui.shown.compared import Column
 
@@ -41,6 +41,6 @@ class PinnedPlans:
             filled = self.filled(plan, machine, catalog)
         except CapacityError as error:
             return Column(name, Verdict.UNKNOWN, error.one_line(), (), is_pinned=True)
-        made = column(alone(filled), catalog, machine)
+        made = column(single(filled), catalog, machine)
         about = f"{name}: {headline(filled.plan, filled.estimate)}"
         return replace(made, mode=name, brief="", title=name, alike=(), about=(about,), is_pinned=True)
