@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate.result import UNDER_LOAD as UNDER_LOAD
     from capacity_tui.engine.estimate.result import Estimate as Estimate
     from capacity_tui.engine.estimate.result import Scaling as Scaling
+    from capacity_tui.engine.estimate.unsaid import with_assumed as with_assumed
     from capacity_tui.engine.explain.roofline import Roofline as Roofline
     from capacity_tui.engine.explain.roofline import roofline as roofline
     from capacity_tui.engine.extras import install_command as install_command

@@ -137,6 +137,7 @@ from capacity_tui.engine.present.storage.patterns import pattern_storage_parts a
 from capacity_tui.engine.present.storage.training_data import disk_bytes as disk_bytes
 from capacity_tui.engine.present.storage.training_data import storage_plan_as_dict as storage_plan_as_dict
 from capacity_tui.engine.present.storage.training_data import storage_plan_parts as storage_plan_parts
+from capacity_tui.engine.present.summary import assumed_text as assumed_text
 from capacity_tui.engine.present.summary import headline as headline
 from capacity_tui.engine.present.summary import note_text as note_text
 

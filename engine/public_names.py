@@ -125,6 +125,7 @@ NAMES = {
     "choose.explaining": "Explained explain",
     "choose.modes.mode_groups": "ModeGroup single",
     "choose.audit.audit": "Audit Finding:AuditFinding audit",
+    "estimate.unsaid": "with_assumed",
     "choose.line_plan": "LinePlan changed_by_line plan_of_line refuse_faults",
     "choose.modes.filled": "ModePlan",
     "choose.modes.layout_sizes": "possible_sizes",
@@ -288,7 +289,7 @@ NAMES = {
     "present.side_by_side_pages": "ComparisonTable comparison_tables write_comparison",
     "present.summary": (
         "Block:FigureBlock notes:answer_notes basis:basis_text chosen:chosen_settings blocks:figure_blocks "
-        "headline note_text"
+        "assumed_text headline note_text"
     ),
     # Measuring, and comparing with what was measured
     "accuracy.fits": "LeftOut fitted_constants unseen_scores",

@@ -202,7 +202,7 @@ class Session:
         if event.path is not None:
             self._remember(event.path, event.document.name)
         if event.assumed:
-            self.say(f"guessed: {'; '.join(event.assumed)}")
+            self.say(f"assumed: {'; '.join(event.assumed)}")
         elif replaces_changes:
             self.say("u brings the plan before back, with its changes")
         self.plan_changed()

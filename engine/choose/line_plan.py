@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.modes.modes import fill, with_placeholders
-from capacity_tui.engine.choose.proposal import open_plan
+from capacity_tui.engine.choose.modes.modes import with_placeholders
+from capacity_tui.engine.choose.proposal import LargestModel, largest_model, open_plan
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.serving.released_weights import released_format
 from capacity_tui.engine.estimate.serving.resolve import vendor_of
+from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.line.vocabulary import FIT, INFER, vocabulary
+from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, INFER, TRAIN, vocabulary
 from capacity_tui.engine.plan.line.words import OneLine
 from capacity_tui.engine.plan.plan import AUTO, DETECTED, HardwareSection, Plan
 from capacity_tui.engine.units import format_count
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _MODEL, _HARDWARE, _OF_HARDWARE = "model.name", "hardware.name", "hardware."
 _ENGINE = "inference.engine"
+_TOKENS, _EPOCHS = "training.tokens", "training.epochs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +34,20 @@ class LinePlan:
 
     Attributes:
         plan: the plan.
-        assumed: what nobody said, in words.
+        assumptions: what nobody said.
+        remarks: what to know of words that the plan cannot follow.
+        readings: what numbers were taken to count.
     """
 
     plan: Plan
-    assumed: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
+    remarks: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What nobody said, in words."""
+        return (*self.remarks, *self.readings, *dict.fromkeys(entry.why for entry in self.assumptions))
 
 
 def plan_of_line(
@@ -57,17 +69,19 @@ def plan_of_line(
     """
     refuse_faults(line)
     facts = catalog or load_catalog()
-    values, assumed = dict(line.values), list(line.guesses)
+    values, assumed = dict(line.values), list(line.assumptions)
     if not line.has(_HARDWARE):
         here = hardware or HardwareSection()
         named = {path: value for path, value in values.items() if path.startswith("hardware.")}
         values = {"hardware": here, **{path: value for path, value in values.items() if path not in named}, **named}
         devices = f"{here.devices} x " if here.devices else ""
-        assumed.append("on this machine" if here.name == DETECTED else f"on {devices}{here.name}, as before")
-    for path, value in vocabulary().usual.get(line.task, {}).items():
-        if not any(line.has(other) for other in _lengths(path)):
-            values[path] = value
-            assumed.append(f"{format_count(value, decimals=0)} {path.rpartition('.')[2]}: nothing was said of them")
+        why = "on this machine" if here.name == DETECTED else f"on {devices}{here.name}, as before"
+        assumed.append(Assumption(_HARDWARE, here.name, why))
+    for entry in _length(line):
+        values[entry.key] = entry.value
+        assumed.append(entry)
+        if entry.key == _TOKENS:
+            values.pop(_EPOCHS, None)  # they are counted in the tokens
     if line.task == FIT and not line.has(_MODEL):
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("nothing says what is fitted", hint=hint, place=Place(field=_MODEL))
@@ -75,11 +89,14 @@ def plan_of_line(
     if not line.has(_ENGINE) and (guess := _usual_engine(plan, machine, facts)):
         engine, where = guess
         plan = edited(plan, {_ENGINE: engine}, facts).plan
-        assumed.append(f"{engine}: what {where} is usually served with; no engine was named")
+        assumed.append(Assumption(_ENGINE, engine, f"engine: {engine}, usual for {where}"))
     if not line.has(_MODEL):
-        plan = _largest(plan, machine, facts)
-        assumed.append(f"{plan.model.name}: the largest well-known model that fits")
-    return LinePlan(plan, tuple(assumed))
+        largest = largest_model(plan, _sized(facts), machine, facts)
+        name = largest.comfortable or largest.edge or largest.smallest
+        plan = edited(plan, {_MODEL: name}, facts).plan
+        assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
+    assumed += _settings_of_the_model(line, plan)
+    return LinePlan(plan, tuple(assumed), line.remarks, line.readings)
 
 
 def changed_by_line(plan: Plan, line: OneLine, catalog: Catalog | None = None) -> Plan:
@@ -127,17 +144,14 @@ def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog) -> tupl
     return (usual[maker], f"a model on {maker}") if maker in usual else None
 
 
-def _largest(plan: Plan, machine: Machine | None, catalog: Catalog) -> Plan:
-    """Return the plan with the largest usual model that fits its hardware, the smallest where none does."""
-    changed = plan
-    for name in _sized(catalog):
-        changed = edited(plan, {_MODEL: name}, catalog).plan
-        try:
-            if fill(changed, "balanced", machine, catalog).estimate.fits is not False:
-                break
-        except CapacityError:
-            continue
-    return changed
+def _why_largest(found: LargestModel) -> str:
+    """Return why a model was chosen, with the one that is on the edge of the memory."""
+    if found.comfortable is None:
+        name = found.edge or found.smallest
+        why = "on the edge of the memory, and no smaller one has room" if found.edge else "the smallest; none fits"
+        return f"{name}: {why}"
+    edge = f" ({found.edge} is on the edge)" if found.edge else ""
+    return f"{found.comfortable}: the largest well-known model that fits with room to spare{edge}"
 
 
 def _sized(catalog: Catalog) -> list[str]:
@@ -147,7 +161,26 @@ def _sized(catalog: Catalog) -> list[str]:
     return [row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0))]
 
 
-def _lengths(path: str) -> tuple[str, ...]:
-    """Return the fields that say the same as one: a job has one length."""
-    section = path.rpartition(".")[0]
-    return (path, f"{section}.steps", f"{section}.epochs")
+def _length(line: OneLine) -> Iterator[Assumption]:
+    """Yield what a job whose length is not said, or only in part, is taken to be long."""
+    if line.task not in (TRAIN, FINETUNE) or line.has(_TOKENS) or line.has("training.steps"):
+        return
+    if line.has("training.samples"):
+        if not line.has(_EPOCHS):
+            yield Assumption(_EPOCHS, 1, "1 epoch of the samples, each as long as the sequence (say 3 epochs)")
+        return
+    usual = vocabulary().usual.get(line.task, {}).get(_TOKENS)
+    if usual is not None:
+        epochs = float(str(line.values.get(_EPOCHS, 1)))
+        count = format_count(usual * epochs, decimals=0)
+        each = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
+        yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{each} (say 50M, or {_TOKENS}=)")
+
+
+def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:
+    """Yield the settings that a kind of model begins with, and that nobody said."""
+    for path in ("training.steps", "training.micro_batch"):
+        value = plan.value(path)
+        if line.task == TRAIN and not line.has(path) and value not in (None, AUTO):
+            label = "steps" if path.endswith("steps") else "batch"
+            yield Assumption(path, value, f"{label} {value} (say another, or {path}=)")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.modes.shares import used_shares
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
@@ -18,12 +22,14 @@ from capacity_tui.engine.schema.field_types import TRAINED
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
+_MODEL = "model.name"
+
 
 def propose(machine: Machine | None = None, hardware: str | None = None, catalog: Catalog | None = None) -> Plan:
     """Return a plan that suits this machine, or other hardware.
 
-    With an accelerator it trains the largest well-known model that fits; without one, the model and the tokens that
-    the balanced mode would choose.
+    With an accelerator it trains the largest well-known model that the balanced mode holds inside its share of the
+    memory; without one, the model and the tokens that this mode would choose.
 
     Args:
         machine: what was detected.
@@ -37,14 +43,55 @@ def propose(machine: Machine | None = None, hardware: str | None = None, catalog
         return edited(start, {"model.name": chosen.model.name, "training.tokens": chosen.training.tokens}, facts).plan
     if hardware:
         start = edited(start, {"hardware.name": hardware}, facts).plan
-    for model in _proposal()["models"]:
-        candidate = edited(start, {"model.name": model, "training.tokens": _proposal()["tokens"]}, facts).plan
+    start = edited(start, {"training.tokens": _proposal()["tokens"]}, facts).plan
+    found = largest_model(start, _proposal()["models"], machine, facts)
+    return edited(start, {_MODEL: found.comfortable or found.smallest}, facts).plan
+
+
+@dataclass(frozen=True, slots=True)
+class LargestModel:
+    """How large a model some hardware takes.
+
+    Attributes:
+        comfortable: the largest that the balanced mode holds inside its share of the memory, with nothing given up for
+            that; None where none is.
+        edge: the largest that fits at all, where that is a larger one.
+        smallest: of those that were tried.
+    """
+
+    comfortable: str | None
+    edge: str | None
+    smallest: str
+
+
+def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, catalog: Catalog) -> LargestModel:
+    """Return the largest models that a plan can have.
+
+    Args:
+        plan: the plan, whose model does not count.
+        names: of models, the largest first.
+        machine: what was detected.
+        catalog: facts.
+    """
+    edge = None
+    for name in names:
         try:
-            if fill(candidate, "balanced", machine, facts).estimate.fits:
-                break
+            filled = fill(edited(plan, {_MODEL: name}, catalog).plan, "balanced", machine, catalog)
         except CapacityError:
             continue
-    return candidate
+        if _is_comfortable(filled):
+            return LargestModel(name, edge, names[-1])
+        if filled.estimate.fits and edge is None:
+            edge = name
+    return LargestModel(None, edge, names[-1])
+
+
+def _is_comfortable(filled: ModePlan) -> bool:
+    """Whether a plan stays inside its mode's share of memory, and nothing was given up for that."""
+    shares = used_shares(filled.mode, filled.estimate, filled.resolved.cluster)
+    is_inside = not any(share.why for share in shares if share.figure == "memory")
+    gave_up = any(note.code in ("way_out", "nothing_fits") for note in filled.estimate.warnings)
+    return filled.estimate.fits is not False and is_inside and not gave_up
 
 
 def open_plan(task: str | None = None) -> Plan:

@@ -45,6 +45,7 @@ class ResolvedPlan:
         cluster: hardware as formulas read it.
         shape: sizes of a transformer; None for other kinds.
         spec: parameters of another kind of model; None for transformers.
+        weights_assumed: why weights that are served have the format that they have; empty where the plan gives it.
     """
 
     plan: Plan
@@ -52,6 +53,7 @@ class ResolvedPlan:
     cluster: Cluster
     shape: TransformerShape | None
     spec: Spec | None = None
+    weights_assumed: str = ""
 
 
 def resolve_plan(
@@ -113,7 +115,7 @@ def resolve_plan(
     resolved = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:
         refuse_impossible(plan_layout(resolved, shape, catalog))
-    return ResolvedPlan(resolved, family, cluster, shape, network)
+    return ResolvedPlan(resolved, family, cluster, shape, network, why)
 
 
 def job_steps(plan: Plan) -> float | None:

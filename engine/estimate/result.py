@@ -18,6 +18,7 @@ from capacity_tui.engine.estimate.work import ModelFacts, Work
 from capacity_tui.engine.machine.facts import Quantity
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Labels, Number
+from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.uncertainty.intervals import Interval, Range
 from capacity_tui.engine.verdict import Holds, Verdict
 
@@ -243,6 +244,7 @@ class Estimate(ShownInNotebooks):
         work: what all of it was computed from: kernels, communication and memory.
         ranges: of measured over estimated, by figure; None where nothing is known of them.
         limits: constraints beside those of memory: what the plan, its load or a question asks of its figures.
+        assumed: what the plan does not say, the most important first.
         derivations: the equations as they were evaluated; None unless they were asked for.
         details: further figures of this kind of run, by result key.
     """
@@ -261,6 +263,7 @@ class Estimate(ShownInNotebooks):
     derivations: Record | None = None
     ranges: Ranges | None = None
     limits: tuple[Constraint, ...] = ()
+    assumed: tuple[Assumption, ...] = ()
 
     def range_of(self, key: str) -> Range:
         """Return the ratios of measured to estimated behind the figure of a result key; 1 where nothing is known."""

@@ -133,7 +133,7 @@ def _changed(plan: Plan, change: Values, named: Values, catalog: Catalog | None,
                 continue
             new = rule_of_sound(Change(plan, after, trigger.path, follows.path, catalog))
             if new is not UNCHANGED:
-                values[follows.path] = new
+                values[follows.path] = _but_named(new, follows.path, named, after)
                 reasons.setdefault(follows.path, follows.why)
     if values:
         draft = dict(after)
@@ -149,6 +149,12 @@ def _changed(plan: Plan, change: Values, named: Values, catalog: Catalog | None,
 def _is_named(path: str, named: Values) -> bool:
     """Whether a change sets a field, or the section it is in, itself."""
     return any(path == other or path.startswith(f"{other}.") for other in named)
+
+
+def _but_named(new: object, path: str, named: Values, after: Plan) -> object:
+    """Return what a table is given back to: nothing, or those of its keys that the change itself names."""
+    kept = {name.removeprefix(f"{path}."): after.value(name) for name in named if name.startswith(f"{path}.")}
+    return kept if new is GIVEN_BACK and kept else new
 
 
 def _changed_fields(before: Plan, after: Plan, change: Values) -> Iterator[KnownField]:

@@ -19,11 +19,13 @@ class Report:
         answer: the plan and its estimate.
         draw_roofline: draws the roofline of an answer, where there is one.
         one_of_many: whether other answers follow in the same text.
+        not_understood: words, keys and options that have no meaning in the plan.
     """
 
     answer: Answer
     draw_roofline: Callable[[Answer], Roofline | None]
     one_of_many: bool = False
+    not_understood: tuple[str, ...] = ()
 
 
 def write_report(form: str, report: Report) -> str:

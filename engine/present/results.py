@@ -44,21 +44,22 @@ TIME_PARTS = (
 
 def json_report(of: Report) -> str:
     """Return a report as JSON; on one line where others follow."""
-    return to_json(result_as_dict(of.answer.plan, of.answer.estimate), one_line=of.one_of_many)
+    return to_json(result_as_dict(of.answer.plan, of.answer.estimate, of.not_understood), one_line=of.one_of_many)
 
 
 def yaml_report(of: Report) -> str:
     """Return a report as YAML; a document of its own where others follow."""
-    text = to_yaml(result_as_dict(of.answer.plan, of.answer.estimate))
+    text = to_yaml(result_as_dict(of.answer.plan, of.answer.estimate, of.not_understood))
     return f"---\n{text}" if of.one_of_many else text
 
 
-def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
+def result_as_dict(plan: Plan, estimate: Estimate, not_understood: tuple[str, ...] = ()) -> dict[str, object]:
     """Return the whole answer as plain data: bytes and parameters whole, seconds and rates as they are.
 
     Args:
         plan: the plan as resolved, every default filled in.
         estimate: what was computed for it.
+        not_understood: words, keys and options that have no meaning in the plan.
     """
     result = {
         "plan": plan.plain_data(),
@@ -74,6 +75,8 @@ def result_as_dict(plan: Plan, estimate: Estimate) -> dict[str, object]:
         "scalability": estimate.scalability,
         "cost": {name: value for name, value in _items(estimate.cost) if not name.endswith("interval")},
         "energy": estimate.energy,
+        "assumed": estimate.assumed,
+        "not_understood": not_understood,
         "recommendations": estimate.recommendations,
         "warnings": estimate.warnings,
         "basis": estimate.basis,

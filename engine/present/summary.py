@@ -13,7 +13,10 @@ from capacity_tui.engine.estimate.result import UNDER_LOAD, Estimate
 from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
 from capacity_tui.engine.machine.facts import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.units import format_number
 
 # Figures of each block in their order; those that a run has none of are left out.
@@ -49,6 +52,8 @@ _COST = (
     "energy.usd",
 )
 
+MOST_ASSUMED = 6
+"""Assumptions that are shown beside a verdict; data have all of them."""
 TOLD_ORIGINS: tuple[Origin, ...] = ("given", "measured")
 """Origins of the hardware's figures that an answer names; those of the catalogue are the usual ones."""
 
@@ -118,6 +123,19 @@ def chosen(plan: Plan, estimate: Estimate) -> tuple[str, ...]:
     for path, why in estimate.basis.chosen.items():
         found.setdefault(why, []).append(f"{path}={plan.value(path)}")
     return tuple(f"{', '.join(fields)}: {why}" for why, fields in found.items())
+
+
+def assumed_text(estimate: Estimate) -> str:
+    """Return what the plan does not say, the most important first, in one line; empty where it says all."""
+    return ", ".join(_assumed(entry) for entry in estimate.assumed[:MOST_ASSUMED])
+
+
+def _assumed(entry: Assumption) -> str:
+    known = all_fields().get(entry.key)
+    label = known.knob.label if known is not None else entry.key.rpartition(".")[2]
+    value = plan_value_text(entry.value)
+    unit = known.knob.unit if known is not None else ""
+    return f"{label.lower()} {value} {unit}".rstrip() if value else entry.why
 
 
 def note_text(note: Note) -> str:

@@ -32,7 +32,7 @@ def test_flags_and_a_line_say_the_same_plan(capsys: pytest.CaptureFixture[str]) 
 def test_what_a_line_guesses_stands_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "lama-3.1-8b train 8xh100"]) == 0
     told = capsys.readouterr()
-    assert "guessed: lama-3.1-8b: llama-3.1-8b is the nearest name" in told.err
+    assert "assumed: lama-3.1-8b: llama-3.1-8b is the nearest name" in told.err
 
 
 def test_flags_stand_over_what_a_line_says_and_nothing_is_guessed_of_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ def test_a_plan_is_imported_and_what_to_know_of_it_told(capsys: pytest.CaptureFi
     plan = json.loads(told.out)["plan"]
     assert (plan["training"]["micro_batch"], plan["training"]["seq_len"], plan["hardware"]["devices"]) == (4, 4096, 8)
     assert "ds_zero3_offload.json (DeepSpeed 0.19)" in told.err
-    assert "guessed" not in told.err
+    assert "assumed" not in told.err
 
 
 def test_one_line_beside_a_file_says_the_rest(capsys: pytest.CaptureFixture[str]) -> None:

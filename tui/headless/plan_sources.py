@@ -106,8 +106,8 @@ def _of_line(line: OneLine, name: str) -> PlanSource:
 
     made = plan_of_line(line, None if line.has("hardware.name") else detect())
     if made.assumed:
-        tell(f"capacity-tui: guessed: {'; '.join(made.assumed)}")
-    return PlanSource.of_plan(made.plan, name)
+        tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
+    return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks)
 
 
 def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
@@ -132,4 +132,6 @@ def _imported(flags: PlanFlags, said: Mapping[str, object], base: Plan | None) -
     found = import_plan(flags.imports, {**said, **line.values}, base)
     for note in found.notes():
         tell(f"capacity-tui: {note}")
-    return PlanSource.of_plan(found.plan, ", ".join(flags.imports), found.places)
+    return PlanSource.of_plan(
+        found.plan, ", ".join(flags.imports), found.places, not_understood=tuple(found.not_understood)
+    )

@@ -108,7 +108,7 @@ def plan(
             if key is not None:
                 texts.append(_explained(loaded, key, form, output))
                 continue
-            answer = _estimated(loaded)
+            answer = _with_assumed(_estimated(loaded), source, settings)
             estimated.append(answer)
             if folder is not None:
                 write_framework_files(answer.plan, folder, force, machine_for(loaded))
@@ -124,7 +124,7 @@ def plan(
         else:
             shape = wanted or _default_format(files, output, answer)
             pictures = _pictures(answer) if verbose and not REPORT_FORMATS[shape].writer else ()
-            texts.append(_report(answer, shape, len(files) > 1, output))
+            texts.append(_report(answer, shape, len(files) > 1, output, source.not_understood))
             texts += (_drawn(answer, group, output) for group in pictures)
         is_short = not answer.estimate.fits
         codes.append(DOES_NOT_FIT if check and is_short else 0)
@@ -253,11 +253,20 @@ def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer)
     return format_of(output) or form
 
 
-def _report(answer: Answer, form: str, many: bool, output: Path | None) -> str:
+def _with_assumed(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
+    """Return an answer with what was assumed of a line; what settings give is not."""
+    from capacity_tui.engine.api import with_assumed
+
+    given = {setting.partition("=")[0] for setting in settings}
+    left = [entry for entry in source.assumed if entry.key not in given]
+    return replace(answer, estimate=with_assumed(answer.estimate, answer.plan, left))
+
+
+def _report(answer: Answer, form: str, many: bool, output: Path | None, not_understood: tuple[str, ...] = ()) -> str:
     from capacity_tui.engine.api import Report, write_report
 
     if REPORT_FORMATS[form].writer:
-        return write_report(form, Report(answer, _roofline, many))
+        return write_report(form, Report(answer, _roofline, many, not_understood))
     from capacity_tui.tui.headless.tables.answer import answer_tables
 
     return as_text(answer_tables(answer.plan, answer.estimate), output is not None)

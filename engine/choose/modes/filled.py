@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.filled_by import FilledBy
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.unsaid import unsaid
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_percent
@@ -75,7 +76,8 @@ class ModePlan(ShownInNotebooks):
         warnings = (*found.warnings, *mode_warnings(self.mode, found, self.resolved.cluster))
         basis = replace(found.basis, chosen=self.reasons, running=self.running, filled_by=self.filled_by)
         details = {**found.details, **serving_room(self.resolved, self.catalog)}
-        return replace(found, warnings=warnings, basis=basis, details=details)
+        assumed = unsaid(self.resolved, self.reasons)
+        return replace(found, warnings=warnings, basis=basis, details=details, assumed=assumed)
 
     @property
     def filled_by(self) -> FilledBy | None:

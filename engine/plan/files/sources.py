@@ -13,6 +13,7 @@ from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.reading import Document, read_stream, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import place_in_document, plan_from_document
 from capacity_tui.engine.plan.files.saved import list_plans
@@ -32,17 +33,29 @@ class PlanSource:
         folder: where a model file that it names may lie; None for what has no folder.
         made: the plan itself where the document does not say all of it; None where it does.
         places: where fields stand that no document of a plan has: in files of other tools.
+        assumed: what nobody said of a plan that a line says.
+        not_understood: words, keys and options that have no meaning in the plan.
     """
 
     document: Document
     folder: Path | None = None
     made: Plan | None = None
     places: Mapping[str, Place] = field(default_factory=dict, hash=False)
+    assumed: tuple[Assumption, ...] = ()
+    not_understood: tuple[str, ...] = ()
 
     @classmethod
-    def of_plan(cls, plan: Plan, name: str, places: Mapping[str, Place] | None = None) -> PlanSource:
+    def of_plan(
+        cls,
+        plan: Plan,
+        name: str,
+        places: Mapping[str, Place] | None = None,
+        assumed: tuple[Assumption, ...] = (),
+        not_understood: tuple[str, ...] = (),
+    ) -> PlanSource:
         """Return a plan that no document says, under a name for messages."""
-        return cls(Document(read_yaml(dump_plan(plan)).data, name), made=plan, places=places or {})
+        document = Document(read_yaml(dump_plan(plan)).data, name)
+        return cls(document, None, plan, places or {}, assumed, not_understood)
 
     def plan(self) -> Plan:
         """Return the plan.

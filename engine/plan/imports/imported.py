@@ -62,6 +62,12 @@ class Imported:
         """Where fields of the plan stand in the files."""
         return {path: said.place for path, said in self.said.items() if said.place.file is not None}
 
+    @property
+    def not_understood(self) -> Iterator[str]:
+        """Options that their tools are not known to have, or that plans have no word for."""
+        for reading in self.readings:
+            yield from (str(remark.place) for remark in (*reading.unmodelled, *reading.unknown))
+
     def notes(self) -> Iterator[str]:
         """Yield what to know of the files, a line each."""
         files = " and ".join(dict.fromkeys(f"{reading.file} ({reading.tool.name})" for reading in self.readings))
@@ -75,7 +81,7 @@ class Imported:
                 hint = f"; did you mean {remark.why}?" if remark.why else ""
                 yield f"{remark.place}: {reading.tool.short_name} has no such option{hint}"
         if self.guesses:
-            yield f"guessed: {'; '.join(self.guesses)}"
+            yield f"assumed: {'; '.join(self.guesses)}"
 
 
 def import_plan(

@@ -19,6 +19,8 @@ from capacity_tui.engine.units import parse_bytes
 
 NAME = "hardware.name"
 DEVICES = "hardware.devices"
+MEMORY = "memory_mib"
+"""Key of a device's memory in a spec; of a processor it is the main memory."""
 SPEC = "hardware.spec"
 _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
@@ -44,9 +46,10 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     for pattern in (*_COUNTS, _GLUED, _BESIDE_A_NUMBER):
         match = pattern.fullmatch(word)
         count = int(match["count"]) if match else 0
-        found = _several(match["name"], count, catalog) if match and count else None
+        found = _several(match["name"], count, catalog) if match else None
         if found is not None:
-            return found
+            none = PlanError("no devices", repr(word)[:60], "write 1 or more", Place(field=DEVICES))
+            return found if count else Meaning(fault=none)
     return None
 
 
@@ -94,6 +97,21 @@ def figures_of(word: str) -> dict[str, object] | None:
     if unit in _POWER:
         return {"tdp_w": number * _POWER[unit]}
     return dict.fromkeys(("bf16_tflops", "fp16_tflops"), number * _PEAKS[unit]) if unit in _PEAKS else None
+
+
+def given_figure(text: str, figure: Mapping[str, object], is_ram: bool, name: str, catalog: Catalog) -> Meaning:
+    """Return what a figure of the hardware sets: one of each device, or the memory of their host.
+
+    Args:
+        text: the figure as it was written.
+        figure: the keys of ``hardware.spec`` that it gives.
+        is_ram: whether the line calls it main memory.
+        name: of the hardware; empty where none was named.
+        catalog: facts.
+    """
+    if is_ram and catalog.processors.find_id(name) is None:
+        return Meaning(f"{text} of host memory", {f"{SPEC}.host_memory_gib": parse_bytes(text) / 2**30})
+    return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
 
 
 def custom_device(spec: Mapping[str, object], catalog: Catalog) -> Meaning:

@@ -18,6 +18,8 @@ from capacity_tui.engine.plan.plan import AUTO
 from capacity_tui.engine.units import format_count
 
 MODEL = "model.name"
+FEWEST_CHARACTERS = 3
+"""Letters and digits of a part of a name that stands for it."""
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)
 _SIZE = re.compile(r"(?P<experts>\d+x)?(?P<size>\d+(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
 _PIECES = re.compile(r"[\s_/\-]+")
@@ -63,7 +65,7 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     """Return the model that a part of a name stands for: ``llama-70b``, ``3.1-8b``, ``acme/Mistral-7B-tuned``."""
     name = catalog.architectures.plain_name(_HUB.sub("", word))
     pieces = [piece for piece in _PIECES.split(name.casefold()) if piece]
-    if not pieces or not any(map(str.isalpha, name)):
+    if not pieces or not any(map(str.isalpha, name)) or sum(map(str.isalnum, name)) < FEWEST_CHARACTERS:
         return None
     ids = [row_id for row_id in (*catalog.architectures, *FAMILIES, *catalog.networks) if _has(row_id, pieces)]
     if ids:

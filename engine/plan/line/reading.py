@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.names import key_of
@@ -12,19 +10,24 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.families import presumed_family
 from capacity_tui.engine.models.known_models import KnownModel, find_known_model
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS
+from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, INFER, TRAIN, Amount, vocabulary
+from capacity_tui.engine.plan.line.similar_names import (
+    HARDWARE_NAME,
+    MODEL_NAME,
+    TASK_NAME,
+    similar_names,
+    unknown_words,
+)
+from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
+from capacity_tui.engine.plan.line.vocabulary import INFER, TRAIN, Amount, vocabulary
 from capacity_tui.engine.plan.line.words import LONGEST_LINE, Meaning, OneLine, Word, split
 from capacity_tui.engine.plan.plan import AUTO
 
-TASK, METHOD = "task", "training.method"
 _MOST_WORDS = 4
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
-_SIMILAR = 0.74
-_TASK_WORDS = {TRAIN: "train", FINETUNE: "fine-tune", INFER: "serve", FIT: "fit"}
-_METHOD_WORDS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
 _NOTHING = Meaning()
 
 
@@ -47,8 +50,9 @@ class _Line:
         self._tokens = split(text)
         self._taken: dict[int, tuple[int, Meaning]] = {}
         self._values: dict[str, object] = {}
-        self._assumed: list[str] = []
+        self._assumed: list[Assumption] = []
         self._faults: list[PlanError] = []
+        self._unknown: dict[str, str] = {}
         self._task = TRAIN
         self._model: KnownModel | None = None
 
@@ -64,6 +68,8 @@ class _Line:
         self._pass(self._set)
         self._pass(self._guessed)
         self._own_figures()
+        if self._unknown:
+            self._faults.append(unknown_words(self._unknown, self._catalog))
         words = tuple(self._words())
         return OneLine(self._text, self._task, words, tuple(self._assumed), self._values, tuple(self._faults))
 
@@ -83,7 +89,7 @@ class _Line:
                 detail = f"{text!r} and {self._values[path]}"
                 meaning = Meaning(fault=PlanError(f"{path} is said twice", detail, "keep one of them"))
         self._values.update(meaning.values)
-        if meaning.fault is not None:
+        if meaning.fault is not None and self._span(index, count) not in self._unknown:
             self._faults.append(meaning.fault)
         self._taken[index] = count, meaning
 
@@ -113,7 +119,7 @@ class _Line:
             if not self._is_free(index, count):
                 continue
             phrase = self._span(index, count)
-            meaning = self._task_word(phrase) or self._thing(phrase, count)
+            meaning = task_named(phrase) or self._thing(phrase, count)
             if meaning is not None:
                 return count, meaning
         return None
@@ -130,15 +136,6 @@ class _Line:
         if count > 1 and self._catalog.architectures.is_variant(phrase):
             return None
         return models.named_model(phrase, self._catalog)
-
-    def _task_word(self, phrase: str) -> Meaning | None:
-        words, key = vocabulary(), key_of(phrase)
-        if key in words.methods:
-            method = words.methods[key]
-            return Meaning(_METHOD_WORDS[method], {TASK: FINETUNE, METHOD: method})
-        if key in words.tasks:
-            return Meaning(_TASK_WORDS[words.tasks[key]], {TASK: words.tasks[key]})
-        return None
 
     def _is_value(self, word: str) -> bool:
         """Whether a word is the exact name of a number format, framework, engine or optimizer."""
@@ -199,23 +196,11 @@ class _Line:
         if TASK in self._values:
             self._task = str(self._values[TASK])
             return
-        if family is not None and family.task == FIT:
-            self._task, why = FIT, f"fit: {name} is fitted"
-        elif any(self._is_of_serving(token.text) for token in self._tokens):
-            self._task, why = INFER, "serve: these words are of serving"
-        else:
-            self._task, why = TRAIN, "train: nothing else was said"
+        free = [token.text for index, token in enumerate(self._tokens) if self._is_free(index)]
+        words = [token.text for token in self._tokens]
+        self._task, why = task_meant(words, free, family, self._catalog)
         self._values[TASK] = self._task
-        self._assumed.append(why)
-
-    def _is_of_serving(self, word: str) -> bool:
-        amount = settings.amount_of((settings.glued(word) or (word,))[0])
-        if amount is not None and set(amount.fields) == {INFER}:
-            return True
-        if key_of(word) in vocabulary().fillers or word.startswith("inference."):
-            return word.startswith("inference.")
-        is_trained = settings.named_value(word, TRAIN, "qlora", self._catalog) is not None
-        return not is_trained and settings.named_value(word, INFER, "", self._catalog) is not None
+        self._assumed.append(Assumption(TASK, self._task, why))
 
     # Settings
 
@@ -224,10 +209,15 @@ class _Line:
         text = self._tokens[index].text
         if "=" in text:
             return 1, settings.assigned(text, self._task, self._model)
+        share = settings.percentile(text)
+        if share is not None:
+            return 1, share if self._task == INFER else settings.unlike(text, "a percentile of latency", self._task)
         figure = hardware.figures_of(text)
         if figure is not None:
-            spec = {f"{hardware.SPEC}.{key}": value for key, value in figure.items()}
-            return 1, Meaning(f"{text} of each device", spec)
+            after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
+            is_ram = after in vocabulary().ram and hardware.MEMORY in figure
+            name = str(self._values.get(hardware.NAME, ""))
+            return (2 if is_ram else 1), hardware.given_figure(text, figure, is_ram, name, self._catalog)
         if settings.is_number(text):
             return self._number_first(index)
         return self._name_first(index) or self._number_first(index) or self._alone(text)
@@ -238,13 +228,19 @@ class _Line:
         parts = settings.glued(text)
         if meaning is None and parts is not None:
             meaning = self._pair(parts[0], parts[1])
-        if meaning is None and key_of(text) in vocabulary().fillers:
+        key, words = key_of(text), vocabulary()
+        if meaning is None and (key in words.fillers or key in words.suggests):
             meaning = _NOTHING
+        if meaning is None and key in words.remarks:
+            meaning = Meaning(why=words.remarks[key])
         return None if meaning is None else (1, meaning)
 
     def _number_first(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a number with what it counts behind it."""
         number, after = self._tokens[index].text, self._tokens[index + 1].text if self._is_free(index + 1) else ""
+        pair = self._span(index + 1, 2) if self._is_free(index + 1, 2) else ""
+        is_pair = settings.amount_of(pair) is not None and settings.amount_of(after) is None
+        after = pair if is_pair else after
         amount = settings.amount_of(after)
         own = settings.named_field(after, self._task, self._model)
         is_own = own is not None and own[0].startswith(OWN_PARAMETERS)
@@ -252,7 +248,7 @@ class _Line:
         if not is_counted and not is_own:
             return None
         meaning = self._pair(after, number)
-        return None if meaning is None else (2, meaning)
+        return None if meaning is None else (3 if is_pair else 2, meaning)
 
     def _name_first(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a field by one word or two, with its value behind it; a switch stands alone."""
@@ -312,33 +308,24 @@ class _Line:
         """Return what the name most similar to a word stands for, or say that there is none."""
         counted = hardware.counted(text)
         name = counted[1] if counted else text
-        found = list(self._near(name))
-        for kind, near in found:
+        for kind, near in similar_names(name, self._catalog):
             why = f"{text[:40]}: {near} is the nearest name"
-            if kind == "hardware" and hardware.NAME not in self._values:
+            if kind == HARDWARE_NAME and hardware.NAME not in self._values:
                 return hardware.hardware_called(near, counted[0] if counted else None, self._catalog, why)
-            if kind == "model" and models.MODEL not in self._values and counted is None:
+            if kind == MODEL_NAME and models.MODEL not in self._values and counted is None:
                 meaning = models.named_model(near, self._catalog)
                 if meaning is not None:
                     return Meaning(meaning.words, meaning.values, why)
-            if kind == "task" and METHOD not in self._values:
-                meaning = self._task_word(near)
+            if kind == TASK_NAME and METHOD not in self._values:
+                meaning = task_named(near)
                 is_other = meaning is not None and meaning.values.get(TASK) != self._values.get(TASK)
                 if meaning is not None and (not is_other or self._assumed):
                     self._values.pop(TASK, None)
                     self._assumed.clear()
                     self._task = str(meaning.values[TASK])
                     return Meaning(meaning.words, meaning.values, why)
-        near_names = ", ".join(dict.fromkeys(near for _, near in found))
-        hint = f"nearest: {near_names}; " if near_names else ""
-        return Meaning(fault=PlanError("not understood", repr(text[:60]), f"{hint}anything else goes as key=value"))
-
-    def _near(self, word: str) -> Iterator[tuple[str, str]]:
-        """Yield kind and name of what a word may be a slip of, the most similar first."""
-        names = _known_names(self._catalog)
-        plain = key_of(self._catalog.architectures.plain_name(word))[:60]
-        for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
-            yield names[key]
+        self._unknown[text] = name
+        return Meaning(fault=unknown_words({text: name}, self._catalog))
 
     def _own_figures(self) -> None:
         """Make figures without a device's name a device of one's own."""
@@ -348,24 +335,9 @@ class _Line:
             meaning = hardware.custom_device(given, self._catalog)
             self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
             self._values.update(meaning.values)
-            self._assumed.append(meaning.why)
+            self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
 
     def _words(self) -> Iterator[Word]:
         for index, (count, meaning) in sorted(self._taken.items()):
             first, last = self._tokens[index], self._tokens[index + count - 1]
             yield Word(self._text[first.start : last.end], first.start, last.end, meaning)
-
-
-@lru_cache(maxsize=4)
-def _known_names(catalog: Catalog) -> Mapping[str, tuple[str, str]]:
-    """Return kind and name of all that a word may be a slip of, by key."""
-    words = vocabulary()
-    names: dict[str, tuple[str, str]] = {}
-    for kind, known in (
-        ("task", (*words.methods, *words.tasks)),
-        ("model", models.model_names(catalog)),
-        ("hardware", hardware.hardware_names(catalog)),
-    ):
-        for name in known:
-            names.setdefault(key_of(name), (kind, name))
-    return names

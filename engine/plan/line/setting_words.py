@@ -18,9 +18,11 @@ from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length
 
 SEQUENCE, TOKENS = "sequence", "tokens"
+PERCENTILE = "inference.percentile"
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 _GLUED = re.compile(r"([a-z_\-]{2,})[<:]?=?(\d\S*)", re.IGNORECASE)
+_PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
 _IN_SHORT_FROM = 10**5
 _TASK_WORDS = {"train": "training", "finetune": "fine-tuning", "infer": "serving", "fit": "fitting"}
@@ -36,6 +38,25 @@ def is_number(word: str) -> bool:
 def is_time(word: str) -> bool:
     """Return whether a word is a time, as ``500ms``."""
     return _TIME.fullmatch(word) is not None
+
+
+def percentile(word: str) -> Meaning | None:
+    """Return the share of requests that latencies are of, as ``p95`` says it; None for another word."""
+    match = _PERCENTILE.fullmatch(word)
+    return None if match is None else Meaning(f"percentile {match[1]}", {PERCENTILE: float(match[1])})
+
+
+def is_length_of_job(number: str) -> bool:
+    """Return whether a number without a word is the tokens of a job: it ends in M, B or T, or is as large."""
+    try:
+        return number[-1:].casefold() in ("m", "b", "t") or parse_count(number) >= vocabulary().fewest_tokens
+    except UnitError:
+        return False
+
+
+def unlike(word: str, what: str, task: str) -> Meaning:
+    """Return the fault of a word that belongs to another task."""
+    return _fault(f"{what} does not belong to {_TASK_WORDS[task]}", word, "leave it out, or say serve")
 
 
 def is_amount(word: str, amount: Amount, task: str) -> bool:

@@ -44,6 +44,11 @@ class Vocabulary:
     Attributes:
         fillers: words that say nothing.
         tasks: what is done, by word.
+        suggests: what is done where no other word says it, by word.
+        remarks: words that the plan cannot follow, and what to do about them.
+        ram: words behind a size of host memory.
+        scales: suffixes of numbers, by word.
+        time_units: units of times, by word.
         methods: which weights are trained, by word.
         here: names of this machine.
         amounts: what numbers count, by word.
@@ -61,6 +66,11 @@ class Vocabulary:
 
     fillers: frozenset[str]
     tasks: Mapping[str, str]
+    suggests: Mapping[str, str]
+    remarks: Mapping[str, str]
+    ram: frozenset[str]
+    scales: Mapping[str, str]
+    time_units: Mapping[str, str]
     methods: Mapping[str, str]
     here: frozenset[str]
     amounts: Mapping[str, Amount]
@@ -92,6 +102,11 @@ def vocabulary() -> Vocabulary:
     return Vocabulary(
         fillers=frozenset(map(key_of, rows["fillers"])) | {""},
         tasks=_by_word(rows["tasks"]),
+        suggests=_by_word(rows["suggests"]),
+        remarks=_by_word(rows["remarks"]),
+        ram=frozenset(map(key_of, rows["ram"])),
+        scales=_by_word(rows["scales"]),
+        time_units=_by_word(rows["time_units"]),
         methods=_by_word(rows["methods"]),
         here=frozenset(rows["here"]),
         amounts={

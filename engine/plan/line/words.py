@@ -6,20 +6,26 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.plan.assumption import Assumption
+from capacity_tui.engine.plan.line.vocabulary import vocabulary
 
 LONGEST_LINE = 400
 """Characters of a line that are read; a plan of more belongs into a file."""
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _WORD = re.compile(r"(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE)
 _ENDINGS = ",;:"
-_HARDWARE, _OF_HARDWARE = "hardware.name", "hardware."
+_MODEL, _HARDWARE, _OF_HARDWARE = "model.name", "hardware.name", "hardware."
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
+_NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
+_GROUPED, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:,\d{3})+"), re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
+_SIGNS: Mapping[str, str] = {"<": "<", "<=": "<", "≤": "<", "=": "="}
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word as it stands in the line."""
+    """A word of the line: as it is read, and where it stands."""
 
     text: str
     start: int
@@ -61,7 +67,7 @@ class OneLine:
         text: the line.
         task: what is done: train, finetune, infer or fit.
         words: its words in order.
-        assumed: what nobody said, in words, with the reason.
+        assumed: what nobody said, with the reason.
         values: values of a plan by path.
         faults: what could not be understood, or contradicts itself.
     """
@@ -69,7 +75,7 @@ class OneLine:
     text: str
     task: str
     words: tuple[Word, ...]
-    assumed: tuple[str, ...]
+    assumed: tuple[Assumption, ...]
     values: Mapping[str, object] = field(hash=False)
     faults: tuple[PlanError, ...] = ()
 
@@ -81,7 +87,30 @@ class OneLine:
     @property
     def guesses(self) -> tuple[str, ...]:
         """What was guessed and why, then what nobody said."""
-        return (*(word.meaning.why for word in self.words if word.meaning.why), *self.assumed)
+        return (*self.remarks, *self.readings, *dict.fromkeys(entry.why for entry in self.assumptions))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of words that no plan can follow."""
+        return tuple(word.meaning.why for word in self.words if word.meaning.why and not word.meaning.values)
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """What numbers were taken to count that do not say it."""
+        return tuple(
+            word.meaning.why for word in self.words if word.meaning.why and word.meaning.values and _is_bare(word)
+        )
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What was guessed of its words, then what nobody said."""
+        guessed = (
+            Assumption(path, value, word.meaning.why)
+            for word in self.words
+            if word.meaning.why and not _is_bare(word)
+            for path, value in word.meaning.values.items()
+        )
+        return (*guessed, *self.assumed)
 
     def has(self, path: str) -> bool:
         """Whether the line says anything of a field."""
@@ -110,13 +139,49 @@ class OneLine:
         )
 
 
+def _is_bare(word: Word) -> bool:
+    """Whether a word is a number whose meaning its size says, as in ``4k``."""
+    return word.text[:1].isdigit() and _MODEL not in word.meaning.values and _HARDWARE not in word.meaning.values
+
+
 def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
-    found = []
+    found: list[Token] = []
     for match in _WORD.finditer(text[:LONGEST_LINE]):
         word = match[0].rstrip(_ENDINGS) or match[0]
-        found.append(Token(word, match.start(), match.start() + len(word)))
+        _add(Token(_plain_number(word), match.start(), match.start() + len(word)), found)
     return found
+
+
+def _add(token: Token, found: list[Token]) -> None:
+    """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
+    before = found[-1] if found else None
+    if before is not None:
+        scale = vocabulary().scales.get(key_of(token.text))
+        if scale is not None and _NUMBER.fullmatch(before.text):
+            found[-1] = Token(_plain_number(before.text) + scale, before.start, token.end)
+            return
+        if before.text in _SIGNS and len(found) > 1:
+            sign, name = found.pop(), found.pop()
+            _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end), found)
+            return
+        is_limit = before.text[-1:] == "<" and len(before.text) > 1
+        if is_limit or (token.text[:1] in "<≤" and len(token.text) > 1 and before.text.isalpha()):
+            value = token.text.lstrip("<≤=")
+            found[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end)
+            return
+        seconds = vocabulary().time_units.get(key_of(token.text))
+        if seconds is not None and before.text[-1:].isdigit():
+            found[-1] = Token(f"{before.text}{seconds}", before.start, token.end)
+            return
+    found.append(token)
+
+
+def _plain_number(word: str) -> str:
+    """Return a number without commas: ``10,5M`` is 10.5M, ``10,000`` is 10000; other words stay as they are."""
+    if _GROUPED.fullmatch(word):
+        return word.replace(",", "")
+    return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word
 
 
 def counted_start(word: str) -> str:

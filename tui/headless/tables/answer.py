@@ -14,6 +14,7 @@ from capacity_tui.engine.api import (
     Plan,
     Verdict,
     answer_notes,
+    assumed_text,
     basis_text,
     chosen_settings,
     figure_blocks,
@@ -28,6 +29,8 @@ _STYLES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "dim"
 def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
     """Yield what an answer says, from the verdict to where the numbers come from."""
     yield verdict_line(plan, estimate)
+    if assumed := assumed_text(estimate):
+        yield Text(f"Assumed: {assumed}", style="dim")
     yield _figures(figure_blocks(plan, estimate))
     if estimate.scalability:
         from capacity_tui.engine.api import SCALING_HEADS, scaling_rows, scaling_text

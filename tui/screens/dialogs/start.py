@@ -235,7 +235,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
             words = found.words or "nothing yet"
             told.append(line(Span("understood: ", "label"), Span(clip(words, width - 12), "value")))
             told += [
-                line(Span("guessed: ", "label"), Span(clip(text, width - 9), "dim"))
+                line(Span("assumed: ", "label"), Span(clip(text, width - 9), "dim"))
                 for text in found.guesses[:_MOST_GUESSES]
             ]
             if found.suggestions:

@@ -1,0 +1,100 @@
+"""What a plan does not say, and an estimate of it takes for granted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.plan.assumption import Assumption
+from capacity_tui.engine.plan.plan import Plan
+
+WEIGHTS = "inference.weights"
+_LENGTHS = ("training.tokens", "training.steps", "training.epochs")
+_LOADS = ("inference.request_rate", "inference.concurrency")
+_USUAL = "the default"
+_MEMORY = "hardware.spec.memory_mib"
+_NO_LENGTH = "nothing says how long the job is: without it it has no time and no cost (say 50M, or training.tokens=)"
+
+
+def unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> tuple[Assumption, ...]:
+    """Return what a settled plan has that nobody wrote, the most important first.
+
+    Args:
+        resolved: the plan.
+        reasons: why each field that was open got its value, by path.
+    """
+    plan = resolved.plan
+    return ordered(plan, _unsaid(resolved, reasons))
+
+
+def with_assumed(estimate: Estimate, plan: Plan, said: Iterable[Assumption]) -> Estimate:
+    """Return an estimate that tells also what was assumed before its plan was made.
+
+    Args:
+        estimate: of the plan.
+        plan: the plan as settled, whose values count.
+        said: what was assumed where the plan was said in a line.
+    """
+    there = (Assumption(entry.key, _value(plan, entry.key), entry.why, entry.moves) for entry in said)
+    return replace(estimate, assumed=ordered(plan, (*there, *estimate.assumed)))
+
+
+def ordered(plan: Plan, found: Iterable[Assumption]) -> tuple[Assumption, ...]:
+    """Return assumptions in the order of their importance, one for each field; the first of a field counts."""
+    known = _fields(plan.task or "train")
+    by_key: dict[str, Assumption] = {}
+    for entry in found:
+        moves = entry.moves or known.get(entry.key, ())
+        by_key.setdefault(entry.key, Assumption(entry.key, entry.value, entry.why, moves))
+    rank = {path: index for index, path in enumerate((_MEMORY, *known))}
+    return tuple(sorted(by_key.values(), key=lambda entry: rank.get(entry.key, len(rank))))
+
+
+def _unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> Iterator[Assumption]:
+    plan = resolved.plan
+    device = resolved.cluster.device
+    if device.memory_bytes is None:
+        why = f"nothing tells the memory of {device.name} (say 16GiB ram, or {_MEMORY}=16384)"
+        yield Assumption(_MEMORY, None, why, ("memory.utilization_percent",))
+    if plan.task in ("train", "finetune") and all(plan.value(path) is None for path in _LENGTHS):
+        yield Assumption("training.tokens", None, _NO_LENGTH)
+    for path in _fields(plan.task or "train"):
+        value = _value(plan, path)
+        if path in reasons:
+            yield Assumption(path, value, reasons[path])
+        elif path == WEIGHTS:
+            if why := resolved.weights_assumed:
+                yield Assumption(path, value, why)
+        elif value is not None and not _is_written(plan, path) and _applies(resolved, path):
+            yield Assumption(path, value, _USUAL)
+
+
+def _applies(resolved: ResolvedPlan, path: str) -> bool:
+    """Whether a field is one of the kind of model, and no other says the same."""
+    known = all_fields().get(path)
+    families = known.knob.families if known is not None else ()
+    if families and resolved.family.kind not in families:
+        return False
+    return path != "inference.batch" or all(resolved.plan.value(load) is None for load in _LOADS)
+
+
+def _value(plan: Plan, path: str) -> object:
+    return plan.task if path == "task" else plan.value(path)
+
+
+def _is_written(plan: Plan, path: str) -> bool:
+    section, _, name = path.rpartition(".")
+    return not section or name in getattr(plan, section).model_fields_set
+
+
+@cache
+def _fields(task: str) -> Mapping[str, tuple[str, ...]]:
+    rows: dict[str, dict[str, Any]] = parse_shipped(files("capacity_tui.profiles") / "unsaid.yaml")
+    return {path: tuple(figures) for path, figures in rows[task].items()}

@@ -1,0 +1,94 @@
+"""Words of a line that say what is done with the model, and those from which it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog.weights_in_names import format_in_name
+from capacity_tui.engine.models.families import Family
+from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, INFER, TRAIN, vocabulary
+from capacity_tui.engine.plan.line.words import Meaning
+
+TASK, METHOD = "task", "training.method"
+_TASK_WORDS = {TRAIN: "train", FINETUNE: "fine-tune", INFER: "serve", FIT: "fit"}
+_METHOD_WORDS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
+_TRAINED_ON = "nf4"
+"""Format of hub names that adapters are trained on as often as models are served in it."""
+
+
+def task_named(phrase: str) -> Meaning | None:
+    """Return the task or the method that some words name; None where they name none."""
+    words, key = vocabulary(), key_of(phrase)
+    if key in words.methods:
+        method = words.methods[key]
+        return Meaning(_METHOD_WORDS[method], {TASK: FINETUNE, METHOD: method})
+    if key in words.tasks:
+        return Meaning(_TASK_WORDS[words.tasks[key]], {TASK: words.tasks[key]})
+    return None
+
+
+def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None, catalog: Catalog) -> tuple[str, str]:
+    """Return what is done where no word names it, and why it is taken for that.
+
+    Args:
+        words: all words of the line.
+        free: those that name neither model nor hardware.
+        family: of the model; None where none was named.
+        catalog: what names stand for.
+    """
+    serving = _first(words, lambda word: _is_of_serving(word, catalog))
+    training = _first(free, lambda word: _is_of_training(word, catalog))
+    suggested = _first(free, lambda word: vocabulary().suggests.get(key_of(word)) == INFER)
+    if family is not None and family.task == FIT:
+        return FIT, f"task: fitting, as {family.id} is"
+    if serving is not None:
+        return INFER, f"task: serving, because of {serving!r}"
+    if training is not None:
+        return TRAIN, f"task: training, because of {training!r}"
+    if suggested is not None:
+        return INFER, f"task: serving, because of {suggested!r}"
+    if family is not None and _is_language_model(family.id, catalog):
+        return INFER, "task: serving, since nothing says that the model is trained (say train or lora)"
+    return TRAIN, "task: training, since no other was named"
+
+
+def _first(words: Sequence[str], is_meant: Callable[[str], bool]) -> str | None:
+    return next(filter(is_meant, words), None)
+
+
+def _is_language_model(name: str, catalog: Catalog) -> bool:
+    row_id = catalog.architectures.find_id(name)
+    return row_id is not None and catalog.architectures[row_id].kind == "decoder"
+
+
+def _is_of_training(word: str, catalog: Catalog) -> bool:
+    """Whether a word is of training alone: the length of a job, a framework, a setting of training."""
+    if settings.is_number(word):
+        return settings.is_length_of_job(word)
+    name = (settings.glued(word) or (word.partition("=")[0],))[0]
+    amount = settings.amount_of(name)
+    if amount is not None:
+        return INFER not in amount.fields and TRAIN in amount.fields
+    words = vocabulary()
+    is_field = words.field_of(name, TRAIN) is not None and words.field_of(name, INFER) is None
+    is_value = settings.named_value(word, TRAIN, "", catalog) is not None
+    is_served = settings.named_value(word, INFER, "", catalog) is not None
+    return name.startswith("training.") or is_field or (is_value and not is_served)
+
+
+def _is_of_serving(word: str, catalog: Catalog) -> bool:
+    """Whether a word is of serving alone: a limit of latency, an engine, a format that weights are only served in."""
+    if settings.percentile(word) is not None:
+        return True
+    if format_in_name(word) not in (None, _TRAINED_ON) and catalog.architectures.is_variant(word):
+        return True
+    amount = settings.amount_of((settings.glued(word) or (word,))[0])
+    if amount is not None and set(amount.fields) == {INFER}:
+        return True
+    if key_of(word) in vocabulary().fillers or word.startswith("inference."):
+        return word.startswith("inference.")
+    is_trained = settings.named_value(word, TRAIN, "qlora", catalog) is not None
+    return not is_trained and settings.named_value(word, INFER, "", catalog) is not None
