@@ -9,14 +9,14 @@ from importlib.resources import files
 from typing import Any
 
 from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.schema.field_types import TRAINED
 
 WEIGHTS = "inference.weights"
-_LENGTHS = ("training.tokens", "training.steps", "training.epochs")
 _LOADS = ("inference.request_rate", "inference.concurrency")
 _USUAL = "the default"
 _MEMORY = "hardware.spec.memory_mib"
@@ -63,7 +63,7 @@ def _unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> Iterator[Assu
     if device.memory_bytes is None:
         why = f"nothing tells the memory of {device.name} (say 16GiB ram, or {_MEMORY}=16384)"
         yield Assumption(_MEMORY, None, why, ("memory.utilization_percent",))
-    if plan.task in ("train", "finetune") and all(plan.value(path) is None for path in _LENGTHS):
+    if plan.task in TRAINED and resolved.family.kind != "classical" and job_steps(plan) is None:
         yield Assumption("training.tokens", None, _NO_LENGTH)
     for path in _fields(plan.task or "train"):
         value = _value(plan, path)
