@@ -194,7 +194,7 @@ def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> C
     ranges, speed = estimate.ranges, estimate.computation.infer
     if shape is None or ranges is None or speed is None or speed.time_per_output_token_seconds is None:
         raise PlanError("no requests one by one", "this model generates no tokens", "choose a language model")
-    if estimate.fits is False:
+    if estimate.held is False:
         memory = estimate.memory
         there = "" if memory.capacity_bytes is None else f" of {format_bytes(mean(memory.capacity_bytes))}"
         needed = format_bytes(mean(memory.reserved_bytes.value))
