@@ -141,14 +141,20 @@ class Search:
         return space
 
     def _best(self, space: TrainingSpace, *, whole: bool) -> Ranked | None:
-        return best(self.evaluations.blocks(space), lambda block: self._order(block, space, whole=whole))
+        """Return the fastest settings inside the mode's memory; where none is, the fastest of those that need least."""
+        found = best(self.evaluations.blocks(space), lambda block: self._order(block, space, 0.0, whole=whole))
+        if found is None or found.order[0] == INSIDE:
+            return found
+        most = found.number(RESERVED) * (1.0 + SAME_MEMORY)
+        return best(self.evaluations.blocks(space), lambda block: self._order(block, space, most, whole=whole))
 
-    def _order(self, block: Block, space: TrainingSpace, *, whole: bool) -> tuple[Number, ...]:
+    def _order(self, block: Block, space: TrainingSpace, most: float, *, whole: bool) -> tuple[Number, ...]:
         """Return what settings are chosen by, less being better: where they stand, memory where it is short, time.
 
         Args:
             block: their figures.
             space: what it is a block of.
+            most: memory up to which all that is not inside the mode's counts the same.
             whole: whether a step has to be a whole number of micro-batches for each replica.
         """
         standing, reserved = self._standing(block, space.resolved.cluster), _figure(block, RESERVED)
@@ -163,7 +169,7 @@ class Search:
         excluded = np.greater(micro_batch, self._largest_micro_batch)
         if whole:
             excluded = excluded | ~space.has_whole_steps(block.grid)
-        short = np.where(np.equal(standing, INSIDE), 0.0, np.round(np.log(reserved) / SAME_MEMORY))
+        short = np.where(np.equal(standing, INSIDE) | np.less_equal(reserved, most), 0.0, reserved)
         return np.where(excluded, np.inf, standing), short, -speed, reserved
 
     def _standing(self, block: Block, cluster: Cluster) -> Number:
