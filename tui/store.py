@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import Verdict
-
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.compared import Column, Comparison
     from capacity_tui.tui.shown.what_if import Advice
@@ -124,9 +122,9 @@ class Store:
     def way_out(self) -> Advice | None:
         """The best way out where the plan does not fit, as soon as it is known."""
         column = self.column
-        if column is None or column.is_pinned or not self.is_advised or column.verdict is not Verdict.DOES_NOT_FIT:
+        if column is None or column.is_pinned or not self.is_advised or column.verdict.holds is not False:
             return None
-        return next((advice for advice in self.advice if advice.verdict is not Verdict.DOES_NOT_FIT), None)
+        return next((advice for advice in self.advice if advice.verdict.holds is not False), None)
 
     @property
     def path(self) -> Path | None:

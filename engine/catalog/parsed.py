@@ -24,8 +24,10 @@ def parse_shipped(file: Traversable) -> dict[str, Any]:
     if rows is None:
         import yaml  # noqa: PLC0415 - it takes longer to load than what is kept
 
-        rows = yaml.load(content, Loader=yaml.CSafeLoader)
-        _keep(kept, rows)
+        text = json.dumps(yaml.load(content, Loader=yaml.CSafeLoader), default=str)
+        _keep(kept, text)
+        # What is kept has no dates of its own: the first reading must not have any either.
+        rows = json.loads(text)
     return rows
 
 
@@ -45,10 +47,9 @@ def _read(kept: Path) -> dict[str, Any] | None:
     return rows
 
 
-def _keep(path: Path, rows: dict[str, Any]) -> None:
+def _keep(path: Path, text: str) -> None:
     """Write the parsed form under its digest and drop older ones of the file; an unwritable cache is no loss."""
     stem = path.name.rpartition("-")[0]
-    text = json.dumps(rows, default=str)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, f"{_digest(text.encode())}\n{text}", overwrite=True)

@@ -95,6 +95,8 @@ def found_hardware(name: str, catalog: Catalog, field: str = "hardware.name") ->
 def _accelerator(row: Accelerator, catalog: Catalog) -> Found:
     fabric: Fabric = fabric_of(row, catalog)
     network = usual_network(fabric, catalog)
+    host = row.host_memory_gib or fabric.host_memory_gib
+    usual_host = UNTOLD if host is None else Provenance("assumed", f"the usual host memory of {fabric.name}")
     return Found(
         device=accelerator_device(row, catalog),
         devices=1,
@@ -102,8 +104,8 @@ def _accelerator(row: Accelerator, catalog: Catalog) -> Found:
         network=network,
         unit=fabric.unit,
         levels=fabric.levels,
-        host_memory_bytes=None if row.host_memory_gib is None else row.host_memory_gib * 2**30,
-        host_memory_known=UNTOLD if row.host_memory_gib is None else row_provenance(row),
+        host_memory_bytes=None if host is None else host * 2**30,
+        host_memory_known=usual_host if row.host_memory_gib is None else row_provenance(row),
         accelerator=row.id,
         price=_own_price(row),
     )

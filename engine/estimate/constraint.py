@@ -65,19 +65,23 @@ class Constraint:
         return self.least if self.most is None else self.most
 
     @property
+    def name(self) -> str:
+        """What it is called, with the limit of one device: ``TTFT ≤ 1.00 s``."""
+        if self.limit is None:
+            return self.label
+        return f"{self.label} {'≥' if self.most is None else '≤'} {self.written(self.limit)}"
+
+    @property
     def words(self) -> str:
         """What a single plan reaches beside the limit: ``TTFT 15.8 s > 1.00 s``, ``memory up to 84 GiB > 80 GiB``."""
         if self.reached is None or self.limit is None:
             return self.why
-        limit = f"{self._written(self.limit)}{self._source}"
-        far, word, sign = (
-            (self.reached.high, "up to", ">") if self.least is None else (self.reached.low, "down to", "<")
+        far, towards, over, within = (
+            (self.reached.high, "up to ", ">", "≤") if self.least is None else (self.reached.low, "down to ", "<", "≥")
         )
-        if self.holds is Holds.YES:
-            return f"{self.label} {self._written(self.reached.value)} of {limit}"
-        if self.holds is Holds.LIKELY:
-            return f"{self.label} {word} {self._written(far)} {sign} {limit}"
-        return f"{self.label} {self._written(self.reached.value)} {sign} {limit}"
+        is_likely, sign = self.holds is Holds.LIKELY, within if self.holds is Holds.YES else over
+        value = f"{towards}{self._shared(far)}" if is_likely else self._shared(self.reached.value)
+        return f"{self.label} {value} {sign} {self._shared(self.limit)}{self._source}"
 
     @property
     def _source(self) -> str:
@@ -88,9 +92,13 @@ class Constraint:
         below = True if self.most is None else np.less_equal(high, self.most)
         return np.asarray(np.logical_and(above, below), dtype=np.bool_)
 
-    def _written(self, value: Number) -> str:
-        number = mean(value) * mean(self.share_of)
+    def written(self, value: Number) -> str:
+        """Return a value of the figure, of one plan and one device."""
+        number = mean(value)
         return format_quantity(number, self.unit) if np.isfinite(number) else "without end"
+
+    def _shared(self, value: Number) -> str:
+        return self.written(mean(value) * mean(self.share_of))
 
 
 ASSUMED = "assumed"

@@ -197,7 +197,7 @@ _METRICS = (
     Metric("memory.reserved_bytes", "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS, "memory"),
     Metric("memory.capacity_bytes", "device memory", "B", lambda e: e.memory.capacity_bytes),
     Metric("memory.utilization_percent", "memory utilization", "%", _utilization, LESS, "utilization"),
-    Metric("memory.host_bytes", "host memory", "B", lambda e: e.memory.host_bytes, LESS),
+    Metric("memory.host_bytes", "host memory per device", "B", lambda e: e.memory.host_bytes, LESS, "host memory"),
     Metric("computation.step_seconds", "{iteration} time", "s", lambda e: e.computation.step_seconds, LESS),
     Metric("computation.tokens_per_second", "throughput", "{counted}/s", _rate(
         lambda e: units_per_second(e.computation.units_per_step, e.computation.step_seconds.value)), MORE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.figures import figure
@@ -47,7 +48,8 @@ def plan_limits(plan: Plan, estimate: Estimate) -> tuple[Constraint, ...]:
 def _served(plan: Plan, estimate: Estimate) -> Iterator[Constraint]:
     wanted, speed = plan.inference, estimate.computation.infer
     if wanted.request_rate is not None and speed is not None and speed.largest_requests_per_second is not None:
-        yield limit(estimate, REQUESTS, least=wanted.request_rate, why="inference.request_rate")
+        load = limit(estimate, REQUESTS, least=wanted.request_rate, why="inference.request_rate")
+        yield replace(load, label="load served")
     for name, seconds in limits_of(wanted).items():
         found = None if speed is None else limited(speed, name)
         if found is not None:

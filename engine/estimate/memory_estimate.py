@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity_tui.engine.estimate.constraint import Constraint
+from capacity_tui.engine.estimate.constraint import ASSUMED, Constraint
 from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_bytes
@@ -100,7 +100,11 @@ class MemoryEstimate:
         """What of a single plan lies in host memory that could lie on its devices, in words; empty for nothing."""
         if not self.host_holds or not mean(self.host_bytes):
             return ""
-        size = format_bytes(mean(self.host_bytes) * mean(self.host_devices))
+        shares = mean(self.host_devices)
+        size = format_bytes(mean(self.host_bytes) * shares)
+        if self.host_capacity_bytes is not None:
+            assumed = ", assumed" if self.host_source.startswith(ASSUMED) else ""
+            size = f"{size} of {format_bytes(mean(self.host_capacity_bytes) * shares)}{assumed}"
         return f"with {self.host_holds} in host memory ({size})"
 
     def _constraint(

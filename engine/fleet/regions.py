@@ -118,7 +118,7 @@ def by_region(
             refused.append((row.id, error.detail or error.title))
             continue
         if answer.estimate.fits is False:
-            refused.append((row.id, "does not fit"))
+            refused.append((row.id, answer.estimate.verdict_text))
             continue
         computation = answer.estimate.computation
         if computation.steps is not None:

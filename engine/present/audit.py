@@ -11,6 +11,7 @@ from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.imports.said import Said
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.verdict import Verdict
 
 _TRAINED = (
     "memory.reserved_bytes", "computation.step_seconds", "computation.tokens_per_second",
@@ -31,7 +32,7 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
         "plan": (answer.plan if answer else imported.plan).plain_data(),
         "settings": [_setting(path, said) for path, said in imported.said.items()],
         "fits": answer.estimate.fits if answer else False,
-        "verdict": answer.estimate.verdict.value if answer else "cannot run",
+        "verdict": answer.estimate.verdict.value if answer else Verdict.CANNOT_RUN.value,
         "moments": [
             {"moment": each.name, "bytes": round(each.size), "short_bytes": round(each.short)} for each in audit.moments
         ],

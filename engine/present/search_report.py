@@ -73,6 +73,7 @@ def _found(found: Found) -> dict[str, object]:
     return {
         "set": to_builtins(dict(found.set)),
         "fits": found.fits,
+        "verdict": found.verdict.value,
         "figures": to_builtins(dict(found.figures)),
         "dominated_by": found.dominated_by,
     }

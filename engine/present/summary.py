@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.units import format_number
+from capacity_tui.engine.verdict import Holds
 
 # Figures of each block in their order; those that a run has none of are left out.
 _MODEL = ("model.parameters", "model.active_parameters", "model.forward_flops")
@@ -97,6 +98,7 @@ def verdict_sentence(estimate: Estimate) -> str:
 def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:
     """Return the figures of an answer, those that are none left out."""
     found = (
+        Block("Limits", tuple(_limits(estimate))),
         Block("Model", tuple(_model(estimate))),
         Block("Memory per device", tuple(_memory(plan, estimate))),
         Block("Time", tuple(_time(plan, estimate))),
@@ -157,6 +159,14 @@ def basis(estimate: Estimate) -> str:
         parts.append(f"assumed: {', '.join(found.assumed)}")
     parts += [f"range of {told}" for told in found.ranges]
     return "; ".join(part for part in parts if part)
+
+
+def _limits(estimate: Estimate) -> Iterator[Row]:
+    """Yield the constraints that do not hold surely: what each may be, and what the run reaches."""
+    for limit in estimate.constraints:
+        if limit.reached is not None and limit.holds is not Holds.YES:
+            value, low, high = map(limit.written, limit.reached.ends)
+            yield Row(limit.name, value, "" if low == high else f"{low} to {high}")
 
 
 def _model(estimate: Estimate) -> Iterator[Row]:

@@ -28,6 +28,11 @@ class Interval:
         """Return a value that is known, or whose range nobody knows: both ends are the value itself."""
         return cls(value, value, value)
 
+    @property
+    def ends(self) -> tuple[Number, Number, Number]:
+        """The value, and both ends of its range."""
+        return self.value, self.low, self.high
+
     def scaled(self, factor: Number) -> Interval:
         """Return the value and its range times a factor."""
         return Interval(self.value * factor, self.low * factor, self.high * factor)

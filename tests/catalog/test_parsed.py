@@ -51,3 +51,9 @@ def test_no_two_shipped_files_have_one_name() -> None:
     """The kept form goes by a file's name: two of one name would drop each other's at every start."""
     names = Counter(path.stem for path in PROFILES.rglob("*.yaml") if "examples" not in path.parts)
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_file_says_the_same_when_it_is_first_read(cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rows.yaml"
+    file.write_text("a: {checked: 2026-11-21}\n")
+    assert parse_shipped(file) == parse_shipped(file) == {"a": {"checked": "2026-11-21"}}

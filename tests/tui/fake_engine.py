@@ -157,7 +157,7 @@ class FakeDocument(TakesRuns):
 
     def tried(self, key: str, text: str) -> Tried:
         if text == "broken":
-            return Tried(None, reason="the model has no layers")
+            return Tried(Verdict.CANNOT_RUN, reason="the model has no layers")
         if key.startswith("training."):
             after = self.edited(key, text).column("balanced")
             return Tried(after.verdict, "", after.row("computation.train_time").text, share=after.usage.share)

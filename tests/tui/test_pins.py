@@ -70,7 +70,7 @@ def test_a_pin_that_cannot_be_estimated_says_why(engine: CapacityEngine) -> None
     beside = "scenarios: {A: {model: {name: gpt2}, hardware: {name: gone}}}"
     column = engine.open(f"model: {{name: gpt2}}\nhardware: {{name: rtx-4090}}\n{beside}\n").compare().column("A")
     assert column is not None
-    assert (column.verdict, column.rows) == (Verdict.UNKNOWN, ())
+    assert (column.verdict, column.rows) == (Verdict.CANNOT_RUN, ())
     assert "gone" in column.reason
 
 

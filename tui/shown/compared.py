@@ -38,6 +38,7 @@ class Row:
         brief: label where there is little room, or empty for the same.
         share: how full a bar before the value is, 1 for full; None for no bar.
         help: what it is and why it matters.
+        role: of its colour where it is under a limit; empty for the usual one.
     """
 
     key: str
@@ -52,6 +53,7 @@ class Row:
     brief: str = ""
     share: float | None = None
     help: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ class Column:
     Attributes:
         mode: its name.
         verdict: whether it fits.
-        reason: why it does not, or empty.
+        reason: which constraints it does not keep, or keeps by its estimate alone; empty where all hold surely.
+        verdict_words: what the verdict says of this plan; empty for the words it always has.
+        verdict_brief: the same where there is little room.
         rows: its quantities.
         chosen: every field as the plan has it in the end, by key.
         notes: warnings and recommendations.
@@ -96,6 +100,8 @@ class Column:
     usage: Usage | None = None
     headlines: tuple[Headline, ...] = ()
     is_pinned: bool = False
+    verdict_words: str = ""
+    verdict_brief: str = ""
 
     @property
     def head(self) -> str:

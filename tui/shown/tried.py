@@ -14,7 +14,7 @@ class Tried:
     """The plan with one row taken, estimated.
 
     Attributes:
-        verdict: whether it fits; None where it cannot be estimated.
+        verdict: what it comes to.
         memory: what the fullest device holds of what it has.
         time: of the job, of a token served, or of a step where the length of the job is open.
         price: of an hour.
@@ -22,9 +22,10 @@ class Tried:
         share: memory as a share of what there is.
         seconds: the time as a number.
         usd: the price as a number.
+        words: what the verdict says of it; empty for the words it always has.
     """
 
-    verdict: Verdict | None
+    verdict: Verdict
     memory: str = ""
     time: str = ""
     price: str = ""
@@ -32,6 +33,7 @@ class Tried:
     share: float | None = None
     seconds: float | None = None
     usd: float | None = None
+    words: str = ""
 
 
 Key: TypeAlias = tuple[float, ...]
@@ -45,17 +47,13 @@ def _least(value: float | None) -> float:
     return _NEVER if value is None else value
 
 
-def _gravity(tried: Tried) -> float:
-    return _NEVER if tried.verdict is None else float(tried.verdict.gravity)
-
-
 def _suits(tried: Tried) -> float:
     """Return 0 for what may fit, so that nothing that does not is ever offered as the fastest or the cheapest."""
-    return float(tried.verdict is None or tried.verdict.holds is False)
+    return float(tried.verdict.holds is False)
 
 
 ORDERS: dict[str, Callable[[Tried], Key]] = {
-    "fit": lambda tried: (_gravity(tried), _least(tried.seconds)),
+    "fit": lambda tried: (float(tried.verdict.gravity), _least(tried.seconds)),
     "memory": lambda tried: (_least(tried.share),),
     "time": lambda tried: (_suits(tried), _least(tried.seconds)),
     "price": lambda tried: (_suits(tried), _least(tried.usd), _least(tried.seconds)),

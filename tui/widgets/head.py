@@ -15,26 +15,10 @@ from capacity_tui.tui.terminal.glyphs import MOVED
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, spread
 from capacity_tui.tui.widgets.bars import Bar
 from capacity_tui.tui.widgets.gauge import gauge
+from capacity_tui.tui.widgets.verdicts import worded
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.compared import Column
-
-VERDICTS: dict[Verdict, tuple[str, str, str]] = {
-    each: (f"{each.sign} {each.words}", f"{each.sign} {each.brief}", each.tone) for each in Verdict
-}
-"""How a verdict is said, in full and short, and the role of its colour."""
-
-NO_VERDICT = Span("–", "dim")
-"""The mark of what could not be estimated."""
-
-
-def mark_of(verdict: Verdict | None) -> Span:
-    """Return the mark of a verdict in the role of its colour."""
-    if verdict is None:
-        return NO_VERDICT
-    full, _, role = VERDICTS[verdict]
-    return Span(full.split()[0], role)
-
 
 _GAP = 2
 _GAUGE = 10
@@ -115,10 +99,11 @@ class AnswerStrip(Bar):
 
     def _spans(self, column: Column, limit: int, short: bool) -> Iterator[Span]:
         """Yield what ranks below a limit."""
-        full, brief, role = VERDICTS[column.verdict]
+        role = column.verdict.tone
         if column.is_pinned:
             yield Span(f" {column.mode}:", "accent")
-        yield Span(f" {brief if short else full}", role)
+        yield Span(" ", role)
+        yield worded(column.verdict, column.verdict_brief if short else column.verdict_words)
         if column.usage is not None and limit > _MEMORY:
             yield Span(f" {column.usage.text}", "value")
             if column.usage.share is not None:
@@ -197,14 +182,13 @@ class NoteLine(Bar):
         return Span(f"✗ {trouble.in_short}", "bad") if trouble else None
 
     def _shortage(self) -> Span | None:
-        """Return why the plan does not fit, and the best way out."""
+        """Return which constraints the plan does not keep, and the best way out."""
         column = self._column
-        if column is None or not column.reason:
+        if column is None or not column.reason or column.verdict.holds is not False:
             return None
-        full, _, role = VERDICTS[column.verdict]
         way = self._session.store.way_out
-        out = f" → {VERDICTS[way.verdict][0].split()[-1]} (a): {way.title}" if way else ""
-        return Span(f"{full.split()[0]} {column.reason}{out}", role)
+        out = f" → {way.verdict.words} (a): {way.title}" if way else ""
+        return worded(column.verdict, f"{column.reason}{out}")
 
     def _moved(self) -> Span | None:
         """Return which fields moved along with the last edit, and why."""
@@ -221,7 +205,10 @@ class NoteLine(Bar):
 
     def _warning(self) -> Span | None:
         """Return the gravest of what to know before relying on the plan."""
-        notes = self._column.notes if self._column else ()
+        column = self._column
+        if column is not None and column.verdict is Verdict.TIGHT:
+            return worded(column.verdict, f"{column.verdict.words}: {column.reason}")
+        notes = column.notes if column else ()
         texts = (": ".join(part for part in (note.title, note.saves or note.detail) if part) for note in notes)
         return next((Span(f"! {text}", "warn") for text in texts), None)
 

@@ -170,6 +170,7 @@ class Fabric(Row):
     levels: tuple[LevelRow, ...] = Field((), description="what usually stands around it, from the innermost out")
     network: str = Field(description="id in the links catalogue of what joins nodes")
     ports_per_node: PositiveInt | None = Field(None, description="ports of a node; one a device where None")
+    host_memory_gib: PositiveFloat | None = Field(None, description="main memory of a host for each of its devices")
 
 
 class SpotMarket(Row):

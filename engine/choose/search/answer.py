@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +31,21 @@ class Found(ShownInNotebooks):
 
     Attributes:
         set: the change that makes it of the plan that was asked about: plan keys with their values.
-        fits: whether it fits, or may do so; None where a device's memory is unknown.
+        verdict: what its estimate comes to.
         figures: its figures by result key; where no range is known, low and high are the value itself.
         dominated_by: position among the best of one that is no worse in any of the compared figures and better in one;
             None where there is none.
     """
 
     set: Mapping[str, object]
-    fits: bool | None
+    verdict: Verdict
     figures: Mapping[str, Interval]
     dominated_by: int | None = None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether it keeps every constraint by its estimate; None where a device's memory is unknown."""
+        return self.verdict.holds
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ class Best:
         compared = self._compared(rows)
         points = _points(rows, compared)
         top = tuple(
-            Found(found.set, found.fits, found.figures, dominator(points, place)) for place, found in enumerate(rows)
+            Found(found.set, found.verdict, found.figures, dominator(points, place)) for place, found in enumerate(rows)
         )
         return Answer(
             evaluated=self.evaluated,
@@ -141,7 +141,7 @@ class Best:
         plan = edited(self._question.plan, change, self._catalog).plan
         resolved = resolve_plan(plan, self._catalog, self._machine)
         estimate = estimate_resolved(resolved, self._catalog)
-        return Found(change, estimate.fits, figures_of(estimate))
+        return Found(change, estimate.verdict, figures_of(estimate))
 
 
 def _count(reasons: dict[str, Rejected], more: Rejected) -> None:

@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import chosen_last
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Follows, Knob
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -161,7 +162,7 @@ def has_room(estimate: Estimate, share: float = 1.0) -> bool:
     if capacity is None:
         return True
     reserved = float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))
-    return bool(estimate.fits) and reserved <= float(np.max(np.asarray(capacity))) * share
+    return estimate.verdict is not Verdict.DOES_NOT_FIT and reserved <= float(np.max(np.asarray(capacity))) * share
 
 
 def unit_seconds(estimate: Estimate) -> float:

@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -115,8 +116,8 @@ def _estimated(plan: Plan, entry: MachineEntry, machines: int, catalog: Catalog,
             edited(plan, {"hardware.name": entry.instance}, catalog).plan, {"hardware.devices": devices}
         )
     estimate = fill(there, "balanced", machine, catalog).estimate
-    if estimate.fits is False:
-        return Duration(NEVER, f"{entry.instance}: does not fit")
+    if estimate.verdict is Verdict.DOES_NOT_FIT:
+        return Duration(NEVER, f"{entry.instance}: {estimate.verdict.words}")
     computation = estimate.computation
     if computation.steps is None:
         raise PlanError("its length is open", "the plan gives no tokens, steps or epochs", "give them, or time:")

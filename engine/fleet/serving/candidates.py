@@ -25,6 +25,7 @@ from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.plan import DETECTED, Plan
 from capacity_tui.engine.uncertainty.intervals import Range
 from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -194,7 +195,7 @@ def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> C
     ranges, speed = estimate.ranges, estimate.computation.infer
     if shape is None or ranges is None or speed is None or speed.time_per_output_token_seconds is None:
         raise PlanError("no requests one by one", "this model generates no tokens", "choose a language model")
-    if estimate.held is False:
+    if estimate.verdict is Verdict.DOES_NOT_FIT:
         memory = estimate.memory
         there = "" if memory.capacity_bytes is None else f" of {format_bytes(mean(memory.capacity_bytes))}"
         needed = format_bytes(mean(memory.reserved_bytes.value))

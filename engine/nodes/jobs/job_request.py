@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.observe.history.predictions import entry_of
 from capacity_tui.engine.observe.history.records import Ends
+from capacity_tui.engine.verdict import Verdict
 
 TRAIN_TIME = "computation.estimated_train_time_seconds"
 START_SECONDS = 600.0
@@ -105,9 +106,10 @@ def request_of(
         PlanError: it does not fit, so that a job would only fail, or it does not fill its nodes evenly.
     """
     plan, cluster = answer.plan, answer.resolved.cluster
-    if answer.estimate.fits is False and not may_fail:
+    if answer.estimate.verdict is Verdict.DOES_NOT_FIT and not may_fail:
         raise PlanError(
             "the plan does not fit, so its job would run out of memory",
+            answer.estimate.reason,
             hint="`capacity-tui plan` says what would make it fit; --force submits it all the same",
         )
     devices, in_node = round(mean(cluster.devices)), round(mean(cluster.per_node))

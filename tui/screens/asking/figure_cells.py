@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import FIGURES, Verdict, written_figure
+from capacity_tui.engine.api import FIGURES, written_figure
 from capacity_tui.tui.shown.found import FoundCell
 
 if TYPE_CHECKING:
@@ -21,22 +20,11 @@ _HEADS = {
 }
 """Heads that differ from what a figure is called elsewhere, for want of room."""
 _WORDS = {"counted": "tok", "iteration": "step", "job": "job", "unit": "token"}
-_FULL = 100.0
 
 
 def head_of(key: str) -> str:
     """Return what stands over a figure."""
     return _HEADS.get(key) or (FIGURES[key].brief or FIGURES[key].label).format(**_WORDS)
-
-
-def verdict_of(fits: bool | None, figures: Mapping[str, Interval]) -> Verdict:
-    """Return the verdict of the memory's range, as an estimate has it."""
-    share = figures.get(_MEMORY)
-    if fits is False:
-        return Verdict.DOES_NOT_FIT
-    if fits is None or share is None:
-        return Verdict.UNKNOWN
-    return Verdict.TIGHT if share.high > _FULL else Verdict.FITS
 
 
 def range_text(key: str, value: Interval) -> str:

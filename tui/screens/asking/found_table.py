@@ -9,9 +9,9 @@ from textual.binding import BindingType
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.screens.asking.order import in_order, is_found
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.headed_panel import HeadedPanel
 from capacity_tui.tui.widgets.table import GAP, fitted, joined, narrowed, widest
+from capacity_tui.tui.widgets.verdicts import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import format_bytes, format_money, format_seconds, price_age
-from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of, verdict_of
+from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of
 from capacity_tui.tui.screens.cloud.offer_page import page_of
 from capacity_tui.tui.shown.found import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
 
@@ -64,7 +64,7 @@ def found_of(
     rows = tuple(
         FoundRow(
             {**numerics, **(each.set or {"hardware.name": plan.hardware.name})},
-            verdict_of(each.fits, each.figures),
+            each.verdict,
             tuple(column.cell(each) for column in columns),
             tuple(_about(each)),
             page=page_of(each, is_current=each is current),

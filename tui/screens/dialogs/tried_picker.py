@@ -16,9 +16,9 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.tried import ORDERS, Tried
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
 from capacity_tui.tui.view import Choice
-from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.table import GAP, fitted
+from capacity_tui.tui.widgets.verdicts import mark_of
 
 _TITLE = 28
 _COLUMNS = (("memory", 19), ("time", 14), ("price", 11))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import FIGURES, all_fields, plan_value_text
-from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of, range_text, verdict_of
+from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of, range_text
 from capacity_tui.tui.shown.found import ALWAYS, ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class _Table:
         cells += [figure_cell(key, found.figures.get(key)) for key in figures]
         return FoundRow(
             dict(found.set),
-            verdict_of(found.fits, found.figures),
+            found.verdict,
             tuple(cells),
             tuple(_about(found, figures)),
             found.dominated_by,

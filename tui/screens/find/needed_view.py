@@ -80,4 +80,4 @@ def _plans(tried: NeedTried) -> Iterator[engine.Found]:
     """Yield what was tried as a search finds it; nothing where it cannot be estimated."""
     if tried.filled is not None:
         estimate = tried.filled.estimate
-        yield engine.Found(tried.change, estimate.fits, figures_of(estimate))
+        yield engine.Found(tried.change, estimate.verdict, figures_of(estimate))

@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.messages import CellsTried, Failed
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.picker import Picker
@@ -125,7 +126,7 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
             return
         pair = self._map(self._axes).pair
         told = self._tried.get(pair)
-        if told is not None and told.verdict is None:
+        if told is not None and told.verdict is Verdict.CANNOT_RUN:
             return
         self.dismiss(dict(zip(self._keys, pair, strict=True)))
 

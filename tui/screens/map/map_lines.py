@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.shown.tried import Tried, short_value, time_beside
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
-from capacity_tui.tui.widgets.head import VERDICTS
+from capacity_tui.tui.widgets.verdicts import mark_of, worded
 
 if TYPE_CHECKING:
     from capacity_tui.tui.view import Field
 
 CELL = 9
 _LABEL = 10
-_IMPOSSIBLE = "–"
 _MANY = 10
 """Times the memory there is, from where on nobody reads percents."""
 
@@ -110,16 +110,14 @@ def _cell(shown: PlanMap, column: int, row: int) -> Span:
     here = (column, row) == shown.cursor
     text, role = "…", "dim"
     if tried is not None:
-        full, _, role = (_IMPOSSIBLE, "", "dim") if tried.verdict is None else VERDICTS[tried.verdict]
-        text = f"{full.split()[0]}{_figure(shown, tried):>6}"
-        if pair not in shown.settled:
-            role = "dim"
+        mark = mark_of(tried.verdict)
+        text, role = f"{mark.text}{_figure(shown, tried):>6}", mark.role if pair in shown.settled else "dim"
     start = "▌" if here else "[" if is_own else " "
     return Span(f"{start}{left(text, CELL - 2)}{']' if is_own else ' '}", "key" if here else role)
 
 
 def _figure(shown: PlanMap, tried: Tried) -> str:
-    if tried.verdict is None:
+    if tried.verdict is Verdict.CANNOT_RUN:
         return ""
     if shown.shown is Shown.MEMORY:
         share = tried.share
@@ -135,10 +133,11 @@ def _words(shown: PlanMap, width: int) -> list[Line]:
     lines = [line(Span(clip(", ".join(names), width), "best"))]
     if told is None:
         return [*lines, line(Span("trying…", "dim"))]
-    if told.verdict is None:
-        return [*lines, *(line(Span(text, "bad")) for text in wrap(told.reason, width))]
-    full, _, role = VERDICTS[told.verdict]
+    if told.verdict is Verdict.CANNOT_RUN:
+        said = worded(told.verdict, f"{told.verdict.words}: {told.reason}").text
+        return [*lines, *(line(Span(text, "bad")) for text in wrap(said, width))]
+    verdict = worded(told.verdict, told.words)
     figures = " · ".join(text for text in (told.memory, told.time, told.price) if text)
     if shown.pair not in shown.settled:
         lines.append(line(Span(clip("dim: what is open as it is now; being chosen anew", width), "dim")))
-    return [*lines, line(Span(full, role), Span(clip(f"  {figures}", width - cell_len(full)), "value"))]
+    return [*lines, line(verdict, Span(clip(f"  {figures}", width - cell_len(verdict.text)), "value"))]

@@ -10,8 +10,8 @@ from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, wrap
-from capacity_tui.tui.widgets.head import VERDICTS
 from capacity_tui.tui.widgets.panel import Findable, Panel
+from capacity_tui.tui.widgets.verdicts import mark_of
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.what_if import Advice
@@ -129,8 +129,8 @@ class AdviceList(Panel):
         return spans
 
     def _mark(self, advice: Advice) -> tuple[str, str]:
-        full, _, role = VERDICTS[advice.verdict]
-        return full.split()[0], self._role(role)
+        mark = mark_of(advice.verdict)
+        return mark.text, self._role(mark.role)
 
     def _role(self, role: str) -> str:
         return "dim" if self._stale else role

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from textual.dom import DOMNode
 
-from capacity_tui.engine.api import Verdict
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.messages import Advised
 from capacity_tui.tui.requests import Request
@@ -60,7 +59,7 @@ class Advising:
         is_known = store.is_advised
         is_first = not store.advice and not is_known
         self._panel.show_advice(
-            None if is_first else store.advice, stale=not is_known, urgent=column.verdict is Verdict.DOES_NOT_FIT
+            None if is_first else store.advice, stale=not is_known, urgent=column.verdict.holds is False
         )
         self._panel.show_subject(f"on {column.mode}" if column is not store.column else "")
         wanted = (store.generation, column.mode)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.api import Estimate, Plan, figure, limit_label
+from capacity_tui.engine.api import Estimate, Plan, Verdict, figure, limit_label
 from capacity_tui.tui.shown.headlines import Headline, Usage
 
 _FIRST = "computation.infer.time_to_first_token_seconds"
@@ -23,6 +23,17 @@ def usage(estimate: Estimate) -> Usage:
     number, _, unit = used.text.rpartition(" ")
     text = number if capacity.text.endswith(f" {unit}") else used.text
     return Usage(f"{text}/{capacity.text}", share / 100)
+
+
+def verdict_words(estimate: Estimate, *, brief: bool = False) -> str:
+    """Return what the verdict says of one run: the limit that it misses, or that it fits at the price of offloading."""
+    verdict = estimate.verdict
+    if verdict is Verdict.MISSES_LIMIT:
+        worst = estimate.broken[0]
+        return f"misses {worst.label if brief else worst.words}"
+    if estimate.memory.in_host and verdict.holds:
+        return f"{verdict.words}, offload" if brief else f"{verdict.words} with offload"
+    return verdict.brief if brief else verdict.words
 
 
 def headlines(plan: Plan, estimate: Estimate) -> tuple[Headline, ...]:

@@ -13,8 +13,8 @@ from capacity_tui.tui.store import Baseline
 from capacity_tui.tui.terminal.glyphs import MOVED
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.widgets.gauge import gauge
-from capacity_tui.tui.widgets.head import VERDICTS
 from capacity_tui.tui.widgets.panel import Findable, Panel
+from capacity_tui.tui.widgets.verdicts import worded
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.compared import Column, Comparison, Row
@@ -124,9 +124,10 @@ class ComparisonTable(Panel):
         column = self._chosen()
         if column is None:
             return line()
-        text, _, role = VERDICTS[column.verdict]
         first = f"  {column.rows[0].label} {column.rows[0].text}" if column.rows else ""
-        return line(Span(f"{column.mode} ", "label"), Span(text, role), Span(first, "value"))
+        return line(
+            Span(f"{column.mode} ", "label"), worded(column.verdict, column.verdict_words), Span(first, "value")
+        )
 
     def keys(self) -> str:
         """Return what the keys do to the chosen column."""
@@ -153,10 +154,12 @@ class ComparisonTable(Panel):
             return ""
         columns = self._comparison.columns
         cell = 2 + max((cell_len(row.text) for column in columns for row in column.rows), default=_LONGEST_VALUE)
-        cell = max(cell, 2 + max(cell_len(VERDICTS[column.verdict][0]) for column in columns))
+        cell = max(cell, 2 + max(cell_len(worded(each.verdict, each.verdict_words).text) for each in columns))
         label = 2 + max(2 * row.indent + cell_len(row.label) for row in self._rows())
         names = " " * label + "".join(right(column.mode, cell) for column in columns)
-        verdicts = left("verdict", label) + "".join(right(VERDICTS[c.verdict][0], cell) for c in columns)
+        verdicts = left("verdict", label) + "".join(
+            right(worded(each.verdict, each.verdict_words).text, cell) for each in columns
+        )
         body = [
             left("  " * row.indent + row.label, label)
             + "".join(right(_text_of(column.row(row.key)), cell) for column in columns)
@@ -231,8 +234,10 @@ class ComparisonTable(Panel):
     def _verdicts(self, columns: tuple[Column, ...], label: int, cell: int) -> Line:
         spans = [Span(left("verdict", label), "label")]
         for column in columns:
-            full, short, role = VERDICTS[column.verdict]
-            spans.append(Span(_placed(full if cell_len(full) < cell else short, cell), self._role(role)))
+            wordings = (column.verdict_words, column.verdict_brief or column.verdict.brief, column.verdict.brief)
+            found = [worded(column.verdict, words) for words in wordings]
+            shown = next((span for span in found if cell_len(span.text) < cell), found[-1])
+            spans.append(Span(_placed(shown.text, cell), self._role(shown.role)))
         return Line(tuple(spans))
 
     def _note_lines(self, width: int) -> list[Line]:
@@ -240,8 +245,8 @@ class ComparisonTable(Panel):
         column = self._chosen()
         if column is None:
             return []
-        full, _, role = VERDICTS[column.verdict]
-        found = [(f"{full.split()[0]} {column.mode}: {column.reason}", role)] if column.reason else []
+        why = worded(column.verdict, f"{column.mode}: {column.reason}")
+        found = [(why.text, why.role)] if column.reason else []
         remarks = self._comparison.remarks if self._comparison else ()
         found += [(text, "label") for text in (*remarks, *column.about)]
         for note in column.notes:
@@ -266,7 +271,7 @@ class ComparisonTable(Panel):
         for one, (delta, tone), room in zip(found, deltas, rooms, strict=True):
             is_best = one is not None and best is not None and one.value == best
             text = _gauged(one, room) if one and one.share is not None else _short(_text_of(one), room, is_short)
-            role = self._role("best" if is_best else "value")
+            role = self._role((one.role if one else "") or ("best" if is_best else "value"))
             if delta:
                 # A mark stands where differences begin, or behind a text that goes on beyond that.
                 size = cell - _DELTA if delta != MOVED else min(max(cell - _DELTA, cell_len(text) + 1), cell - _MARK)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import (
     AUTO,
+    FIGURES,
     OWN_PARAMETERS,
     UNDER_LOAD,
     Catalog,
     Estimate,
     EstimatedPlan,
     ExplanationText,
+    Holds,
     Interval,
     ModeGroup,
     ModePlan,
@@ -32,7 +34,7 @@ from capacity_tui.engine.api import (
     plan_values,
 )
 from capacity_tui.engine.api import Note as EngineNote
-from capacity_tui.tui.screens.plan.answer_view import headlines, usage
+from capacity_tui.tui.screens.plan.answer_view import headlines, usage, verdict_words
 from capacity_tui.tui.shown.compared import Chosen, Column, Note, Row
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ _SERVING_RATES = (
 _SHARE = "mode."
 # How much more would fit.
 ROOM = ("inference.largest_batch", "inference.longest_context")
+_RESERVED = "memory.reserved_bytes"
+_ROLES = {Holds.YES: "", Holds.LIKELY: "warn", Holds.NO: "bad"}
 _BRIEF = {
     "conservative": "cons.",
     "balanced": "bal.",
@@ -80,7 +84,9 @@ def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -
         mode=filled.mode.title,
         verdict=estimate.verdict,
         reason=estimate.reason,
-        rows=tuple(map(_explained, _rows(filled.plan, estimate))),
+        verdict_words=verdict_words(estimate),
+        verdict_brief=verdict_words(estimate, brief=True),
+        rows=tuple(_explained(filled.plan, estimate)),
         chosen=_chosen(filled, catalog),
         brief=_BRIEF.get(filled.mode.title, ""),
         usage=usage(estimate),
@@ -147,6 +153,7 @@ def warning_lines(estimate: Estimate) -> tuple[str, ...]:
 def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """Yield what it comes to first, then what the modes chose, then the parts."""
     yield from _memory_rows(estimate)
+    yield from _limit_rows(estimate)
     yield from _time_rows(plan, estimate)
     yield from _money_rows(estimate)
     yield from _rate_rows(plan, estimate)
@@ -160,16 +167,29 @@ def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
         yield _figure_row(estimate, "computation.total_flops")
 
 
-def _explained(row: Row) -> Row:
-    """Return a row with what its figure, or its field of the plan, means."""
-    return replace(row, help=figure_text(row.key) or field_text(row.key).help)
+def _explained(plan: Plan, estimate: Estimate) -> Iterator[Row]:
+    """Yield every row once, with what its figure or its field of the plan means and whether it keeps its limit."""
+    limits = {limit.figure: limit.holds for limit in estimate.constraints}
+    rows: dict[str, Row] = {}
+    for row in _rows(plan, estimate):
+        rows.setdefault(row.key, row)
+    for key, row in rows.items():
+        role = _ROLES[limits[key]] if key in limits else ""
+        yield replace(row, help=figure_text(key) or field_text(key).help, role=role)
 
 
 def _memory_rows(estimate: Estimate) -> Iterator[Row]:
-    yield _figure_row(estimate, "memory.reserved_bytes")
+    yield _figure_row(estimate, _RESERVED)
     used = _figure_row(estimate, "memory.utilization_percent", indent=1)
     # Without its value no delta is shown: the row above has the same one.
     yield replace(used, value=None, share=usage(estimate).share)
+
+
+def _limit_rows(estimate: Estimate) -> Iterator[Row]:
+    """Yield the figures that are under a limit besides memory of the devices: of the host, latency, load."""
+    for limit in estimate.constraints:
+        if limit.figure in FIGURES and limit.figure != _RESERVED:
+            yield replace(_figure_row(estimate, limit.figure), label=limit.name, brief=limit.label)
 
 
 def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:

@@ -40,7 +40,7 @@ class PinnedPlans:
         try:
             filled = self.filled(plan, machine, catalog)
         except CapacityError as error:
-            return Column(name, Verdict.UNKNOWN, error.one_line(), (), is_pinned=True)
+            return Column(name, Verdict.CANNOT_RUN, error.one_line(), (), is_pinned=True)
         made = column(single(filled), catalog, machine)
         about = f"{name}: {headline(filled.plan, filled.estimate)}"
         return replace(made, mode=name, brief="", title=name, alike=(), about=(about,), is_pinned=True)

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from capacity_tui.tui.shown.tried import Tried, short_value, time_beside
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.widgets.head import VERDICTS
+from capacity_tui.tui.widgets.verdicts import mark_of
 
 _INDENT = 2
 _IMPOSSIBLE = "–"
@@ -51,9 +51,6 @@ def sweep_lines(
 
 def _marked(value: str, is_current: bool, tried: Tried | None) -> tuple[str, str]:
     """Return a value with its verdict, and the role of its colour."""
-    mark, role = " ", "dim"
-    if tried is not None:
-        full, _, role = ("", "", "dim") if tried.verdict is None else VERDICTS[tried.verdict]
-        mark = full.split()[0] if full else _IMPOSSIBLE
-    text = f"{short_value(value)}{mark}"
-    return (f"[{text}]" if is_current else f" {text}"), role
+    mark = Span(" ", "dim") if tried is None else mark_of(tried.verdict)
+    text = f"{short_value(value)}{mark.text}"
+    return (f"[{text}]" if is_current else f" {text}"), mark.role

@@ -12,12 +12,13 @@ from capacity_tui.engine.api import (
     Machine,
     ModePlan,
     Plan,
+    Verdict,
     edited,
     estimated_changes,
     figure,
     fill,
 )
-from capacity_tui.tui.screens.plan.answer_view import usage
+from capacity_tui.tui.screens.plan.answer_view import usage, verdict_words
 from capacity_tui.tui.shown.tried import Tried
 
 Pair: TypeAlias = tuple[str, str]
@@ -31,7 +32,7 @@ def tried(plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: M
     try:
         filled = fill(edited(plan, change, catalog).plan, "balanced", machine, catalog)
     except CapacityError as error:
-        return Tried(None, reason=error.title)
+        return Tried(Verdict.CANNOT_RUN, reason=error.title)
     return _told(filled.estimate, filled.plan)
 
 
@@ -54,7 +55,7 @@ def tried_pairs(
     is_open = any(path not in keys for path in balanced.reasons)
     found = estimated_changes(balanced.plan, changes, machine, balanced.catalog)
     told = (
-        Tried(None, reason=each.title) if isinstance(each, CapacityError) else _told(each, balanced.plan)
+        Tried(Verdict.CANNOT_RUN, reason=each.title) if isinstance(each, CapacityError) else _told(each, balanced.plan)
         for each in found
     )
     yield dict(zip(pairs, told, strict=True)), not is_open
@@ -72,6 +73,7 @@ def _told(estimate: Estimate, plan: Plan) -> Tried:
         time,
         "" if price.number is None else f"{price.text}/h",
         share=held.share,
+        words=verdict_words(estimate),
         seconds=seconds,
         usd=price.number,
     )

@@ -16,6 +16,7 @@ from capacity_tui.engine.api import (
     PatternQuestion,
     Plan,
     PlanError,
+    Verdict,
     command_text,
     format_count,
     format_number,
@@ -165,7 +166,7 @@ class PlanCorpus:
         try:
             question = self.edited(key, text).question
         except CapacityError as error:
-            return Tried(None, reason=error.title)
+            return Tried(Verdict.CANNOT_RUN, reason=error.title)
         return tried_size(question, self.machine, self.catalog)
 
     def patterns(self) -> StoredPatterns:

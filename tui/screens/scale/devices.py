@@ -10,9 +10,9 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.scaled import GROWTHS, WAITS
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.gauge import gauge
-from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.headed_panel import HeadedPanel
 from capacity_tui.tui.widgets.table import fitted, joined, widest
+from capacity_tui.tui.widgets.verdicts import mark_of
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.scaled import ScaledPlan, ScaledRow
