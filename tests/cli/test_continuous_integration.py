@@ -74,4 +74,4 @@ def test_what_the_page_says_beside_its_recipes_is_so(folder: Path, capsys: pytes
     late = Path("plans/assistant.yaml").read_text().replace("tpot_seconds: 0.2", "tpot_seconds: 0.001")
     Path("late.yaml").write_text(late)
     assert main(["plan", "late.yaml", "--check"]) == 1
-    assert "misses its limits" in capsys.readouterr().out
+    assert "misses limit" in capsys.readouterr().out
