@@ -234,6 +234,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.sampling import collective_samples as _sampling_collective_samples
     from capacity_tui.engine.sampling import kernel_cases as _sampling_kernel_cases
     from capacity_tui.engine.sampling import kernel_samples as _sampling_kernel_samples
+    from capacity_tui.engine.sampling.calibration import constants_before as constants_before
     from capacity_tui.engine.sampling.calibration import fit_samples as fit_samples
     from capacity_tui.engine.sampling.calibration import write_measured as write_measured
     from capacity_tui.engine.sampling.collective_samples import collective_groups as collective_groups

@@ -306,7 +306,7 @@ NAMES = {
     "accuracy.scoring": "Scores:AccuracyScores",
     "accuracy.shared_runs": "read_shared:read_shared_runs shared_text",
     "accuracy.verdicts": "VerdictReport verdicts_of",
-    "sampling.calibration": "fit_samples chosen_files:newest_samples write_measured",
+    "sampling.calibration": "fit_samples chosen_files:newest_samples constants_before write_measured",
     "sampling.kernel_cases": "KERNELS:SAMPLED_KERNELS",
     "sampling.collective_samples": (
         "SIZES:COLLECTIVE_SIZES QUICK_SIZES:QUICK_COLLECTIVE_SIZES collective_groups sample_collectives"

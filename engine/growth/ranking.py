@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
+
+import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.growth.measuring import Measurement, Setting
 from capacity_tui.engine.numeric import Number
 
+_ALIKE = 0.25
+"""How far the exponent may be from 1 with which what gets done grows over a setting that is a size."""
+_MOST_START = 0.9
+"""Share of the shortest run that its start can be: what is left of a shorter one would be noise."""
 
-@equation("efficiency = metric / seconds", unit="1/s", source="what is learned, over the time that it takes")
-def efficiency(metric: Number, seconds: Number) -> Number:
-    """What a run gets done in a second.
+
+@equation("efficiency = metric / (seconds - start)", unit="1/s", source="what is learned, over the time that it takes")
+def efficiency(metric: Number, seconds: Number, start: Number) -> Number:
+    """What a run gets done in a second of work.
 
     Args:
         metric: what it got done.
         seconds: of the run.
+        start: of these, what passes before anything gets done.
     """
-    return metric / seconds
+    return metric / (seconds - start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +39,13 @@ class RankedSetting:
         set: what stood for each placeholder.
         seconds: of a run.
         metric: what it got done; None where nothing was to be read, and runs are ranked by time alone.
-        efficiency: what it gets done in a second; without a metric, runs in a second.
+        efficiency: what it gets done in a second behind its start; without a metric, runs in a second.
         peak_memory_bytes: the most that a run held.
         exit_code: of its last run that failed, 0 where all ended well.
         problem: of that run.
         runs: that ended well.
+        start_seconds: what any of the runs takes before it gets anything done, as runs of several sizes show it; 0
+            where none do.
     """
 
     set: Setting
@@ -45,6 +56,7 @@ class RankedSetting:
     exit_code: int
     problem: str
     runs: int
+    start_seconds: float = 0.0
 
 
 def ranked_settings(measured: Iterable[Measurement]) -> tuple[RankedSetting, ...]:
@@ -52,11 +64,49 @@ def ranked_settings(measured: Iterable[Measurement]) -> tuple[RankedSetting, ...
     grouped: dict[tuple[tuple[str, str], ...], list[Measurement]] = {}
     for each in measured:
         grouped.setdefault(tuple(each.set.items()), []).append(each)
-    ranked = [_ranked(runs) for runs in grouped.values()]
+    start = _start_seconds([_ranked(runs, 0.0) for runs in grouped.values()])
+    ranked = [_ranked(runs, start) for runs in grouped.values()]
     return tuple(sorted(ranked, key=lambda each: -1.0 if each.efficiency is None else each.efficiency, reverse=True))
 
 
-def _ranked(runs: Sequence[Measurement]) -> RankedSetting:
+def _start_seconds(settings: Sequence[RankedSetting]) -> float:
+    """Return what runs take before they get anything done: where the line through runs of several sizes begins."""
+    done = [
+        (each.set, each.metric, each.seconds)
+        for each in settings
+        if each.metric is not None and each.metric > 0 and each.seconds is not None
+    ]
+    starts = []
+    for key in dict.fromkeys(key for setting, _, _ in done for key in setting):
+        alike: dict[tuple[tuple[str, str], ...], list[tuple[float, float, float]]] = {}
+        for setting, metric, seconds in done:
+            size = _number(setting[key])
+            if size is not None:
+                others = tuple(item for item in setting.items() if item[0] != key)
+                alike.setdefault(others, []).append((size, metric, seconds))
+        starts += [start for runs in alike.values() if (start := _start_of(sorted(runs))) is not None]
+    shortest = min((seconds for _, _, seconds in done), default=0.0)
+    return min(median(starts), _MOST_START * shortest) if starts else 0.0
+
+
+def _start_of(runs: Sequence[tuple[float, float, float]]) -> float | None:
+    """Return where the line of time over what got done begins, of runs by size; None where their setting is no size."""
+    (small, little, _), (large, much, _) = runs[0], runs[-1]
+    if large <= small or much <= little or abs(math.log(much / little) / math.log(large / small) - 1) > _ALIKE:
+        return None
+    slope, start = np.polyfit([metric for _, metric, _ in runs], [seconds for _, _, seconds in runs], 1)
+    return max(0.0, float(start)) if slope > 0 else None
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < math.inf else None
+
+
+def _ranked(runs: Sequence[Measurement], start: float) -> RankedSetting:
     well = [each for each in runs if not each.problem]
     failed = [each for each in runs if each.problem]
     seconds = _median(each.seconds for each in well)
@@ -66,11 +116,12 @@ def _ranked(runs: Sequence[Measurement]) -> RankedSetting:
         set=runs[0].set,
         seconds=seconds,
         metric=metric,
-        efficiency=None if seconds is None else float(efficiency(done, seconds)),
+        efficiency=None if seconds is None else float(efficiency(done, seconds, start)),
         peak_memory_bytes=_median(each.peak_memory_bytes for each in well),
         exit_code=failed[-1].exit_code if failed else 0,
         problem=failed[-1].problem if failed else "",
         runs=len(well),
+        start_seconds=start,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from capacity_tui.engine.machine.benchmark.benchmark_report import NOT_MEASURED
+from capacity_tui.engine.machine.benchmark.benchmark_report import MEASURING, NOT_MEASURED
 from capacity_tui.engine.machine.facts import Fact
 from capacity_tui.engine.machine.machine import (
     Accelerator,
@@ -32,13 +32,8 @@ _MEASURED = "Measured "
 Row = tuple[str, Fact[Any], Callable[[Any], str]]
 
 
-def machine_parts(machine: Machine, folds_unknown: bool = False) -> Iterator[Part]:
-    """Yield what a machine is, each fact with how it is known.
-
-    Args:
-        machine: what was detected.
-        folds_unknown: whether what is not known stands below the others, a line for each reason.
-    """
+def machine_parts(machine: Machine) -> Iterator[Part]:
+    """Yield what a machine is, each fact with how it is known; below what is not known, a line for each reason."""
     rows = [*_host_rows(machine)]
     for device in machine.accelerators:
         rows += _device_rows(device)
@@ -49,10 +44,9 @@ def machine_parts(machine: Machine, folds_unknown: bool = False) -> Iterator[Par
             rows.append((f"Network {card.name}", card.speed_mbps, partial(_network, card)))
     if machine.benchmarked:
         rows += _measured_rows(machine.benchmarked)
-    known = _known(rows) if folds_unknown else rows
-    yield table_part(("what", "value", "known from"), [_cells(label, fact, show) for label, fact, show in known])
-    if folds_unknown:
-        yield from _unknown(rows)
+    cells = [_cells(label, fact, show) for label, fact, show in _known(rows)]
+    yield table_part(("what", "value", "known from"), cells)
+    yield from _unknown(rows)
     for probe in machine.troubles:
         yield TextPart(f"{probe.name} {probe.outcome}: {probe.detail}; what it would tell is not known", "strong")
     if not machine.accelerators:
@@ -80,7 +74,7 @@ def _unknown(rows: list[Row]) -> Iterator[Part]:
             name = f"{parent} {label.strip()}" if is_part else label.removeprefix(_MEASURED).strip()
             names.setdefault(fact.reason, []).append(name)
     if unmeasured := names.pop(NOT_MEASURED, []):
-        yield TextPart(f"Not measured yet: {', '.join(unmeasured)}", "quiet")
+        yield TextPart(f"Not measured yet: {', '.join(unmeasured)} ({MEASURING} does)", "quiet")
     for reason, found in names.items():
         yield TextPart(f"Not known: {', '.join(found)} ({reason})", "quiet")
 

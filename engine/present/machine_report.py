@@ -14,7 +14,7 @@ from capacity_tui.engine.cluster.score import Score, score_machine
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.machine.benchmark.benchmark_report import NOT_MEASURED, BenchmarkReport
+from capacity_tui.engine.machine.benchmark.benchmark_report import MEASURING, NOT_MEASURED, BenchmarkReport
 from capacity_tui.engine.machine.cooling import cooling_now
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.machine.topology.tree import topology_lines
@@ -22,8 +22,6 @@ from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.benchmark_figures import benchmark_parts
 from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-
-UNDER_LOAD = "capacity-tui detect --benchmark"
 
 
 def score_parts(score: Score) -> Iterator[Part]:
@@ -47,17 +45,28 @@ def score_parts(score: Score) -> Iterator[Part]:
     yield TextPart(f"{score.rule}; weakest: {score.weakest}", "quiet")
 
 
-def job_parts(machine: Machine, found: Answer, catalog: Catalog) -> Iterator[Part]:
-    """Yield what limits a job on this machine, and what to do and to know about it."""
-    suggestions, warnings = job_notes(machine, found, catalog)
+def job_parts(machine: Machine, found: Answer, catalog: Catalog, is_example: bool = False) -> Iterator[Part]:
+    """Yield what limits a job on this machine, and what to do and to know about it.
+
+    Args:
+        machine: the machine.
+        found: the job, estimated.
+        catalog: facts.
+        is_example: whether nobody asked about this job.
+    """
+    suggestions, warnings = job_notes(machine, found, catalog, is_example)
     name = found.plan.model.name or "the model"
+    if is_example:
+        yield TextPart(f"No job was named: {name} stands for a small one (detect --job PLAN takes another)", "quiet")
     yield TextPart(f"Predicted bottleneck for {name}: {predicted_bottleneck(found)}", "strong")
     space = run_space(machine, found)
     if space is not None:
         yield TextPart(f"Disk space it takes: {space_text(space)}")
     yield TextPart(f"Power: {power_text(power_need(machine, catalog, found.plan.watch.supply_watts))}")
     told = cooling_now(machine) or ("not known, no sensor tells",)
-    yield TextPart(f"Cooling: {'; '.join(told)} (under load: {UNDER_LOAD})")
+    yield TextPart(f"Cooling: {'; '.join(told)} (under load: {MEASURING})")
+    if not suggestions:
+        yield TextPart(f"Optimization suggestions: none, nothing that was tried improves {name} here")
     yield from _notes("Optimization suggestions", suggestions)
     yield from _notes("Warnings", warnings)
 
@@ -95,7 +104,7 @@ def machine_report_parts(
         yield from benchmark_parts(benchmarks, before)
         yield TextPart()
     yield TextPart("Facts:", "strong")
-    yield from machine_parts(machine, folds_unknown=True)
+    yield from machine_parts(machine)
     yield TextPart()
     yield from score_parts(score_machine(machine, catalog))
     yield TextPart()

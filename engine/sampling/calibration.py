@@ -13,12 +13,18 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.measured_here import device_key
-from capacity_tui.engine.errors import HardwareError
+from capacity_tui.engine.errors import HardwareError, StorageError
 from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.roofline import gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.machine.curve import Curve
-from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, constants_file, possible
+from capacity_tui.engine.machine.measured_constants import (
+    FitError,
+    MeasuredEfficiency,
+    constants_file,
+    possible,
+    read_constants,
+)
 from capacity_tui.engine.sampling.kernel_cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
@@ -82,6 +88,14 @@ def chosen_files(files: Sequence[SampleFile]) -> tuple[SampleFile, ...]:
     frameworks = [file for file in files if file not in passed and "torch" in file.software]
     plain = [file for file in files if file not in passed and file not in frameworks]
     return (*(frameworks or plain)[:1], *passed[:1])
+
+
+def constants_before(measured: MeasuredEfficiency, folder: Path | None = None) -> MeasuredEfficiency | None:
+    """Return the constants that writing a device's would replace; None where those are the shipped ones."""
+    try:
+        return read_constants(constants_file(measured.device, folder))
+    except StorageError:
+        return None
 
 
 def write_measured(measured: MeasuredEfficiency, folder: Path | None = None) -> Path:

@@ -27,6 +27,18 @@ def test_detect_shows_score_bottleneck_and_settings(capsys):
     assert "Topology:" in out
 
 
+def test_a_reason_is_said_once_and_only_the_machine_is_warned_of(capsys):
+    assert main(["detect"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("not measured on this machine") <= 1
+    assert "takes very long" not in shown
+    assert main(["detect", "--format", "json"]) == 0
+    codes = [note["code"] for note in json.loads(capsys.readouterr().out)["warnings"]]
+    assert main(["detect", "--job", "gpt2_rtx_3060", "--format", "json"]) == 0
+    of_job = [note["code"] for note in json.loads(capsys.readouterr().out)["warnings"]]
+    assert set(codes) <= set(of_job)
+
+
 def test_a_power_supply_has_headroom_or_not(capsys):
     assert main(["detect", "--power-supply", "100000", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)

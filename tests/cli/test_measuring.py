@@ -53,8 +53,13 @@ def test_samples_become_constants_that_plans_use(plan, capsys):
 
 def test_a_run_of_ones_own_is_met_from_then_on(plan, capsys):
     assert main(["calibrate", "--plan", plan, "--step-seconds", "1.5", "--peak-gib", "2"]) == 0
-    capsys.readouterr()
+    told = capsys.readouterr()
+    assert told.out.count("as shipped") > 0
+    assert "0.0 %" not in told.out, "one number is always met"
+    assert "from now on" in told.err
     assert step(capsys, plan)[0] == pytest.approx(1.5, rel=1e-3)
+    assert main(["calibrate", "--plan", plan, "--step-seconds", "1.2", "--peak-gib", "2"]) == 0
+    assert "as shipped" not in capsys.readouterr().out
 
 
 def test_a_run_much_faster_than_its_samples_is_met_beside_them(plan, capsys):

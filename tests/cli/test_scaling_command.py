@@ -8,6 +8,8 @@ import pytest
 
 from capacity_tui.engine.api import CapacityError, History, Measuring, parse_setting_grid
 from capacity_tui.engine.growth import measuring
+from capacity_tui.engine.growth.measuring import Measurement
+from capacity_tui.engine.growth.ranking import ranked_settings
 from capacity_tui.tui.headless.group import run_command
 
 POINTS = "n,seconds,peak_memory_bytes\n" + "".join(
@@ -113,6 +115,28 @@ def test_settings_are_ranked_by_what_they_get_done_in_a_second(tmp_path, capsys)
     assert "broken" in ranked[-1]["problem"]
     assert {"set", "seconds", "metric", "efficiency", "peak_memory_bytes", "exit_code"} <= set(ranked[0])
     assert len(History(tmp_path / "history.sqlite").find()) == 6
+
+
+def test_the_time_that_any_run_takes_to_start_does_not_favour_large_ones():
+    def run(samples, depth, seconds):
+        return Measurement({"samples": str(samples), "depth": str(depth)}, 0, seconds, 0, metric=float(samples))
+
+    runs = [run(n, depth, 0.5 + depth * n / 1000) for n in (100, 300) for depth in (1, 2)]
+    ranked = ranked_settings(runs)
+    assert [each.start_seconds for each in ranked] == [pytest.approx(0.5)] * 4
+    assert [(each.set["depth"], round(each.efficiency)) for each in ranked] == [
+        ("1", 1000), ("1", 1000), ("2", 500), ("2", 500)
+    ]  # fmt: skip
+    alone = ranked_settings(runs[:2])
+    assert {each.start_seconds for each in alone} == {0.0}
+
+
+def test_sizes_that_laws_disagree_about_are_not_known(capsys):
+    script = "sleep 0.0$(({n} % 7))"
+    assert run_command(["scaling", "run", "--sizes", "100,1000,10000", "--no-history", *sh(script)]) == 0
+    out = capsys.readouterr().out
+    assert "not known" in out
+    assert " y " not in out
 
 
 def test_a_grid_and_its_metric_are_read_from_what_is_given(capsys):

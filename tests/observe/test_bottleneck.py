@@ -7,7 +7,12 @@ import dataclasses
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.profile.bottleneck import bottleneck_of, parse_thresholds, thresholds_of_tier
+from capacity_tui.engine.observe.profile.bottleneck import (
+    bottleneck_of,
+    parse_thresholds,
+    taken_by_others,
+    thresholds_of_tier,
+)
 from capacity_tui.engine.observe.profile.snapshots import GPU_NUMBERS, NUMBERS
 from capacity_tui.engine.observe.profile.usage import Course, GpuUsage, Usage
 
@@ -56,11 +61,16 @@ def test_one_busy_core_of_many_is_a_limit_too():
 
 def test_what_others_use_is_said_to_be_theirs():
     def said(own: float) -> str:
-        seen = usage(system_cpu_percent=96.0, cpu_percent=own, busiest_process_percent=5.0)
-        return bottleneck_of(dataclasses.replace(seen, cores=(96.0, 96.0))).evidence
+        seen = dataclasses.replace(
+            usage(system_cpu_percent=96.0, cpu_percent=own, busiest_process_percent=5.0), cores=(96.0, 96.0)
+        )
+        assert taken_by_others("cpu", seen) == (own == 10.0)
+        return bottleneck_of(seen).evidence
 
     assert "mostly for other programs" in said(10.0)
     assert "mostly for other programs" not in said(150.0)
+    read = usage(disk_read_bytes_per_second=90e6, read_bytes_per_second=1e6, write_bytes_per_second=0.0)
+    assert taken_by_others("disk", read)
 
 
 def test_a_larger_machine_may_do_more():

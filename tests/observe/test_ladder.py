@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import Literal
 
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.machine.detect import detect
+from capacity_tui.engine.machine.facts import detected, missing
+from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.ladder import next_step, why_no_step
 from capacity_tui.engine.observe.guard.step import Step
@@ -150,3 +154,34 @@ def test_every_step_can_be_told_as_plain_data_and_made_by_an_edit(failure: Failu
     assert set(step.change) == set(step.before)
     assert all(step.plan.value(path) == value for path, value in step.change.items())
     assert step.data()["reason"] == step.reason
+
+
+def machine_with(catalogue_id: str | None, memory: int = 64 << 30) -> Machine:
+    """This machine with another processor, which has no units for bf16."""
+    found = detect()
+    known = missing("a test", "no row") if catalogue_id is None else detected(catalogue_id, "a test")
+    cpu = replace(found.cpu, catalogue_id=known, simd=detected(("AVX", "FMA", "AVX2"), "a test"))
+    held = detected(memory, "a test")
+    return replace(found, cpu=cpu, memory=replace(found.memory, total_bytes=held, available_bytes=held))
+
+
+def test_what_a_processor_goes_on_with_is_the_machines_own_in_a_precision_that_it_runs() -> None:
+    """Of a processor without units for bf16, as most desktops have, and of one that no catalogue knows."""
+    plan = filled(SMALL.replace("precision: fp32", "precision: bf16"))
+    for known in ("cpu-8c-3.5ghz-baseline", None):
+        step = next_step(plan, LOST, detect=partial(machine_with, known))
+        assert step is not None
+        device, training = step.answer.resolved.cluster.device, step.plan.training
+        assert device.kind == "cpu"
+        assert training.precision not in device.runs_as
+        assert training.global_batch == 32
+        assert step.plan.hardware.devices == 1
+        assert step.plan.hardware.name == (known or "detected")
+
+
+def test_a_run_that_is_too_large_for_the_processors_memory_takes_smaller_batches() -> None:
+    step = next_step(filled(SMALL), LOST, detect=lambda: machine_with(None, memory=6 << 30))
+    assert step is not None
+    assert step.plan.training.micro_batch < 8
+    assert step.plan.training.global_batch == 32
+    assert step.answer.estimate.fits

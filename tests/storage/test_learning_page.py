@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.api import StorageEstimator
+from capacity_tui.engine.api import HardwareAnalyzerV2, StorageEstimator
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine.benchmark import arithmetic, disk_speed, measurement, memory_bandwidth
 
@@ -45,7 +45,9 @@ def test_the_calibrated_estimator_runs_as_the_page_has_it(capsys):
 def test_the_hardware_analyzer_runs_as_the_page_has_it(capsys):
     told = said("HardwareAnalyzerV2()", capsys)
     assert re.search(r"Performance Tier: (LOW|MEDIUM|HIGH|SERVER)\n", told)
-    assert re.search(r"MongoDB Write: [1-9]\d* docs/sec\nDisk I/O: \d+\.\d MB/s\nNetwork Latency: \d+\.\d ms\n", told)
+    assert re.search(
+        r"Database Write: [1-9]\d* docs/sec, SQLite [\d.]+\nDisk I/O: \d+\.\d MB/s\nNetwork Latency: \d+\.\d ms\n", told
+    )
     assert re.search(r"Predicted Bottleneck: (database|memory|disk|storage): .+\n", told)
 
 
@@ -57,3 +59,13 @@ def test_a_calibrated_estimator_gives_the_run_back():
     assert learnt.estimate_storage(10_000).total_storage_bytes == pytest.approx(9e7)
     with pytest.raises(PlanError, match="cannot have stored so many"):
         StorageEstimator(num_nodes=1).calibrate(10, [1e6])
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_a_mongodb_does_is_not_known_where_none_was_named():
+    profile = HardwareAnalyzerV2().analyze_full()
+    assert profile.database_write_speed > 0
+    names = ("mongo_write_speed", "mongo_read_speed", "mongo_insert_latency_ms", "mongo_query_latency_ms")
+    assert [getattr(profile.benchmarks, name) for name in names] == [None] * 4
+    assert profile.mongo_write_speed is None
+    assert set(profile.benchmarks.missing) == set(names)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from flow import press, row, settle, shown
+from textual import events
 
 from capacity_tui.tui.actions import PANELS
 from capacity_tui.tui.app import CapacityApp
@@ -81,6 +82,32 @@ async def test_every_panel_can_be_reached_and_shows_something_at_any_size(
             assert shown(pilot, panel.TITLE.lower()).strip()
             assert panel.region.right <= size[0]
             assert panel.region.bottom <= size[1]
+
+
+@pytest.mark.parametrize("size", [WIDE, TINY, (20, 5)])
+async def test_page_keys_in_the_palette_make_no_mistake_at_any_size(make_app: MakeApp, size: tuple[int, int]) -> None:
+    async with make_app().run_test(size=size) as pilot:
+        await settle(pilot)
+        await press(pilot, "ctrl+p", "pagedown", "pageup", "pagedown")
+        await pilot.resize_terminal(20, 5)
+        await press(pilot, "pagedown", "pageup", "escape")
+        await settle(pilot)
+        assert "mistake" not in shown(pilot, "note")
+
+
+async def test_a_click_on_the_frame_of_a_panel_moves_nothing(make_app: MakeApp) -> None:
+    async with make_app().run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        for number in map(str, range(1, len(PANELS) + 1)):
+            await press(pilot, number)
+            panel = pilot.app.focused
+            assert isinstance(panel, Panel)
+            before = panel.cursor
+            for row_above in (0, -1, -40):
+                panel.post_message(events.Click(panel, 2, row_above, 0, 0, 1, False, False, False))
+            await pilot.pause()
+            assert panel.cursor == before
+        assert "mistake" not in shown(pilot, "note")
 
 
 async def test_folded_panels_show_their_summaries_in_ascii_too(make_app: MakeApp) -> None:

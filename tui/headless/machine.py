@@ -133,7 +133,7 @@ def _write_machine(
 
         data: dict[str, object] = machine_as_dict(machine)
         if not profile_only:
-            data |= machine_report.report_data(machine, found)
+            data |= machine_report.report_data(machine, found, is_example=job is None)
         if learning:
             from capacity_tui.engine.api import learning_as_dict
 
@@ -159,7 +159,7 @@ def _write_machine(
 
         catalog = load_catalog()
         said += score_parts(score_machine(machine, catalog))
-        said += job_parts(machine, found, catalog)
+        said += job_parts(machine, found, catalog, is_example=job is None)
         wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
         said += surroundings_parts(machine, catalog, ascii_only=not wide)
     if learning:

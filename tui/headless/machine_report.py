@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import Answer, Machine, ModePlan, Note, Plan, Setting
 
 
-def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
-    """Return all of this as plain data."""
+def report_data(machine: Machine, found: Answer | None, is_example: bool) -> dict[str, object]:
+    """Return all of this as plain data, of a job that may stand for any; see ``job_notes``."""
     from capacity_tui.engine.api import (
         cooling_now,
         job_notes,
@@ -31,7 +31,7 @@ def report_data(machine: Machine, found: Answer | None) -> dict[str, object]:
     }
     if found is None:
         return {**data, "warnings": [_note_data(note) for note in machine_warnings(machine)]}
-    suggestions, warnings = job_notes(machine, found, load_catalog())
+    suggestions, warnings = job_notes(machine, found, load_catalog(), is_example)
     space = run_space(machine, found)
     power = power_need(machine, load_catalog(), found.plan.watch.supply_watts)
     return {

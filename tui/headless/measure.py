@@ -105,7 +105,7 @@ def calibrate(
     wanted: str | None,
 ) -> None:
     """Turn samples, and runs of your own, into constants that estimates for this machine use."""
-    from capacity_tui.engine.api import write_measured
+    from capacity_tui.engine.api import constants_before, write_measured
 
     if shared is not None:
         if plan_name or step_seconds or peak_gib or log_path:
@@ -118,6 +118,7 @@ def calibrate(
         measured = _from_samples(device)
     else:
         measured = _from_run(plan_name, step_seconds, peak_gib, log_path)
+    before = constants_before(measured)
     path = write_measured(measured)
     if wanted == "json":
         from capacity_tui.engine.api import to_json
@@ -126,8 +127,9 @@ def calibrate(
     else:
         from capacity_tui.tui.headless.tables.measured import measured_tables
 
-        write(as_text(measured_tables(measured)), None)
-    tell(f"wrote {path}")
+        write(as_text(measured_tables(measured, before)), None)
+    tell(f"wrote {path}: estimates of every plan on {measured.device} use these constants from now on")
+    tell("to go back to the shipped ones remove that file; runs stay in the history until `history forget ID`")
 
 
 def _shared_runs_here(path: Path, device: str) -> int:

@@ -127,7 +127,8 @@ class Panel(Commanded, Lines, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the item that was clicked."""
-        index = self.item_at(self.index_at(event.y - (0 if self.is_folded else 1)))
+        row = event.y - (0 if self.is_folded else 1)
+        index = self.item_at(self.index_at(row)) if row >= 0 else None
         if index is not None:
             self.move_to(index)
 

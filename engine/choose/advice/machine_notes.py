@@ -35,9 +35,20 @@ def machine_warnings(machine: Machine) -> tuple[Note, ...]:
     return tuple(note for gpu in machine.accelerators for note in _device(gpu)) + tuple(_host(machine))
 
 
-def job_notes(machine: Machine, found: Answer, catalog: Catalog) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
-    """Return suggestions and warnings for a job on this machine, effects computed by estimating again."""
+def job_notes(
+    machine: Machine, found: Answer, catalog: Catalog, is_example: bool = False
+) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+    """Return suggestions and warnings for a job on this machine, effects computed by estimating again.
+
+    Args:
+        machine: the machine.
+        found: the job, estimated.
+        catalog: facts.
+        is_example: whether nobody asked about this job, so that only the machine is warned of.
+    """
     suggestions = (*_mixed_precision(machine, found, catalog), *found.estimate.recommendations)
+    if is_example:
+        return suggestions, tuple(machine_warnings(machine))
     warnings = (*machine_warnings(machine), *_battery(machine, found), *_space(machine, found))
     return suggestions, (*warnings, *found.estimate.warnings)
 

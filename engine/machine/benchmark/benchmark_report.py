@@ -17,7 +17,8 @@ from capacity_tui.engine.machine.machine import Machine, MeasuredFacts
 
 FOLDER = "benchmarks"
 MOST = 1e18  # FLOP/s, B/s: no machine of today has a thousandth of it
-NOT_MEASURED = "not measured on this machine; capacity-tui detect --benchmark does"
+MEASURING = "capacity-tui detect --benchmark"
+NOT_MEASURED = f"not measured on this machine; {MEASURING} does"
 FIGURES = {
     "fp32_flops": "cpu.gemm.fp32",
     "fp64_flops": "cpu.gemm.fp64",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,6 +26,7 @@ LEAST_SAVED = 0.05
 """Share of the estimated memory that a step has to save, so that it is worth a restart."""
 RESERVED, HOST, STEP = "memory.reserved_bytes", "memory.host_bytes", "computation.step_seconds"
 GLOBAL_BATCH = "training.global_batch"
+_PRECISION = "training.precision"
 # Remedies of the plan by the pieces of advice that have the same change.
 _ADVICE: Mapping[str, str] = {
     "micro_batch": "smaller_micro_batch",
@@ -51,6 +52,7 @@ def next_step(
     taken: Taken = (),
     machine: Machine | None = None,
     catalog: Catalog | None = None,
+    detect: Callable[[], Machine] | None = None,
 ) -> Step | None:
     """Return what is done next about a run in trouble, as its plan wants it; None where it is only told.
 
@@ -60,15 +62,17 @@ def next_step(
         taken: steps of this run so far, the newest last.
         machine: the machine it runs on, where its plan does not name one.
         catalog: facts.
+        detect: finds out about the machine it runs on, for what only its processor can still do; None where that is
+            another machine than this.
     """
     recovery, facts = answer.plan.recovery, catalog or load_catalog()
     if restarts_of(taken) >= most_restarts(answer):
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, facts, machine)
     if failure.kind == "out_of_memory":
-        return _less_memory(case, failure)
+        return _less_memory(case, failure, detect)
     if failure.kind == "device_lost":
-        return _fewer_devices(case, failure)
+        return _fewer_devices(case, failure, detect)
     if failure.kind == "unstable" and recovery.unstable == "accumulate":
         return _more_accumulation(case, failure)
     if failure.kind == "hang" and recovery.hang == "restart":
@@ -98,15 +102,18 @@ def why_no_step(answer: Answer, failure: Failure, taken: Taken = ()) -> str:
     return f"not started again: nothing of {key} ({named}) saves {least} of the memory and keeps the batch"
 
 
-def _less_memory(case: EstimatedPlan, failure: Failure) -> Step | None:
+def _less_memory(case: EstimatedPlan, failure: Failure, detect: Callable[[], Machine] | None) -> Step | None:
     """Return the first remedy of the plan's that saves enough; of one whose values all save too little, the most."""
     wanted = case.plan.recovery.out_of_memory
     on_host = failure.where == "host" and case.resolved.cluster.device.kind != "cpu"
     key = HOST if on_host else RESERVED
     before, most = _figure(case.estimate, key), _room(case, key)
     for remedy in () if wanted == "auto" else wanted:
-        changes = _of_host(case, remedy) if on_host else _changes(case, remedy)
-        trials = [trial for change in changes if (trial := _whole_steps(case, change)) is not None]
+        if remedy == "processor":
+            trials = [] if on_host or (found := _on_processor(case, detect)) is None else [found]
+        else:
+            changes = _of_host(case, remedy) if on_host else _changes(case, remedy)
+            trials = [trial for change in changes if (trial := _whole_steps(case, change)) is not None]
         saving = [trial for trial in trials if _figure(trial.estimate, key) <= before * (1.0 - LEAST_SAVED)]
         if saving:
             enough = next((trial for trial in saving if _figure(trial.estimate, key) <= most), saving[-1])
@@ -127,9 +134,6 @@ def _whole_steps(case: EstimatedPlan, change: Change) -> Trial | None:
 def _changes(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
     """Yield the changes of a remedy, the gentlest first."""
     plan = case.plan
-    if remedy == "processor":
-        yield from _to_processor(case)
-        return
     for each in remedies(case):
         if each.code == _ADVICE[remedy]:
             more = {GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)} if remedy == "sequence" else {}
@@ -147,17 +151,37 @@ def _of_host(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
         yield {"data.workers": workers // 2}
 
 
-def _to_processor(case: EstimatedPlan) -> Iterator[Change]:
-    """Yield the change that takes a run to the processor of its machine, of which at least the kind must be known."""
+def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> Trial | None:
+    """Return a run on the processor of its machine, in a precision that this has units for; None where it is there.
+
+    The micro-batch is halved, with the global batch kept, until the run fits.
+    """
     if case.resolved.cluster.device.kind == "cpu":
-        return
-    told = case.machine.cpu.catalogue_id.value if case.machine is not None else None
-    usual = next(iter(case.catalog.processors))
+        return None
+    machine = detect() if case.machine is None and detect is not None else case.machine
+    own = None if machine is None else replace(machine, accelerators=())
+    named = None if own is None else own.cpu.catalogue_id.value
+    usual = next(iter(case.catalog.processors)) if own is None else "detected"
     one = {f"parallelism.{size}": 1 for size in ("tp", "pp", "cp", "ep")}
-    yield {"hardware.name": told or usual, **one, "parallelism.offload": "none"}
+    change: dict[str, object] = {"hardware.name": named or usual, "hardware.devices": 1, **one}
+    change["parallelism.offload"] = "none"
+    there = replace(case, machine=own)
+    trial = _whole_steps(there, change)
+    runs_as = {} if trial is None else trial.resolved.cluster.device.runs_as
+    precision = given = str(case.plan.training.precision)
+    while precision in runs_as:
+        precision = runs_as[precision]
+    if precision != given:
+        change[_PRECISION] = precision
+        trial = _whole_steps(there, change) or trial
+    micro_batch = int(case.plan.training.micro_batch)
+    while trial is not None and trial.estimate.held is False and micro_batch > 1:
+        micro_batch //= 2
+        trial = _whole_steps(there, {**change, "training.micro_batch": micro_batch}) or trial
+    return trial
 
 
-def _fewer_devices(case: EstimatedPlan, failure: Failure) -> Step | None:
+def _fewer_devices(case: EstimatedPlan, failure: Failure, detect: Callable[[], Machine] | None) -> Step | None:
     """Return the run on the most devices that are left, with the same global batch; else on the processor."""
     wanted, devices = case.plan.recovery.device_lost, int(np.max(case.resolved.cluster.devices))
     if wanted == "fewer" and case.resolved.cluster.device.kind != "cpu":
@@ -167,8 +191,7 @@ def _fewer_devices(case: EstimatedPlan, failure: Failure) -> Step | None:
                 environment = _left(devices, count, failure.device)
                 return _step(case, failure, "fewer", trial, environment=environment)
     if wanted in ("fewer", "processor"):
-        trials = (re_estimate(case, change) for change in _to_processor(case))
-        found = next((trial for trial in trials if trial is not None), None)
+        found = _on_processor(case, detect)
         return None if found is None else _step(case, failure, "processor", found, environment={_VISIBLE: ""})
     return None
 

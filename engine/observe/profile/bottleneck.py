@@ -17,6 +17,7 @@ UNITS = {"cpu": "%", "memory": "%", "disk": "MB/s", "network": "ms", "gpu": "%"}
 """The resources that are scored, with the unit of their thresholds."""
 _HEAT = ("thermal (software)", "thermal (hardware)", "hardware slowdown")
 _POWER = ("power cap", "power brake")
+_OTHERS = ", mostly for other programs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ def _utilization(gpus: tuple[GpuUsage, ...]) -> float | None:
 def _said(name: str, usage: Usage, use: float, limit: float) -> str:
     if name == "cpu":
         machine, busiest = usage.mean("system_cpu_percent"), _busiest(usage)
-        others = ", mostly for other programs" if _by_others(usage.mean("cpu_percent"), machine, usage.cores) else ""
+        others = _OTHERS if taken_by_others(name, usage) else ""
         of_machine = "" if machine is None else f"the machine's CPUs were {_percent(machine)} busy{others}"
         of_process = "" if busiest is None else f"the busiest process of the run kept one core {_percent(busiest)} busy"
         return f"{', '.join(part for part in (of_machine, of_process) if part)} (threshold {_percent(limit)})"
@@ -174,17 +175,23 @@ def _said(name: str, usage: Usage, use: float, limit: float) -> str:
         share = f", {_percent(100 * own / total)} by the run" if own and total else ""
         return f"{_percent(use)} of main memory was in use at the peak{share} (threshold {_percent(limit)})"
     if name == "disk":
-        own = _sum(usage.mean("read_bytes_per_second"), usage.mean("write_bytes_per_second"))
-        others = ", mostly for other programs" if own is not None and own < use / 2 else ""
+        others = _OTHERS if taken_by_others(name, usage) else ""
         return f"disks read and wrote {format_bandwidth(use)}{others} (threshold {format_bandwidth(limit)})"
     if name == "network":
         return f"a round trip to the endpoint took {use:.3g} ms (threshold {limit:.3g} ms)"
     return f"GPUs were {_percent(use)} busy (threshold {_percent(limit)})"
 
 
-def _by_others(own: float | None, machine: float | None, cores: tuple[float, ...] | None) -> bool:
-    """Whether the run, in percent of one core, used less than half of what the machine was busy with."""
-    return own is not None and machine is not None and cores is not None and own / len(cores) < machine / 2
+def taken_by_others(name: str, usage: Usage) -> bool:
+    """Return whether a run used less than half of what its machine was busy with; False where that is not known."""
+    if name == "cpu":
+        own, cores, machine = usage.mean("cpu_percent"), usage.cores, usage.mean("system_cpu_percent")
+        return own is not None and machine is not None and cores is not None and own / len(cores) < machine / 2
+    if name != "disk":
+        return False
+    own = _sum(usage.mean("read_bytes_per_second"), usage.mean("write_bytes_per_second"))
+    machine = _uses(usage, None)["disk"]
+    return own is not None and machine is not None and own < machine / 2
 
 
 def _gpu_findings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.growth.choosing import Choice, Judged
+from capacity_tui.engine.growth.extrapolating import Extrapolated
 from capacity_tui.engine.growth.growth_fit import GrowthFit
 from capacity_tui.engine.growth.laws import POWER
 from capacity_tui.engine.present.as_builtins import to_builtins
@@ -22,6 +23,8 @@ _LABELS = {
     "cpu_seconds": "CPU time",
 }
 _SHOWN_WEIGHT = 0.001
+_WIDEST = 100.0
+"""From what ratio of its ends on the range of a size that no law is decided for tells nothing."""
 
 
 def growth_as_dict(fits: Sequence[GrowthFit]) -> dict[str, object]:
@@ -82,11 +85,14 @@ def _fit_parts(fit: GrowthFit) -> Iterator[Part]:
         left_out = ", ".join(each.fitted.law.name for each in choice.laws if each not in shown)
         yield TextPart(f"excluded: {left_out}", "quiet")
     if fit.extrapolated:
-        rows = [
-            (format_count(each.n), *(format_quantity(value, fit.unit) for value in (each.value, each.low, each.high)))
-            for each in fit.extrapolated
-        ]
-        yield table_part(_SIZE_HEADS, rows, _SIZE_RIGHT)
+        yield table_part(_SIZE_HEADS, [_size_cells(each, fit) for each in fit.extrapolated], _SIZE_RIGHT)
+
+
+def _size_cells(each: Extrapolated, fit: GrowthFit) -> tuple[str, ...]:
+    """Return what a size takes; where laws that meet the measurements are too far apart, that it is not known."""
+    if not fit.choice.decided and each.high > _WIDEST * each.low:
+        return (format_count(each.n), *("not known",) * (len(_SIZE_HEADS) - 1))
+    return (format_count(each.n), *(format_quantity(value, fit.unit) for value in (each.value, each.low, each.high)))
 
 
 def _verdict(choice: Choice) -> str:

@@ -61,6 +61,9 @@ def ranked_parts(series: Series, ranked: Sequence[RankedSetting]) -> Iterator[Pa
     keys = tuple(dict.fromkeys(key for each in ranked for key in each.set))
     rows = [(*(each.set.get(key, "") for key in keys), *_cells(each)) for each in ranked]
     yield table_part((*keys, *_LATER), rows, range(len(keys) + len(_LATER) - 1))
+    start = max((each.start_seconds for each in ranked), default=0.0)
+    if start:
+        yield TextPart(f"efficiency is without the {format_seconds(start)} that every run takes to start", "quiet")
     failed = sum(1 for each in ranked if each.problem)
     if failed:
         yield TextPart(f"{failed} of {len(ranked)} settings failed", "strong")

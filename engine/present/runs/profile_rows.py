@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from http.client import responses
 
-from capacity_tui.engine.observe.profile.bottleneck import UNITS
+from capacity_tui.engine.observe.profile.bottleneck import UNITS, taken_by_others
 from capacity_tui.engine.observe.profile.plain_data import missing_of
 from capacity_tui.engine.observe.profile.profile import Profile, ProfilingSummary
 from capacity_tui.engine.observe.profile.usage import GpuUsage
@@ -76,7 +76,9 @@ def bottleneck_text(summary: ProfilingSummary) -> str:
     if not found.findings:
         share = format_percent(found.confidence)
         return f"none reached its threshold; nearest is {name}, at {share} of its own: {found.evidence}"
-    return f"{name}, {format_percent(found.confidence)} sure: {found.evidence}"
+    if taken_by_others(found.kind, summary.usage):
+        name = f"{name}, taken by other programs"
+    return f"{name}: {found.evidence}"
 
 
 def threshold_text(name: str, value: float) -> str:
@@ -121,8 +123,12 @@ def _cores(summary: ProfilingSummary, reason: str) -> str:
         return not_available(reason)
     if len(cores) > _MOST_CORES:
         busiest = sorted(cores, reverse=True)[:_MOST_CORES]
-        return f"the {_MOST_CORES} busiest of {len(cores)}: {' '.join(f'{each:.0f}' for each in busiest)} %"
-    return " ".join(f"{each:.0f}" for each in cores) + " %, with all others on this machine"
+        return f"busy, by all programs: {_listed(busiest)} (the {_MOST_CORES} busiest of {len(cores)})"
+    return f"busy, by all programs: {_listed(cores)}"
+
+
+def _listed(cores: Sequence[float]) -> str:
+    return ", ".join(format_percent(each / 100) for each in cores)
 
 
 def _disk(summary: ProfilingSummary, missing: dict[str, str]) -> str:

@@ -18,6 +18,8 @@ from capacity_tui.engine.storage.learning.storage_estimator import TOKENS
 from capacity_tui.engine.storage.question import PatternQuestion
 
 _MB, _GIB = 1e6, 2**30
+_MONGODB = "mongodb"
+_OF_MONGODB = ("mongo_write_speed", "mongo_read_speed", "mongo_insert_latency_ms", "mongo_query_latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +40,43 @@ class BenchmarkResults:
         return self.database.version
 
     @property
-    def mongo_write_speed(self) -> float:
-        """Documents stored a second, a hundred in one go."""
+    def database_write_speed(self) -> float:
+        """Documents stored a second, a hundred in one go, by whatever was measured."""
         return self.database.write_per_second
 
     @property
-    def mongo_read_speed(self) -> float:
-        """Documents found by name a second, one after the other."""
+    def database_read_speed(self) -> float:
+        """Documents found by name a second, one after the other, likewise."""
         return self.database.query.per_second
 
     @property
-    def mongo_insert_latency_ms(self) -> float:
-        """Mean time of storing one."""
-        return self.database.insert.mean_ms
+    def mongo_write_speed(self) -> float | None:
+        """Documents that a MongoDB stores a second, a hundred in one go."""
+        return self._of_mongodb(self.database_write_speed)
 
     @property
-    def mongo_query_latency_ms(self) -> float:
-        """Mean time of finding one."""
-        return self.database.query.mean_ms
+    def mongo_read_speed(self) -> float | None:
+        """Documents that a MongoDB finds by name a second, one after the other."""
+        return self._of_mongodb(self.database_read_speed)
+
+    @property
+    def mongo_insert_latency_ms(self) -> float | None:
+        """Mean time in which a MongoDB stores one."""
+        return self._of_mongodb(self.database.insert.mean_ms)
+
+    @property
+    def mongo_query_latency_ms(self) -> float | None:
+        """Mean time in which a MongoDB finds one."""
+        return self._of_mongodb(self.database.query.mean_ms)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Why numbers are None, by their names."""
+        reason = f"no MongoDB was named (mongo_uri); measured was {self.database_version}"
+        return {name: reason for name in _OF_MONGODB if getattr(self, name) is None}
+
+    def _of_mongodb(self, value: float) -> float | None:
+        return value if self.database.question.backend == _MONGODB else None
 
     @property
     def disk_write_speed(self) -> float | None:
@@ -134,12 +155,17 @@ class HardwareProfile:
         return tuple(gpu.name.value or gpu.vendor for gpu in self.machine.accelerators)
 
     @property
-    def mongo_write_speed(self) -> float:
+    def database_write_speed(self) -> float:
+        """See ``BenchmarkResults``."""
+        return self.benchmarks.database_write_speed
+
+    @property
+    def mongo_write_speed(self) -> float | None:
         """See ``BenchmarkResults``."""
         return self.benchmarks.mongo_write_speed
 
     @property
-    def mongo_read_speed(self) -> float:
+    def mongo_read_speed(self) -> float | None:
         """See ``BenchmarkResults``."""
         return self.benchmarks.mongo_read_speed
 
@@ -175,7 +201,7 @@ class HardwareAnalyzerV2:
     def __init__(self, mongo_uri: str = "", api_url: str | None = None, folder: Path | None = None) -> None:
         if api_url is not None:
             web_address(api_url)
-        self._question = BenchQuestion("mongodb" if mongo_uri else "sqlite", uri=mongo_uri, folder=folder)
+        self._question = BenchQuestion(_MONGODB if mongo_uri else "sqlite", uri=mongo_uri, folder=folder)
         self._url = api_url
         self._profile: HardwareProfile | None = None
 

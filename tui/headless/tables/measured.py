@@ -16,20 +16,23 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import MeasuredEfficiency
 
 
-def measured_tables(measured: MeasuredEfficiency) -> Iterator[RenderableType]:
-    """Yield the constants of a device and how well they fit."""
+def measured_tables(measured: MeasuredEfficiency, before: MeasuredEfficiency | None) -> Iterator[RenderableType]:
+    """Yield the constants of a device with what they were, and how well they fit."""
     software = ", ".join(f"{name} {version}" for name, version in measured.software.items())
     yield Text(f"{measured.device}, measured {measured.date}" + (f" with {software}" if software else ""))
-    constants = Table("constant", "value")
-    for dtype, share in measured.gemm.items():
-        constants.add_row(f"gemm.{dtype}", f"{share:.4g}")
-    for name, value in measured.constants.items():
-        constants.add_row(name, f"{value:.4g}")
+    constants = Table("constant", "value", "before")
+    known = {} if before is None else _constants(before)
+    for name, value in _constants(measured).items():
+        constants.add_row(name, f"{value:.4g}", f"{known[name]:.4g}" if name in known else "as shipped")
     yield constants
     errors = Table("fitted to", "samples", "median error", "worst", "between samples")
     for error in measured.errors:
         between = "" if error.interpolated is None else format_percent(error.interpolated, 1)
-        errors.add_row(
-            error.name, str(error.count), format_percent(error.median, 1), format_percent(error.worst, 1), between
-        )
+        # What one number was fitted to it meets, whatever that is worth.
+        spread = [format_percent(each, 1) if error.count > 1 else "n/a" for each in (error.median, error.worst)]
+        errors.add_row(error.name, str(error.count), *spread, between)
     yield errors
+
+
+def _constants(measured: MeasuredEfficiency) -> dict[str, float]:
+    return {**{f"gemm.{dtype}": share for dtype, share in measured.gemm.items()}, **measured.constants}

@@ -49,6 +49,13 @@ class Palette(CommandPalette, ClosesOnce[None]):
 
     _is_closed = False
 
+    def _action_command_list(self, action: str) -> None:
+        """Pass an action on to the list; a page of one that is not laid out yet, or has no room, is a line."""
+        try:
+            super()._action_command_list(action)
+        except KeyError:  # Textual looks the line of a command up before there are lines
+            super()._action_command_list(action.replace("page", "cursor"))
+
     def dismiss(self, result: None = None) -> AwaitComplete:
         """Close the palette; a second enter that is under way finds a command that does nothing."""
         if self._is_closed:

@@ -12,6 +12,7 @@ from types import FrameType
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.guard.battery import battery_plan
 from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
@@ -156,7 +157,7 @@ class Supervisor:
         """Return what is changed for another attempt; None where there is to be none."""
         taken = self._order.steps
         if ended.failure is not None:
-            return next_step(self._answer, ended.failure, taken, self._machine)
+            return next_step(self._answer, ended.failure, taken, self._machine, detect=detect)
         return smaller_batch(self._answer, ended.wanted, taken, self._machine) if ended.wanted else None
 
     def _finish(self, ended: AttemptEnd) -> int:
