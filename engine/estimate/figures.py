@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal, Protocol, get_args
+from math import inf
+from typing import Protocol, get_args
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import PlanError
@@ -36,7 +37,7 @@ from capacity_tui.engine.estimate.result import (
 from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
 from capacity_tui.engine.estimate.work import ModelFacts, Part
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty.intervals import Interval, existing
 from capacity_tui.engine.units import PERCENT, format_money, format_quantity, not_available
 
 Value = Number | Interval | None
@@ -153,8 +154,8 @@ def _total_flops(estimate: Figured) -> Value:
     return None if steps is None else job_flops(steps, estimate.computation.model_flops_per_step)
 
 
-def _per_step(read: Callable[[Figured], Number | None], power: Literal[-1, 1]) -> Callable[[Figured], Value]:
-    """Return a figure with the range of the step's time: it grows with that time, or with its inverse."""
+def _per_step(read: Callable[[Figured], Number | None], power: int, most: float = inf) -> Callable[[Figured], Value]:
+    """Return a figure with the range of the step's time, up to ``most``: it grows with that time, or its inverse."""
 
     def ranged(estimate: Figured) -> Value:
         value, step = read(estimate), estimate.computation.step_seconds
@@ -162,7 +163,7 @@ def _per_step(read: Callable[[Figured], Number | None], power: Literal[-1, 1]) -
             return None
         ends = (step.low / step.value, step.high / step.value)
         low, high = ends if power > 0 else (1.0 / ends[1], 1.0 / ends[0])
-        return Interval(value, value * low, value * high)
+        return Interval(value, value * low, value * high).at_most(most)
 
     return ranged
 
@@ -177,8 +178,8 @@ def _rate(equation: Callable[[Figured], Number]) -> Callable[[Figured], Value]:
 
 
 def _infer(read: Callable[[InferenceSpeed], Value]) -> Callable[[Figured], Value]:
-    """Return a speed of serving; None for what does not serve, or generates no tokens."""
-    return lambda estimate: None if estimate.computation.infer is None else read(estimate.computation.infer)
+    """Return a speed of serving; None for what does not serve, generates no tokens, or has no steady state."""
+    return lambda estimate: None if estimate.computation.infer is None else existing(read(estimate.computation.infer))
 
 
 def _utilization(estimate: Figured) -> Value:
@@ -209,7 +210,7 @@ _METRICS = (
         lambda e: samples_per_second(
             e.computation.units_per_step, e.computation.units_per_sample, e.computation.step_seconds.value)), MORE),
     Metric("computation.mfu", "model FLOPs utilization", "share",
-           _per_step(lambda e: e.computation.mfu, -1), MORE, "MFU"),
+           _per_step(lambda e: e.computation.mfu, -1, 1.0), MORE, "MFU"),
     Metric("computation.model_tflops_per_device", "model TFLOP/s per device", "TFLOP/s", _rate(
         lambda e: model_tflops(
             e.computation.model_flops_per_step, e.computation.step_seconds.value, e.computation.devices)), MORE),
@@ -234,8 +235,7 @@ _METRICS = (
     Metric("computation.infer.time_per_output_token_percentile_seconds", "slow time per output token", "s",
            _infer(lambda i: i.time_per_output_token_percentile_seconds), LESS, "slow TPOT"),
     Metric("computation.infer.request_seconds", "time of a request", "s", _infer(lambda i: i.request_seconds), LESS),
-    Metric("computation.infer.running_requests", "requests at work", "requests",
-           _infer(lambda i: i.running_requests)),
+    Metric("computation.infer.running_requests", "requests at work", "requests", _infer(lambda i: i.running_requests)),
     Metric("computation.infer.waiting_requests", "requests waiting", "requests",
            _infer(lambda i: i.waiting_requests), LESS),
     Metric("inference.largest_batch", "largest batch that fits", "requests",
@@ -354,28 +354,23 @@ def absence(key: str, estimate: Estimate) -> str:
         return cost.why_no_spot or "no spot price known"
     if key in {"computation.estimated_train_time_seconds", "computation.total_flops"}:
         return "length is open"
-    if key.startswith("computation.infer."):
-        return _not_served(key, estimate.computation.infer)
-    if key.startswith("inference."):
-        return _no_room(estimate)
+    if key.startswith(("computation.infer.", "inference.")):
+        speed = estimate.computation.infer
+        return "only serving has it" if speed is None else _not_served(key, speed)
     if key.startswith("training."):
         return "the law is of dense language models trained from the start, for a known length"
     return reasons.get(key.partition(".")[0], "not known")
 
 
-def _not_served(key: str, speed: InferenceSpeed | None) -> str:
-    if speed is None:
-        return "only serving has it"
-    of_load = key.rpartition(".")[2] in UNDER_LOAD and speed.request_seconds is None
-    return "the plan gives no load" if of_load else "the model generates no tokens"
-
-
-def _no_room(estimate: Estimate) -> str:
-    """Return why nothing is said of the largest batch or context."""
-    speed = estimate.computation.infer
-    if speed is None:
-        return "only serving has it"
-    return "memory size not known" if speed.request_seconds is None else "the load decides the batch"
+def _not_served(key: str, speed: InferenceSpeed) -> str:
+    """Return why something that is served lacks a figure."""
+    name, has_load = key.rpartition(".")[2], speed.request_seconds is not None
+    if key.startswith("inference."):
+        return "the load decides the batch" if has_load else "memory size not known"
+    if name in UNDER_LOAD and not has_load:
+        return "the plan gives no load"
+    endless = getattr(speed, name) is not None
+    return "more requests arrive than can be answered" if endless else "the model generates no tokens"
 
 
 def keys(estimate: Estimate) -> tuple[str, ...]:

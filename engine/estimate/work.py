@@ -215,8 +215,9 @@ class Loaded:
     Attributes:
         reading: seconds in which the prompts of as many requests are read as run at once.
         running: requests that are at work, the mean.
-        waiting: requests that wait for their first token.
-        largest_rate: requests it answers in a second at most.
+        waiting: requests that wait; infinite where more arrive than it answers, as are the times to the first token.
+        arriving: requests that arrive in a second, at all replicas; infinite where each follows an answer.
+        largest_rate: requests that all replicas answer in a second at most.
         first_token: seconds to the first token.
         first_token_percentile: the same at the percentile that the plan tells.
         each_token: seconds between two output tokens of a sequence.
@@ -227,6 +228,7 @@ class Loaded:
     reading: Number
     running: Number
     waiting: Number
+    arriving: Number
     largest_rate: Number
     first_token: Number
     first_token_percentile: Number
@@ -247,6 +249,7 @@ class Served:
         running: sequences of a decode step, the mean.
         accepted: tokens a sequence gets from one pass.
         drafts: time of the draft for one pass, in passes of the model.
+        waves: the batch over what of it the cache holds at once, from 1.
         loaded: the steady state under a load; None for a batch that starts together.
     """
 
@@ -257,6 +260,7 @@ class Served:
     running: Number
     accepted: Number = 1.0
     drafts: Number = 0.0
+    waves: Number = 1.0
     loaded: Loaded | None = None
 
 

@@ -41,6 +41,10 @@ class Interval:
         """Return the value with a range that does not go below what is certain."""
         return Interval(self.value, np.minimum(np.maximum(self.low, certain), self.value), self.high)
 
+    def at_most(self, certain: Number) -> Interval:
+        """Return the value with a range that does not go above what is certain."""
+        return Interval(self.value, self.low, np.maximum(np.minimum(self.high, certain), self.value))
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -65,3 +69,9 @@ class Range:
     def inverse(self) -> Range:
         """The range of a rate, where this is that of its time."""
         return Range(1.0 / self.high, 1.0 / self.low, self.basis, self.beyond)
+
+
+def existing(value: Number | Interval | None) -> Number | Interval | None:
+    """Return a value, or None where a single one is infinite: there is no such figure. Arrays stay as they are."""
+    number = value.value if isinstance(value, Interval) else value
+    return None if number is None or (np.ndim(number) == 0 and np.isinf(number)) else value

@@ -42,6 +42,7 @@ class InferenceEngine(Row):
     score_passes: NonNegativeFloat = Field(0.0, description="memory passes over stored attention scores, 0 where fused")
     elementwise_passes: PositiveFloat = Field(description="memory passes relative to one kernel an operation")
     chunk_tokens: PositiveInt | None = Field(None, description="most tokens of one forward pass in prefill")
+    slots: PositiveInt | None = Field(None, description="requests it takes up at once by default; none sets no end")
     mixes_prefill: bool = Field(False, description="a pass holds chunks of prompts beside the next tokens of others")
     stage_us: NonNegativeFloat = Field(description="time to hand over to the next pipeline stage, microseconds")
     stage_overlap: float = Field(0.0, ge=0, le=1, description="share of prefill in which stages work side by side")

@@ -28,6 +28,22 @@ def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
 
 
 @equation(
+    "wait = busy · seconds / 2 · (1 - 1 / prompts)",
+    unit="s",
+    source="what is left of a pass at a random moment, which all that came meanwhile wait for together",
+)
+def pass_wait(busy: Number, seconds: Number, prompts: Number) -> Number:
+    """Seconds until a pass that reads the prompts of others has ended, the mean.
+
+    Args:
+        busy: share of the time in which such a pass is at work.
+        seconds: seconds of the pass.
+        prompts: prompts that a full pass reads, from 1; one alone waits in the queue of prompts.
+    """
+    return busy * seconds / 2.0 * (1.0 - 1.0 / prompts)
+
+
+@equation(
     "wait = (1 + spread^2) / 2 · (rate / largest)^(sqrt(2 · (slots + 1)) - 1) / (largest - rate) "
     "if rate < largest else inf",
     unit="s",
@@ -66,6 +82,22 @@ def closed_response(work: Number, rest: Number, slots: Number) -> Number:
 
 
 @equation(
+    "time = seconds · response / (response + rest)",
+    unit="s",
+    source="Little 1961: what a request runs is shared between its prompt and its answer",
+)
+def closed_reading(seconds: Number, response: Number, rest: Number) -> Number:
+    """Seconds of the time for which a request runs until its prompt is read, others before it included.
+
+    Args:
+        seconds: seconds for which it runs.
+        response: seconds until its prompt is read, were there nothing else to wait for.
+        rest: seconds of the rest of a request.
+    """
+    return seconds * response / (response + rest)
+
+
+@equation(
     "wait = max(requests - slots, 0) / rate",
     unit="s",
     source="Little 1961: those that do not run wait",
@@ -82,13 +114,13 @@ def closed_wait(requests: Number, slots: Number, rate: Number) -> Number:
 
 
 @equation(
-    "time = service · (1 + deviations · spread) + wait / busy · max(0, ln(busy / beyond))",
+    "time = service · (1 + deviations · spread) + min(wait / busy · max(0, ln(busy / beyond)), longest)",
     unit="s",
     source="a wait is none, or exponential: heavy traffic, Kingman 1962; lengths are normal",
     part="computation.infer.time_to_first_token_percentile_seconds",
 )
 def percentile_seconds(
-    service: Number, spread: Number, deviations: Number, wait: Number, busy: Number, beyond: Number
+    service: Number, spread: Number, deviations: Number, wait: Number, busy: Number, beyond: Number, longest: Number
 ) -> Number:
     """Seconds until the first token that all but a share of the requests keep to.
 
@@ -99,9 +131,11 @@ def percentile_seconds(
         wait: seconds of waiting, the mean.
         busy: share of the requests that wait at all.
         beyond: share that may take longer.
+        longest: seconds that no request waits longer than; infinite where any number may come.
     """
     exceeded = np.maximum(np.log(busy / beyond), 0.0)
-    return service * np.maximum(1.0 + deviations * spread, 0.0) + np.where(exceeded > 0, wait / busy * exceeded, 0.0)
+    waited = np.minimum(np.where(exceeded > 0, wait / busy * exceeded, 0.0), longest)
+    return service * np.maximum(1.0 + deviations * spread, 0.0) + waited
 
 
 @equation(
@@ -122,35 +156,49 @@ def first_token_seconds(wait: Number, turn: Number, reading: Number) -> Number:
 
 
 @equation(
-    "time = (answering + (seconds - answering) · (1 - 1 / running)) / tokens",
+    "time = min(reading, seconds - answering) if answering > 0 else seconds",
+    unit="s",
+    source="the rest is the answer's, which takes no less than its own passes; without any a request is read alone",
+)
+def started_seconds(reading: Number, seconds: Number, answering: Number) -> Number:
+    """Seconds from the start of a running request to its first token, the mean.
+
+    Args:
+        reading: seconds in which its prompt is read, those it waits for other prompts included.
+        seconds: seconds for which it runs.
+        answering: seconds that the passes of its answer alone would take.
+    """
+    return np.where(answering > 0, np.minimum(reading, seconds - answering), seconds)
+
+
+@equation(
+    "time = answer / tokens if answer > 0 else step",
     unit="s",
     source="one pass for each token, and the prompts of others that are read between",
     part="computation.infer.time_per_output_token_seconds",
 )
-def loaded_token_seconds(seconds: Number, answering: Number, running: Number, tokens: Number) -> Number:
+def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number:
     """Seconds between two output tokens of a sequence under a load, the mean.
 
     Args:
-        seconds: seconds in which as many requests are answered as run at once.
-        answering: seconds of it that passes for their answers take alone.
-        running: requests that run at once.
+        answer: seconds from its first token to its last.
         tokens: tokens of an answer after the first.
+        step: seconds of the next token, of an answer that has one alone.
     """
-    return (answering + (seconds - answering) * (1.0 - 1.0 / running)) / tokens
+    return np.where(answer > 0, answer / tokens, step)
 
 
 @equation(
-    "time = first + tokens · each",
+    "time = wait + seconds",
     unit="s",
-    source="the first token, and then one after another",
+    source="a request waits, and then runs as long as as many are answered as run at once",
     part="computation.infer.request_seconds",
 )
-def request_seconds(first: Number, tokens: Number, each: Number) -> Number:
+def request_seconds(wait: Number, seconds: Number) -> Number:
     """Seconds from a request's arrival to its last token, the mean.
 
     Args:
-        first: seconds to its first token.
-        tokens: tokens of an answer after the first.
-        each: seconds of each of them.
+        wait: seconds of waiting.
+        seconds: seconds in which it runs.
     """
-    return first + tokens * each
+    return wait + seconds

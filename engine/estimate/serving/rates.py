@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import InferenceSpeed
@@ -81,6 +83,22 @@ def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
 
 
 @equation(
+    "rate = min(arriving, largest)",
+    unit="requests/s",
+    source="what arrives is answered, as far as that is possible",
+    part="computation.infer.requests_per_second",
+)
+def answered_rate(arriving: Number, largest: Number) -> Number:
+    """Requests answered a second under a load, over all replicas.
+
+    Args:
+        arriving: requests that arrive in a second; infinite where each follows an answer.
+        largest: requests that are answered in a second at most.
+    """
+    return np.minimum(arriving, largest)
+
+
+@equation(
     "rate = requests · output",
     unit="tokens/s",
     source="answers of all replicas, the time of their prompts included",
@@ -94,6 +112,23 @@ def output_rate(requests: Number, output: Number) -> Number:
         output: tokens of an answer, the mean.
     """
     return requests * output
+
+
+@equation(
+    "time = prefill + (waves - 1) / 2 · seconds / waves",
+    unit="s",
+    source="what the cache does not hold of a batch follows where answers have ended",
+    part="computation.infer.time_to_first_token_seconds",
+)
+def batch_first_token_seconds(prefill: Number, waves: Number, seconds: Number) -> Number:
+    """Seconds from a batch's arrival to the first token of its sequences, the mean.
+
+    Args:
+        prefill: seconds in which the prompts of those that run at once are read.
+        waves: the batch over what of it runs at once.
+        seconds: seconds of the whole batch.
+    """
+    return prefill + (waves - 1.0) / 2.0 * seconds / waves
 
 
 def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Number, ranges: Ranges) -> InferenceSpeed:
@@ -116,21 +151,32 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
         each = output_token_seconds(step, drafts, served.accepted) if loaded is None else loaded.each_token
         output = ranged("decode_tokens_per_second", decode_rate(served.running, each))
         between = ranged("time_per_output_token_seconds", each)
-    requests = request_rate(served.replicas, served.batch, seconds)
+    start = batch_first_token_seconds(first, served.waves, seconds) if loaded is None else loaded.first_token
     read = prefill_rate(served.batch, served.prompt, first if loaded is None else loaded.reading)
+    answered = (
+        ranged("requests_per_second", request_rate(served.replicas, served.batch * served.waves, seconds))
+        if loaded is None
+        else _answered(loaded, ranged("requests_per_second", loaded.largest_rate))
+    )
     speed = InferenceSpeed(
         prefill_tokens_per_second=ranged("prefill_tokens_per_second", read),
         decode_tokens_per_second=output,
-        time_to_first_token_seconds=ranged(
-            "time_to_first_token_seconds", first if loaded is None else loaded.first_token
-        ),
+        time_to_first_token_seconds=ranged("time_to_first_token_seconds", start),
         time_per_output_token_seconds=between,
-        requests_per_second=ranged("requests_per_second", requests),
+        requests_per_second=answered,
         output_tokens_per_second=(
-            None if step is None else ranged("output_tokens_per_second", output_rate(requests, served.output))
+            None
+            if step is None
+            else Interval(*(output_rate(each, served.output) for each in (answered.value, answered.low, answered.high)))
         ),
     )
     return speed if loaded is None else _under_load(speed, served, loaded, ranged)
+
+
+def _answered(loaded: Loaded, largest: Interval) -> Interval:
+    """Return the requests answered a second under a load: never more than arrive, at the ends of the range too."""
+    ends = (np.minimum(loaded.arriving, end) for end in (largest.low, largest.high))
+    return Interval(answered_rate(loaded.arriving, largest.value), *ends)
 
 
 def _under_load(

@@ -8,6 +8,7 @@ from statistics import NormalDist
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Quantization
+from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.rows.engines import InferenceEngine
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
@@ -25,6 +26,8 @@ from capacity_tui.engine.plan.plan import ModelSection, Plan
 from capacity_tui.engine.plan.sections.inference import InferenceSection
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO, PERCENT
 
+# Where neither the engine nor the memory of a device sets an end.
+MOST_SEQUENCES = counted("most-sequences")
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
 
@@ -173,6 +176,7 @@ def runtime(engine: InferenceEngine, claim: float, chunk: int | None = None) -> 
         embedding_on_host=float(engine.embedding_on_host),
         claim=0.0 if engine.memory_policy == "needed" else claim,
         claims_free=float(engine.memory_policy == "free"),
+        slots=float(engine.slots or MOST_SEQUENCES),
     )
 
 

@@ -42,6 +42,17 @@ def room_in_cache(run: ServingRun) -> Number:
     return _held(alone, serving_memory(alone))[1]
 
 
+def largest_wave(run: ServingRun) -> Number:
+    """Sequences of a batch that an engine runs at once: as many as its cache has room for beside their own buffers."""
+    low, high = np.ones_like(run.batch), np.maximum(run.batch, 1.0)
+    while any_true(low < high):
+        middle = np.ceil((low + high) / 2.0)
+        part = replace(run, batch=middle)
+        holds = _held(part, serving_memory(part))[1] >= middle
+        low, high = np.where(holds, middle, low), np.where(holds, high, middle - 1.0)
+    return low
+
+
 def _held(run: ServingRun, memory: ServingMemory) -> tuple[Number, Number]:
     """Return the bytes an engine takes, all there are where it takes what it needs, and the sequences these hold."""
     share, capacity = run.runtime.claim, run.cluster.device.memory_bytes

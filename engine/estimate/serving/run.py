@@ -17,7 +17,7 @@ from capacity_tui.engine.estimate.serving.traffic import (
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts
 from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, where
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Runtime:
     ``chunk_tokens`` of 0 means the whole prompt at once. ``claim`` is the share of device memory the engine takes for
     itself, 0 for only what it needs; with ``claims_free`` it is a share of what weights and workspace leave free.
     ``reserved_output`` is the share of an answer for which the cache has to have room before its request runs.
+    ``slots`` are the requests it takes up at once where nothing is said.
     """
 
     kernels_per_layer: Number
@@ -55,6 +56,7 @@ class Runtime:
     embedding_on_host: Number
     claim: Number
     claims_free: Number
+    slots: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +158,15 @@ class ServingRun:
         return self.traffic.rate / self.dp
 
     @property
-    def concurrency(self) -> Number:
-        """Most requests of one replica at work at once, waiting ones included."""
-        return np.maximum(self.traffic.concurrency / self.dp, 1.0)
+    def users(self) -> Number:
+        """Requests of one replica at once, waiting ones included, where each answer is followed by the next request."""
+        return self.traffic.concurrency / self.dp
+
+    @property
+    def slots(self) -> Number:
+        """Requests that one replica takes up at once: those that the plan gives, or what the engine is set to."""
+        given = np.isfinite(self.traffic.concurrency)
+        return np.maximum(where(given, self.users, self.runtime.slots), 1.0)
 
     @property
     def prompt_spread(self) -> Number:

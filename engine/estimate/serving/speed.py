@@ -230,11 +230,12 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
 
 
 @equation(
-    "tokens = max(min(max(prompt, prompt · arriving), budget - running), 1)",
+    "tokens = max(min(max(prompt, prompt · arriving), max(budget - running, budget · prompt / (prompt + passes))), 1)",
     unit="tokens",
-    source="chunked prefill, Agrawal et al. 2023: prompts are cut to what a pass has room for beside its answers",
+    source="chunked prefill, Agrawal et al. 2023: prompts are cut to what a pass has room for beside its answers; "
+    "where prompts fill every pass, answers take their share of its tokens",
 )
-def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: Number) -> Number:
+def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: Number, passes: Number) -> Number:
     """Tokens of prompts that one pass reads under a load.
 
     Args:
@@ -242,8 +243,26 @@ def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: 
         arriving: prompts that come during one pass.
         budget: most tokens of a pass.
         running: sequences that get their next token in it.
+        passes: passes in which a sequence gets its answer.
     """
-    return np.maximum(np.minimum(np.maximum(prompt, prompt * arriving), budget - running), 1.0)
+    room = np.maximum(budget - running, budget * (prompt / (prompt + passes)))
+    return np.maximum(np.minimum(np.maximum(prompt, prompt * arriving), room), 1.0)
+
+
+@equation(
+    "passes = min(answer, max(reading - max(own, 1), 0))",
+    unit="passes",
+    source="a sequence gets its next tokens beside the prompts of others, not while its own is read",
+)
+def passes_beside_prompts(answer: Number, reading: Number, own: Number) -> Number:
+    """Passes of an answer that read prompts of other requests too.
+
+    Args:
+        answer: passes in which a sequence gets its answer.
+        reading: passes that read the prompts of as many requests as run at once.
+        own: of these, passes for one prompt.
+    """
+    return np.minimum(answer, np.maximum(reading - np.maximum(own, 1.0), 0.0))
 
 
 def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
@@ -253,15 +272,18 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     """
     runtime, groups, passes = run.runtime, np.minimum(run.pp, run.batch), run.decode_steps
     sequences = run.batch / groups
+    mixes = 0.0 if run.shape.encoder_layers else where(passes > 0, runtime.mixes_prefill, 0.0)
     budget = where(runtime.chunk_tokens > 0, runtime.chunk_tokens, np.inf)
     arriving = sequences / np.maximum(passes, 1.0)
-    chunk = chunk_of_prompts(run.fresh, arriving, budget, sequences * runtime.mixes_prefill)
-    count = run.batch * run.fresh / (groups * chunk)
-    mixes = 0.0 if run.shape.encoder_layers else runtime.mixes_prefill
-    riding = mixes * np.minimum(passes / count, 1.0)
+    chunk = chunk_of_prompts(run.fresh, arriving, budget, sequences * mixes, passes * mixes)
+    own = run.fresh / (groups * chunk)
+    count = run.batch * own
+    beside = mixes * passes_beside_prompts(passes, count, own)
+    riding = beside / count
     answers = decode_pass(run, sequences * riding, run.guessing.tokens) if any_true(riding > 0) else None
-    reading = reading_phase(run, chunk, answers, sequences, groups, count)
-    answering = decode_phase("decode", run, np.maximum(passes - count * riding, 0.0), run.guessing.tokens)
+    at_work = np.minimum(sequences * riding + np.maximum(chunk / run.fresh, 1.0), sequences)
+    reading = reading_phase(run, chunk, answers, at_work, groups, count)
+    answering = decode_phase("decode", run, passes - beside, run.guessing.tokens)
     return reading, *((answering,) if any_true(run.output > 0) else ()), *guessed(run)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.serving.memory import serving_memory
-from capacity_tui.engine.estimate.serving.room import SEQUENCES, claim, outside_bytes
+from capacity_tui.engine.estimate.serving.room import SEQUENCES, claim, largest_wave, outside_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode, guessed, prefill
 from capacity_tui.engine.estimate.serving.steady import steady_state
@@ -38,9 +38,14 @@ def serving_work(run: ServingRun) -> Work:
     allocated = added(memory.parts.values())
     details = claim(run, memory)
     warnings = _too_small(run, details) if loaded is None else _overloaded(run, loaded)
+    batch: Number = run.batch
+    waves: Number = np.ones_like(batch)
     if loaded is None:
-        run = replace(run, batch=np.minimum(run.batch, np.maximum(details[SEQUENCES], 1.0))) if warnings else run
+        if warnings:
+            run = replace(run, batch=largest_wave(run))
+            waves = batch / run.batch
         phases = (prefill(run), *((decode(run), *guessed(run)) if any_true(run.output > 0) else ()))
+        phases = tuple(replace(phase, runs=phase.runs * waves) for phase in phases) if warnings else phases
     shape = run.shape
     prompt = prompt_flops(shape, run.prompt, run.prompt_logits)
     known = run.prompt - run.fresh
@@ -62,17 +67,17 @@ def serving_work(run: ServingRun) -> Work:
         fragmentation=run.runtime.fragmentation,
         context_bytes=outside_bytes(run),
         phases=phases,
-        units_per_step=run.dp * run.batch * run.length,
+        units_per_step=run.dp * batch * run.length,
         units_per_sample=run.length,
         steps=None,
-        model_flops_per_step=run.dp * run.batch * (prompt + output),
+        model_flops_per_step=run.dp * batch * (prompt + output),
         peak_flops=run.peak,
         method=METHOD,
         calibration=run.calibration,
         assumed=run.assumed,
         warnings=warnings,
         served=Served(
-            run.batch, run.prompt, run.dp, run.output, run.running, run.accepted, run.guessing.drafts, loaded
+            run.batch, run.prompt, run.dp, run.output, run.running, run.accepted, run.guessing.drafts, waves, loaded
         ),
         details=details,
     )
@@ -94,8 +99,8 @@ def _overloaded(run: ServingRun, loaded: Loaded) -> tuple[Note, ...]:
     if arriving > 0 and np.any(run.traffic.rate >= loaded.largest_rate):
         detail = f"{arriving:,.3g} requests arrive a second, {answered:,.3g} are answered: the queue grows without end"
         return (Note("saturated", "more requests arrive than can be answered", detail),)
-    if arriving == 0 and np.any(run.batch < run.concurrency):
-        held, sent = float(np.min(run.dp * run.batch)), float(np.max(run.dp * run.concurrency))
-        detail = f"the cache holds {held:,.0f} of {sent:,.0f} requests: the others wait for their turn"
-        return (Note("requests_wait", "the cache holds fewer requests than are sent at once", detail),)
+    if arriving == 0 and np.any(run.batch < run.users):
+        held, sent = float(np.min(run.dp * run.batch)), float(np.max(run.dp * run.users))
+        detail = f"{held:,.0f} of {sent:,.0f} requests run: the others wait for their turn"
+        return (Note("requests_wait", "fewer requests run than are sent at once", detail),)
     return ()

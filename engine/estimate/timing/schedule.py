@@ -20,7 +20,7 @@ from capacity_tui.engine.estimate.work import (
     Schedule,
     Work,
 )
-from capacity_tui.engine.numeric import Number, added, where
+from capacity_tui.engine.numeric import Number, added, any_true, where
 
 # Stands for no seconds at all where something is divided by them.
 SHORTEST = 1e-30
@@ -265,7 +265,7 @@ def step_time(work: Work) -> StepTime:
 
 def _working_time(work: Work) -> StepTime:
     times = tuple(phase_time(phase) for phase in work.phases)
-    if len(times) == 1:
+    if len(times) == 1 and not any_true(work.phases[0].runs != 1.0):
         return StepTime(times[0].seconds, times[0].parts, times)
     seconds: Number = 0.0
     parts: dict[str, Number] = {}

@@ -1,0 +1,226 @@
+"""Laws that every served load keeps, whatever engine answers it: Little's, monotony, capacity, shares up to 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate.figures import figure, figures_of
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.uncertainty.intervals import Interval
+
+SOME = settings(max_examples=12, deadline=None)
+ENGINES = ["vllm", "sglang", "tensorrt-llm", "llamacpp", "transformers", "exllamav2", "mlc", "tgi", "lmdeploy"]
+MODELS = ["llama-3.1-8b", "bert-large", "t5-large", "qwen3-30b-a3b"]
+# What kernels of other sizes make of two nearly equal runs.
+RIPPLE = 0.03
+
+lengths = st.sampled_from([(128, 1), (512, 128), (2048, 2), (4096, 512)])
+served = st.tuples(st.sampled_from(ENGINES), st.sampled_from(MODELS), lengths)
+
+
+def estimate_of(
+    engine: str, model: str, tokens: tuple[int, int], devices: int = 1, hardware: str = "h100-sxm-80gb", **load: Any
+) -> Estimate:
+    """Return the estimate of a model that an engine serves, each device a replica."""
+    document = {
+        "task": "infer",
+        "model": {"name": model},
+        "hardware": {"name": hardware, "devices": devices},
+        "parallelism": {"dp": devices, "tp": 1, "pp": 1},
+        "inference": {"engine": engine, "prompt_tokens": tokens[0], "output_tokens": tokens[1], **load},
+    }
+    return estimate_plan(Plan.model_validate(document), None, load_catalog()).estimate
+
+
+def speeds_of(*case: Any, **load: Any) -> dict[str, float]:
+    """Return the speeds of what is served, those that it has."""
+    speed = estimate_of(*case, **load).computation.infer
+    assert speed is not None
+    values = {each.name: getattr(speed, each.name) for each in fields(speed)}
+    return {
+        name: float(value.value if isinstance(value, Interval) else value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def in_flight(speeds: dict[str, float]) -> float:
+    """Return the requests that run or wait."""
+    return speeds["running_requests"] + speeds["waiting_requests"]
+
+
+@SOME
+@given(served, st.sampled_from([1, 2, 7, 64, 513, 3000]), st.sampled_from([1, 3]))
+def test_users_are_as_many_as_run_and_wait_and_little_holds(
+    case: tuple[str, str, tuple[int, int]], users: int, devices: int
+) -> None:
+    speeds = speeds_of(*case, devices, concurrency=users)
+    assert in_flight(speeds) == pytest.approx(users)
+    assert speeds["requests_per_second"] * speeds["request_seconds"] == pytest.approx(users)
+    assert speeds["waiting_requests"] >= 0
+
+
+@SOME
+@given(served, st.floats(0.01, 0.99), st.sampled_from([1, 3]))
+def test_what_arrives_is_answered_and_little_holds(
+    case: tuple[str, str, tuple[int, int]], load: float, devices: int
+) -> None:
+    most = speeds_of(*case, devices, request_rate=1e6)["largest_requests_per_second"]
+    speeds = speeds_of(*case, devices, request_rate=load * most)
+    assert speeds["requests_per_second"] == pytest.approx(load * most, rel=1e-12)
+    assert speeds["requests_per_second"] <= speeds["largest_requests_per_second"]
+    assert in_flight(speeds) == pytest.approx(load * most * speeds["request_seconds"])
+    assert speeds["waiting_requests"] >= 0
+    assert all(math.isfinite(value) for value in speeds.values())
+
+
+@SOME
+@given(served, st.floats(0.01, 1.5), st.floats(0.01, 1.5))
+def test_more_arrivals_are_never_answered_sooner(
+    case: tuple[str, str, tuple[int, int]], one: float, other: float
+) -> None:
+    most = speeds_of(*case, request_rate=1e6)["largest_requests_per_second"]
+    few, many = (speeds_of(*case, request_rate=load * most) for load in sorted((one, other)))
+    for name in ("requests_per_second", "largest_requests_per_second"):
+        assert many[name] >= few[name] * (1 - 1e-9)
+    for name in ("time_to_first_token_seconds", "request_seconds"):
+        assert many[name] >= few[name] * (1 - RIPPLE)
+
+
+@SOME
+@given(served, st.integers(1, 2000), st.integers(1, 2000))
+def test_more_users_are_never_answered_more_slowly_in_all(
+    case: tuple[str, str, tuple[int, int]], one: int, other: int
+) -> None:
+    few, many = (speeds_of(*case, concurrency=users) for users in sorted((one, other)))
+    assert many["requests_per_second"] >= few["requests_per_second"] * (1 - RIPPLE)
+    assert many["request_seconds"] >= few["request_seconds"] * (1 - RIPPLE)
+
+
+@SOME
+@given(
+    served,
+    st.one_of(
+        st.fixed_dictionaries({"concurrency": st.integers(1, 500)}),
+        st.fixed_dictionaries({"request_rate": st.floats(0.01, 50)}),
+    ),
+    st.sampled_from([50.0, 90.0, 95.0, 99.0]),
+    st.sampled_from([0, 400]),
+)
+def test_percentiles_are_never_below_their_means_and_shares_end_at_one(
+    case: tuple[str, str, tuple[int, int]], load: dict[str, float], percentile: float, spread: int
+) -> None:
+    estimate = estimate_of(*case, percentile=percentile, prompt_tokens_stddev=spread, **load)
+    speed = estimate.computation.infer
+    assert speed is not None
+    for name in ("time_to_first_token", "time_per_output_token"):
+        mean, slow = getattr(speed, f"{name}_seconds"), getattr(speed, f"{name}_percentile_seconds")
+        assert mean is None or slow.value >= mean.value
+    figures = figures_of(estimate)
+    assert figures["computation.mfu"].high <= 1.0
+    for each in figures.values():
+        assert each.low <= each.value <= each.high
+        assert math.isfinite(each.value)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "bert-large"])
+def test_an_engine_answers_at_its_best_what_it_answers_with_any_number_of_users(engine: str, model: str) -> None:
+    most = speeds_of(engine, model, (512, 128), request_rate=1e6)["largest_requests_per_second"]
+    for users in (1, 2, 4):
+        assert most >= speeds_of(engine, model, (512, 128), concurrency=users)["requests_per_second"] * (1 - 1e-6)
+
+
+def test_prompts_find_room_however_many_answers_run() -> None:
+    rates = [
+        speeds_of("llamacpp", "llama-3.1-8b", (512, 128), concurrency=users)["requests_per_second"]
+        for users in (64, 128, 512, 4096)
+    ]
+    assert rates == sorted(rates)
+    assert rates[0] > 20
+
+
+def test_an_engine_takes_up_as_many_requests_as_it_is_set_to_where_nothing_is_said() -> None:
+    alone = speeds_of("llamacpp", "llama-3.1-8b", (512, 128), request_rate=1e6)
+    assert alone["running_requests"] == 4
+    wider = speeds_of("llamacpp", "llama-3.1-8b", (512, 128), request_rate=1e6, concurrency=64)
+    assert wider["largest_requests_per_second"] > 5 * alone["largest_requests_per_second"]
+    assert speeds_of("vllm", "llama-3.1-8b", (512, 128), request_rate=1e6)["running_requests"] == 256
+
+
+def test_an_encoder_waits_for_whole_passes() -> None:
+    speeds = speeds_of("transformers", "bert-large", (512, 128), request_rate=100)
+    assert speeds["largest_requests_per_second"] > 1000
+    assert speeds["request_seconds"] < 0.1
+    assert speeds["time_to_first_token_percentile_seconds"] < 0.2
+    busy = speeds_of("llamacpp", "bert-large", (512, 128), request_rate=230)
+    assert busy["time_to_first_token_seconds"] > 2 / busy["largest_requests_per_second"]
+
+
+def test_where_no_steady_state_exists_figures_say_why() -> None:
+    estimate = estimate_of("vllm", "llama-3.1-8b", (512, 128), request_rate=1000)
+    for name in ("time_to_first_token_seconds", "request_seconds", "waiting_requests"):
+        found = figure(estimate, f"computation.infer.{name}")
+        assert found.value is None
+        assert "more requests arrive" in found.text
+
+
+@SOME
+@given(
+    st.sampled_from(
+        [("vllm", "rtx-4090"), ("sglang", "rtx-4090"), ("vllm", "a100-sxm-80gb"), ("tensorrt-llm", "l40s")]
+    ),
+    st.sampled_from([(2048, 256), (128, 2048)]),
+    st.integers(1, 1024),
+    st.integers(1, 1024),
+)
+def test_a_larger_batch_is_never_done_sooner(
+    where: tuple[str, str], tokens: tuple[int, int], one: int, other: int
+) -> None:
+    engine, hardware = where
+    small, large = (
+        estimate_of(engine, "llama-3.1-8b", tokens, hardware=hardware, batch=batch) for batch in sorted((one, other))
+    )
+    assert float(large.computation.step_seconds.value) >= float(small.computation.step_seconds.value) * (1 - RIPPLE)
+    speeds = [each.computation.infer for each in (small, large)]
+    assert speeds[0] is not None
+    assert speeds[1] is not None
+    first = [float(each.time_to_first_token_seconds.value) for each in speeds if each is not None]
+    assert first[1] >= first[0] * (1 - RIPPLE)
+
+
+def test_arrays_of_loads_are_the_loads_one_by_one() -> None:
+    from dataclasses import replace
+
+    from capacity_tui.engine.estimate.resolve import resolve_plan
+    from capacity_tui.engine.estimate.serving.resolve import serving_run
+    from capacity_tui.engine.estimate.serving.steady import steady_state
+
+    catalog = load_catalog()
+    document = {
+        "task": "infer",
+        "model": {"name": "llama-3.1-8b"},
+        "hardware": {"name": "h100-sxm-80gb", "devices": 1},
+        "inference": {"engine": "vllm", "request_rate": 1.0},
+    }
+    resolved = resolve_plan(Plan.model_validate(document), catalog)
+    assert resolved.shape is not None
+    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
+    rates = np.array([0.5, 2.0, 5.0, 400.0])
+    together = steady_state(replace(run, traffic=replace(run.traffic, rate=rates)))[2]
+    for place, rate in enumerate(rates):
+        alone = steady_state(replace(run, traffic=replace(run.traffic, rate=float(rate))))[2]
+        for each in fields(alone):
+            if each.name != "arriving":
+                got = np.broadcast_to(getattr(together, each.name), rates.shape)[place]
+                assert float(got) == pytest.approx(float(getattr(alone, each.name)), rel=1e-9)
