@@ -39,19 +39,22 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog.registering import register_hardware as register_hardware
     from capacity_tui.engine.catalog.rows import prices as _catalog_rows_prices
     from capacity_tui.engine.choose import validation as _choose_validation
+    from capacity_tui.engine.choose.advice.advice import Offer as Offer
+    from capacity_tui.engine.choose.advice.advice import offers as offers
+    from capacity_tui.engine.choose.advice.hardware_remedies import larger_devices_note as larger_devices_note
     from capacity_tui.engine.choose.advice.host_requirements import power_need as power_need
     from capacity_tui.engine.choose.advice.host_requirements import run_space as run_space
-    from capacity_tui.engine.choose.advice.larger_devices import larger_devices_note as larger_devices_note
     from capacity_tui.engine.choose.advice.machine_notes import job_notes as job_notes
     from capacity_tui.engine.choose.advice.machine_notes import machine_warnings as machine_warnings
     from capacity_tui.engine.choose.advice.machine_notes import predicted_bottleneck as predicted_bottleneck
-    from capacity_tui.engine.choose.advice.offers import Offer as Offer
-    from capacity_tui.engine.choose.advice.offers import offers as offers
     from capacity_tui.engine.choose.answers import answer as answer
     from capacity_tui.engine.choose.answers import step_seconds as step_seconds
     from capacity_tui.engine.choose.audit import audit as _choose_audit
     from capacity_tui.engine.choose.audit.audit import Audit as Audit
     from capacity_tui.engine.choose.audit.audit import audit as audit
+    from capacity_tui.engine.choose.candidates.candidate import Candidate as Candidate
+    from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan as EstimatedPlan
+    from capacity_tui.engine.choose.candidates.reached import Reached as Reached
     from capacity_tui.engine.choose.command_line import command_text as command_text
     from capacity_tui.engine.choose.command_line import command_words as command_words
     from capacity_tui.engine.choose.command_line import fewest_settings as fewest_settings
@@ -77,7 +80,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.modes.modes import fill as fill
     from capacity_tui.engine.choose.modes.modes import open_fields as open_fields
     from capacity_tui.engine.choose.modes.modes import with_auto_resolved as with_auto_resolved
-    from capacity_tui.engine.choose.need import trying as _choose_need_trying
     from capacity_tui.engine.choose.need.answer import Needed as Needed
     from capacity_tui.engine.choose.need.need import need as need
     from capacity_tui.engine.choose.need.need import solved_path as solved_path
@@ -103,7 +105,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.sensitivity.tornado import sensitivity as sensitivity
     from capacity_tui.engine.choose.space.grid import Axis as Axis
     from capacity_tui.engine.choose.whatif.together import estimated_changes as estimated_changes
-    from capacity_tui.engine.choose.whatif.trials import EstimatedPlan as EstimatedPlan
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
     from capacity_tui.engine.cluster.cluster import Cluster as Cluster
     from capacity_tui.engine.cluster.cluster import Device as Device
@@ -294,8 +295,6 @@ if TYPE_CHECKING:
     FIGURES = _estimate_figures.METRICS
     written_figure = _estimate_figures.written
     SearchAnswer = _choose_search_answer.Answer
-    NeedReached = _choose_need_trying.Reached
-    NeedTried = _choose_need_trying.Tried
     FigureLimit = _choose_search_question.Limit
     SearchGoal = _choose_search_question.Goal
     plan_faults = _choose_validation.faults

@@ -254,7 +254,7 @@ class PlanDocument:
     def _case(self, mode: str) -> EstimatedPlan:
         """Return the plan as a mode fills it, with all it takes to estimate it again."""
         filled = self._mode(mode)
-        return EstimatedPlan(_alone(self.plan), filled.resolved, filled.estimate, self.catalog, self.machine)
+        return EstimatedPlan.of(_alone(self.plan), filled, self.machine)
 
     def _mode(self, mode: str) -> ModePlan:
         """Return the plan of a mode, or one that is pinned."""

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.advice.advice import advise
+from capacity_tui.engine.choose.advice.advice import notes
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.scaling import scalability
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text
@@ -34,8 +34,8 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
     facts = catalog or load_catalog()
     filled = fill(plan, "balanced", machine, facts)
     resolved, estimate = filled.resolved, filled.told
-    case = EstimatedPlan(plan, resolved, filled.estimate, facts, machine)
-    recommendations, warnings = advise(case)
+    case = EstimatedPlan.of(plan, filled, machine)
+    recommendations, warnings = notes(case)
     advised = replace(
         estimate,
         recommendations=recommendations,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
-from capacity_tui.engine.choose.whatif.lever import Lever, strongest_lever
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
+from capacity_tui.engine.choose.sensitivity.lever import Lever, strongest_lever
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.explain.explain import Explanation, explain_estimate

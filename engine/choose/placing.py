@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
 from capacity_tui.engine.choose.whatif.deltas import effect_text
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, re_estimate
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_resolved
 from capacity_tui.engine.estimate.resolve import resolve_plan
@@ -43,7 +43,7 @@ class Crossing:
     other: int
     direct: int
     unit: str
-    trial: Trial
+    trial: Candidate
     effect: str
     waited: tuple[float, float]
 
@@ -139,8 +139,8 @@ def crossing_of(case: EstimatedPlan) -> Crossing | None:
         return None
     inside = 1 << (direct.bit_length() - 1)
     other = inside if size > direct else 2 * inside
-    trial = re_estimate(case, {"parallelism.tp": other})
-    if trial is None:
+    trial = case.pinned.changed(case.same_batch({"parallelism.tp": other}))
+    if trial.filled is None:
         return None
     waited = _waited(case.estimate), _waited(trial.estimate)
     effect = effect_text(case.estimate, trial.estimate)

@@ -9,20 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
+from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.space.grid import powers_of_two
-from capacity_tui.engine.choose.whatif.together import estimated_together
-from capacity_tui.engine.choose.whatif.trials import (
-    EstimatedPlan,
-    Trial,
-    has_room,
-    re_estimate,
-    resolved_change,
-    unit_seconds,
-)
+from capacity_tui.engine.choose.whatif.deltas import unit_seconds
+from capacity_tui.engine.choose.whatif.together import estimated_changes
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.bottleneck import NETWORK
-from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.result import Estimate, Scaling
 from capacity_tui.engine.numeric import mean
@@ -78,18 +70,20 @@ class Scaled:
         devices: how many.
         batch: samples of one step over all of them.
         parallelism: how the work is shared.
-        trial: what to change for it, and the estimate.
+        change: what to set for it, what a mode chose among it: with other devices it might choose otherwise.
+        candidate: what that plan comes to.
     """
 
     devices: int
     batch: int
     parallelism: Parallelism
-    trial: Trial
+    change: Mapping[str, object]
+    candidate: Candidate
 
     @property
     def device_seconds(self) -> float:
         """Seconds of all devices for one token or sample."""
-        return self.devices * unit_seconds(self.trial.estimate)
+        return self.devices * unit_seconds(self.candidate.estimate)
 
 
 def scalability(case: EstimatedPlan) -> tuple[Scaling, ...]:
@@ -133,11 +127,11 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[Scaled]:
     batch, own = _own_batch(case), int(case.resolved.cluster.devices)
     for devices in _counts_around(case):
         found = next(_runs(case, (devices,), batch, "data", growth), None)
-        if found is not None and (devices == own or _fits(found.trial) is not False):
+        if found is not None and (devices == own or _fits(found.candidate) is not False):
             yield found
             continue
         split = _split(case, devices, _batch_on(case, devices, batch, growth))
-        better = found if split is None or (found is not None and _fits(split.trial) is False) else split
+        better = found if split is None or (found is not None and _fits(split.candidate) is False) else split
         if better is not None:
             yield better
 
@@ -147,7 +141,7 @@ def scaling_points(runs: Iterable[Scaled], growth: Growth = "strong") -> tuple[S
     found = tuple(runs)
     # One sample's device-seconds where they are fewest: usually on the fewest devices, unless these waste the most, or
     # do not hold it.
-    holding = [run for run in found if _fits(run.trial) is not False] or found
+    holding = [run for run in found if _fits(run.candidate) is not False] or found
     least = min((run.device_seconds for run in holding), default=0.0)
     before = (None, *found)[: len(found)]
     return tuple(_point(run, least, growth, last) for run, last in zip(found, before, strict=True))
@@ -176,7 +170,7 @@ def communication_share(estimate: Estimate) -> float:
 
 
 def _point(run: Scaled, least: float, growth: Growth, before: Scaled | None) -> Scaling:
-    estimate = run.trial.estimate
+    estimate = run.candidate.estimate
     efficiency = least / run.device_seconds
     seconds, usd = _job(estimate)
     return Scaling(
@@ -187,12 +181,14 @@ def _point(run: Scaled, least: float, growth: Growth, before: Scaled | None) -> 
         efficiency=efficiency,
         communication_share=communication_share(estimate),
         parallelism=run.parallelism,
-        fits=_fits(run.trial),
+        fits=_fits(run.candidate),
         limited_by=estimate.bottleneck.kind,
         growth=growth,
         job_seconds=seconds,
         usd=usd,
-        usd_per_hour_saved=None if before is None else _usd_per_hour_saved(_job(before.trial.estimate), (seconds, usd)),
+        usd_per_hour_saved=None
+        if before is None
+        else _usd_per_hour_saved(_job(before.candidate.estimate), (seconds, usd)),
     )
 
 
@@ -241,9 +237,13 @@ def _runs(
     """Yield the fastest run on each of some counts on which there is any."""
     for count in counts:
         whole = _batch_on(case, count, batch, growth)
-        trial = _fastest(case, _spread(case, count, whole, kind))
-        if trial is not None:
-            yield Scaled(count, whole, kind, trial)
+        found = min(case.pinned.possible(_spread(case, count, whole, kind)), key=_seconds, default=None)
+        if found is not None:
+            yield Scaled(count, whole, kind, {**case.filled_values, **found.change}, found)
+
+
+def _seconds(found: Candidate) -> float:
+    return unit_seconds(found.estimate)
 
 
 def _batch_on(case: EstimatedPlan, devices: int, batch: int, growth: Growth) -> int:
@@ -251,27 +251,22 @@ def _batch_on(case: EstimatedPlan, devices: int, batch: int, growth: Growth) -> 
     return batch if growth == "strong" else max(1, round(batch * devices / own))
 
 
-def _fastest(case: EstimatedPlan, changes: Iterable[Mapping[str, object]]) -> Trial | None:
-    trials = [trial for change in changes if (trial := re_estimate(case, change))]
-    return min(trials, key=lambda trial: unit_seconds(trial.estimate), default=None)
-
-
 def _split(case: EstimatedPlan, devices: int, batch: int) -> Scaled | None:
     """Return the fastest way to split the model over devices, one that fits where there is any."""
-    if case.resolved.shape is None:
+    pinned, changes = case.pinned, tuple(_splits(case, devices, batch))
+    looks = estimated_changes(pinned.wanted, changes, case.machine, case.catalog) if changes else ()
+    found = [
+        (look.held is not False, figure(look, _RATE).number or 0.0, change)
+        for look, change in zip(looks, changes, strict=True)
+        if not isinstance(look, CapacityError)
+    ]
+    if not found:
         return None
-    tried = [found for change in _splits(case, devices, batch) if (found := resolved_change(case, change))]
-    rates, fit = np.zeros(len(tried)), np.zeros(len(tried), dtype=bool)
-    for group in estimated_together([resolved for _, resolved in tried], case.catalog):
-        places, numbers = list(group.places), group.numbers(_RATE)
-        if numbers is not None:
-            rates[places] = numbers
-            held = group.estimate.memory.held
-            fit[places] = np.broadcast_to(True if held is None else np.asarray(held), len(places))
-    if not rates.any():
+    _, _, change = max(found, key=lambda each: each[:2])
+    fastest = pinned.changed(change)
+    if fastest.filled is None:
         return None
-    change, resolved = tried[int(np.argmax(np.where(fit | ~fit.any(), rates, 0.0)))]
-    return Scaled(devices, batch, "model", Trial(change, resolved, estimate_resolved(resolved, case.catalog)))
+    return Scaled(devices, batch, "model", {**case.filled_values, **fastest.change}, fastest)
 
 
 def _splits(case: EstimatedPlan, devices: int, batch: int) -> Iterator[Mapping[str, object]]:
@@ -333,5 +328,5 @@ def _own_batch(case: EstimatedPlan) -> int:
     return int(case.plan.training.global_batch or case.plan.training.micro_batch)
 
 
-def _fits(trial: Trial) -> bool | None:
-    return None if trial.estimate.fits is None else has_room(trial.estimate)
+def _fits(found: Candidate) -> bool | None:
+    return found.estimate.held

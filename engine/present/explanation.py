@@ -10,7 +10,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.choose.explaining import Explained, explain
-from capacity_tui.engine.choose.whatif.lever import Lever
+from capacity_tui.engine.choose.sensitivity.lever import Lever
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Input
 from capacity_tui.engine.estimate.figures import interval_text

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from capacity_tui.engine.choose.candidates.candidate import Candidate
+from capacity_tui.engine.choose.candidates.reached import Reached
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.budget import GROWING
 from capacity_tui.engine.choose.need.furthest import READS
-from capacity_tui.engine.choose.need.trying import Reached, Tried
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.figures import written
 from capacity_tui.engine.plan.all_fields import all_fields
@@ -37,11 +38,11 @@ def needed_as_dict(needed: Needed, answer: Answer | None) -> dict[str, object]:
         "solve": needed.solve,
         "value": needed.value,
         "set": None if needed.found is None else dict(needed.found.change),
-        "limits": {} if shown is None else {each.key: _limit(each) for each in shown.reached},
+        "limits": {} if shown is None else {each.key: _limit(each) for each in shown.constraints},
         "binding": needed.binding,
         "goal": None if needed.goal is None else needed.goal.figure,
-        "neighbour": _tried(needed.neighbour),
-        "nearest": _tried(needed.nearest),
+        "neighbour": _tried(needed, needed.neighbour),
+        "nearest": _tried(needed, needed.nearest),
         "monotone": not needed.is_ragged,
         "tried": needed.tried,
         "seconds": needed.seconds,
@@ -65,7 +66,7 @@ def needed_parts(needed: Needed) -> Iterator[Part]:
         yield TextPart(f"nearest: {_change_text(shown)}")
     if shown is not None:
         heads = ("limit", "value", "range", "at most / at least", "")
-        rows = [_row(each) for each in shown.reached]
+        rows = [_row(each) for each in shown.constraints]
         yield table_part(heads, rows, (1, 2, 3))
     for line in remarks(needed):
         yield TextPart(line)
@@ -77,11 +78,11 @@ def remarks(needed: Needed) -> Iterator[str]:
         yield "stopped before everything was tried: this is the best so far"
     if needed.found is None:
         if needed.nearest is not None:
-            yield from (_relaxed(each) for each in needed.nearest.broken)
+            yield from (_relaxed(each) for each in needed.nearest.violations)
         return
     beyond = needed.neighbour
     if beyond is not None:
-        why = "; ".join(_broken(each) for each in beyond.broken) or beyond.fault
+        why = "; ".join(_broken(each) for each in beyond.violations) or beyond.fault
         yield f"next {_change_text(beyond)}: {why}"
     elif needed.ended_by == READS:
         yield "the model reads no more: memory and limits would let it go on"
@@ -108,13 +109,14 @@ def _limit(each: Reached) -> dict[str, object]:
     return {**limit, "value": each.figure.number, **ends, "holds": each.holds}
 
 
-def _tried(tried: Tried | None) -> dict[str, object] | None:
+def _tried(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
     if tried is None:
         return None
     broken: list[Mapping[str, object]] = [
-        {"figure": each.key, **_limit(each), "missed_by": each.excess, "relax_to": each.end} for each in tried.broken
+        {"figure": each.key, **_limit(each), "missed_by": each.excess, "relax_to": each.end}
+        for each in tried.violations
     ]
-    return {"value": tried.value, "set": dict(tried.change), "broken": broken, "fault": tried.fault or None}
+    return {"value": needed.value_of(tried), "set": dict(tried.change), "broken": broken, "fault": tried.fault or None}
 
 
 def _row(each: Reached) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ def _missed_by(each: Reached) -> str:
     return f"missed by {format_percent(each.excess, 1 if each.excess < _WHOLE else 0)}"
 
 
-def _change_text(tried: Tried) -> str:
+def _change_text(tried: Candidate) -> str:
     return ", ".join(f"{path} {plan_value_text(value)}" for path, value in tried.change.items())
 
 

@@ -7,11 +7,12 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.advice.advice import LEAST_EFFECT, MOST_RECOMMENDATIONS
+from capacity_tui.engine.choose.advice.advice import MOST_RECOMMENDATIONS
+from capacity_tui.engine.choose.advice.worth import LEAST_EFFECT
 from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.candidates import candidate
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
-from capacity_tui.engine.choose.modes.modes import compare
-from capacity_tui.engine.choose.whatif import trials
+from capacity_tui.engine.choose.modes.modes import compare, fill
 from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.note import Note
@@ -38,9 +39,9 @@ def noted(notes: tuple[Note, ...], code: str) -> Note:
 
 
 def with_note(plan: Plan, note: Note) -> Estimate:
-    """Estimate the user's plan with what a note changes and nothing else."""
+    """Plan what the user would have after changing what a note says and nothing else."""
     assert note.change is not None
-    return estimate_plan(edited(plan, note.change).plan).estimate
+    return fill(edited(plan, note.change).plan, "balanced").estimate
 
 
 SLOW = {
@@ -264,8 +265,8 @@ def test_comparing_modes_does_not_pay_for_advice() -> None:
 
 def test_what_no_number_of_devices_holds_is_not_tried_with_each(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
-    estimate = trials.estimate_resolved
-    monkeypatch.setattr(trials, "estimate_resolved", lambda *found: tried.append(found) or estimate(*found))
+    fill = candidate.fill
+    monkeypatch.setattr(candidate, "fill", lambda *found: tried.append(found) or fill(*found))
     huge = {"name": "resnet-152", "spec": {"classes": 100_000_000}}
     found = answer(plan_of(model=huge, hardware={"name": "a100-sxm-80gb"})).estimate
     assert noted(found.warnings, "does_not_fit").detail.endswith("was found that makes it fit.")

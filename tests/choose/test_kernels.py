@@ -6,7 +6,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.whatif.lever import neighbours
+from capacity_tui.engine.choose.sensitivity.lever import neighbours
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.estimate.resolve import resolve_plan

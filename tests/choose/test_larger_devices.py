@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.advice.larger_devices import larger_devices
+from capacity_tui.engine.choose.advice.hardware_remedies import larger_devices
 from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import compare, fill
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, has_room, re_estimate
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.screens.plan.estimate_view import column
@@ -29,7 +29,7 @@ def case_of(sections: dict[str, object], hardware: str) -> EstimatedPlan:
     plan = Plan.model_validate({**sections, "hardware": {"name": hardware}})
     filled = fill(plan, "balanced")
     assert filled.estimate.held is False
-    return EstimatedPlan(plan, filled.resolved, filled.estimate, load_catalog())
+    return EstimatedPlan.of(plan, filled)
 
 
 @pytest.mark.parametrize("hardware", ["h100-sxm-80gb", "mi100", "rtx-4090"])
@@ -39,22 +39,22 @@ def test_the_device_that_is_named_holds_it_and_none_smaller_does(sections: dict[
     rows = case.catalog.accelerators
     found = larger_devices(case)
     assert found
-    assert all(has_room(trial.estimate) for trial in found)
-    assert not any("announced" in (rows[trial.resolved.cluster.device.id].released or "") for trial in found)
+    assert all(trial.estimate.held for trial in found)
+    assert not any("announced" in (rows[trial.made.resolved.cluster.device.id].released or "") for trial in found)
     if len(found) == 2:
-        same, other = (rows[trial.resolved.cluster.device.id] for trial in found)
+        same, other = (rows[trial.made.resolved.cluster.device.id] for trial in found)
         assert same.vendor == rows[case.resolved.cluster.device.id].vendor != other.vendor
         assert other.memory_bytes <= same.memory_bytes
-    least = min(rows[trial.resolved.cluster.device.id].memory_bytes for trial in found)
+    least = min(rows[trial.made.resolved.cluster.device.id].memory_bytes for trial in found)
     for row in rows.values():
-        trial = re_estimate(case, {"hardware.name": row.id}) if row.memory_bytes < least else None
-        assert trial is None or not has_room(trial.estimate)
+        trial = case.changed({"hardware.name": row.id}) if row.memory_bytes < least else None
+        assert trial is None or trial.filled is None or not trial.estimate.held
 
 
 @pytest.mark.parametrize("sections", [SERVED, NETWORK], ids=["serving", "network"])
 def test_screen_and_answer_name_it(sections: dict[str, object]) -> None:
     case = case_of(sections, "rtx-4090")
-    name = larger_devices(case)[0].resolved.cluster.device.name
+    name = larger_devices(case)[0].made.resolved.cluster.device.name
     shown = column(compare(case.wanted).groups[0], case.catalog)
     assert any(name in note.detail for note in shown.notes)
     assert shown.verdict is Verdict.DOES_NOT_FIT and shown.reason.startswith("memory ")

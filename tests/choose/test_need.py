@@ -68,7 +68,7 @@ def test_the_fewest_devices_are_those_that_trying_every_number_finds():
     counts = [*range(1, 9), 16, 24, 32]
     by_hand = [count for count in counts if holds(TRAINED, {"hardware.devices": count}, *limits)]
     assert found.value == by_hand[0] and 1 < by_hand[0] < 24
-    assert found.neighbour is not None and found.neighbour.value == counts[counts.index(by_hand[0]) - 1]
+    assert found.neighbour is not None and found.value_of(found.neighbour) == counts[counts.index(by_hand[0]) - 1]
     assert found.binding == "computation.estimated_train_time_seconds"
 
 
@@ -76,7 +76,7 @@ def test_the_longest_prompt_is_the_one_that_a_plan_tells_of():
     found = asked(SERVED, "inference.prompt_tokens")
     told = figure(answer(SERVED, catalog=FACTS).estimate, "inference.longest_context").number
     assert found.value + 512 == told
-    assert not found.neighbour.holds and found.neighbour.value == found.value + 1
+    assert not found.neighbour.holds and found.value_of(found.neighbour) == found.value + 1
 
 
 def test_a_context_ends_where_the_model_reads_no_more():
@@ -97,14 +97,14 @@ def test_an_answer_holds_and_its_neighbour_fails(hours, usd, path):
     limits = (f"time<={hours:.3g}h", f"usd<={usd:.3g}")
     found = asked(TRAINED, path, *limits)
     if found.found is None:
-        assert found.nearest is not None and found.nearest.broken
+        assert found.nearest is not None and found.nearest.violations
         return
     assert holds(TRAINED, found.found.change, *limits)
     if found.neighbour is not None:
         assert not holds(TRAINED, found.neighbour.change, *limits)
         keys = {"computation.estimated_train_time_seconds", "cost.usd", "memory.utilization_percent"}
         # A value may also end where there is no such plan, as with fewer sequences than replicas.
-        assert found.binding in keys if found.neighbour.broken else found.neighbour.fault
+        assert found.binding in keys if found.neighbour.violations else found.neighbour.fault
 
 
 def test_tokens_for_a_budget_are_as_many_as_it_pays():
@@ -118,7 +118,7 @@ def test_a_goal_decides_between_values_that_hold():
     fewest = asked(TRAINED, "hardware.devices", "time<=10h", "usd<=60")
     fastest = asked(TRAINED, "hardware.devices", "time<=10h", "usd<=60", goal="time")
     assert fastest.value > fewest.value
-    assert fastest.neighbour is None or "cost.usd" in {each.key for each in fastest.neighbour.broken}
+    assert fastest.neighbour is None or "cost.usd" in {each.key for each in fastest.neighbour.violations}
 
 
 OPEN = plan_from_data(
@@ -154,7 +154,7 @@ def test_the_largest_model_is_that_of_trying_each():
     fitting = [name for name in names if holds(TRAINED, {"model.name": name}, *limits)]
     assert found.found.change == {"model.name": max(fitting, key=sizes.get)}
     assert found.value == max(sizes[name] for name in fitting)
-    assert found.neighbour.value == min(size for size in sizes.values() if size > found.value)
+    assert found.value_of(found.neighbour) == min(size for size in sizes.values() if size > found.value)
 
 
 @pytest.mark.parametrize("name", ["h100-sxm-80gb", "rtx-4090", "a100-sxm-80gb", "mi300x", "l4", "t4", "b200-sxm"])

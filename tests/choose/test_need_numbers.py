@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from capacity_tui.engine.choose.candidates.candidate import Candidate
+from capacity_tui.engine.choose.candidates.reached import Reached
 from capacity_tui.engine.choose.need.numbers import Line
 from capacity_tui.engine.choose.need.scales import Whole, WholeNodes, scale_of
-from capacity_tui.engine.choose.need.trying import Reached, Tried
 from capacity_tui.engine.choose.search.question import Limit
 from capacity_tui.engine.estimate.figures import METRICS, Figure
 from capacity_tui.engine.schema.field_meta import Knob
@@ -18,7 +19,7 @@ TIME, COST = "computation.estimated_train_time_seconds", "cost.usd"
 def tried(value, *sides):
     """Return what was tried, with figures and the most that each may be."""
     reached = tuple(Reached(Limit(key, most=most), Figure(METRICS[key], number), number) for key, number, most in sides)
-    return Tried({"hardware.devices": value}, value, None, object(), reached)
+    return Candidate({"hardware.devices": value}, None, object(), reached)
 
 
 @settings(max_examples=40)

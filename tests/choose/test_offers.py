@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.advice.offers import MOST_OFFERS, offers
+from capacity_tui.engine.choose.advice.advice import MOST_OFFERS, offers
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.plan.edit import edited

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.scaling import Curve, curves, growing_runs, scaling_points
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
@@ -83,7 +83,7 @@ def case_of(name: str, **changes: object) -> EstimatedPlan:
     plan = plan_from_text(example_text(name), name)
     plan = edited(plan, {path.replace("__", "."): value for path, value in changes.items()}).plan
     filled = fill(plan, "balanced", None, load_catalog())
-    return EstimatedPlan(plan, filled.resolved, filled.estimate, load_catalog())
+    return EstimatedPlan.of(plan, filled)
 
 
 def test_a_plan_grows_far_beyond_its_batch_by_splitting_the_model() -> None:
@@ -101,10 +101,10 @@ def test_a_plan_grows_far_beyond_its_batch_by_splitting_the_model() -> None:
 def test_taking_a_run_over_gives_its_numbers() -> None:
     case = case_of("full_finetune_8b")
     for run in list(growing_runs(case, "weak"))[2:7:2]:
-        changed = edited(case.wanted, run.trial.change).plan
+        changed = edited(case.wanted, run.change).plan
         found = fill(changed, "balanced", None, load_catalog()).estimate
         assert float(found.computation.step_seconds.value) == pytest.approx(
-            float(run.trial.estimate.computation.step_seconds.value)
+            float(run.candidate.estimate.computation.step_seconds.value)
         )
 
 
@@ -121,7 +121,7 @@ def test_an_hour_less_costs_what_the_two_jobs_say() -> None:
 def test_served_requests_are_never_fewer_than_replicas() -> None:
     runs = list(growing_runs(case_of("vllm_70b_4_h100"), "strong"))
     for run in runs:
-        plan = run.trial.resolved.plan
+        plan = run.candidate.made.plan
         assert int(plan.inference.batch) * int(plan.parallelism.dp or 1) <= 32
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.whatif.lever import neighbours
+from capacity_tui.engine.choose.sensitivity.lever import neighbours
 from capacity_tui.engine.choose.whatif.together import estimated_together
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, resolved_change
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import Plan
 
 TRAINED = {
@@ -35,13 +38,20 @@ NETWORK = {"model": {"name": "resnet-50"}, "training": {"samples": 1e6}, "hardwa
 KEYS = ("memory.reserved_bytes", "computation.step_seconds", "computation.tokens_per_second", "cost.usd", "energy.kwh")
 
 
+def variants_of(data: dict[str, object], *, of_hardware: bool = True) -> list[ResolvedPlan]:
+    """Return a plan with each of its knobs one step away, as far as there are such plans."""
+    catalog, plan = load_catalog(), Plan.model_validate(data)
+    found = []
+    for field, value in neighbours(resolve_plan(plan, catalog), catalog):
+        if of_hardware or "hardware" not in field.path:
+            with suppress(CapacityError):
+                found.append(resolve_plan(edited(plan, {field.path: value}, catalog).plan, catalog))
+    return found
+
+
 @pytest.mark.parametrize("data", [TRAINED, ADAPTED, SERVED, NETWORK], ids=["trained", "adapted", "served", "network"])
 def test_variants_together_say_what_each_says_alone(data: dict[str, object]) -> None:
-    catalog, plan = load_catalog(), Plan.model_validate(data)
-    resolved = resolve_plan(plan, catalog)
-    case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
-    steps = [{field.path: value} for field, value in neighbours(resolved, catalog)]
-    variants = [found[1] for change in steps if (found := resolved_change(case, change))]
+    catalog, variants = load_catalog(), variants_of(data)
     groups = estimated_together(variants, catalog)
     assert len({place for group in groups for place in group.places}) == sum(len(group.places) for group in groups)
     for group in groups:
@@ -69,9 +79,5 @@ def test_sequences_on_one_device_launch_no_merging_beside_ones_that_are_shared()
 
 
 def test_all_steps_of_a_transformers_settings_are_one_call() -> None:
-    catalog, plan = load_catalog(), Plan.model_validate(TRAINED)
-    resolved = resolve_plan(plan, catalog)
-    case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
-    paths = ({field.path: value} for field, value in neighbours(resolved, catalog) if "hardware" not in field.path)
-    variants = [found[1] for change in paths if (found := resolved_change(case, change))]
-    assert len(estimated_together(variants, catalog)) == 1
+    variants = variants_of(TRAINED, of_hardware=False)
+    assert len(estimated_together(variants, load_catalog())) == 1

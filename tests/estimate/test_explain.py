@@ -13,9 +13,9 @@ import pytest
 
 from capacity_tui.engine import estimate as package
 from capacity_tui.engine.api import answer, explain, load_catalog
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan, candidate
 from capacity_tui.engine.choose.explaining import Explained
 from capacity_tui.engine.choose.modes.modes import with_auto_resolved
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
 from capacity_tui.engine.estimate.estimate import estimate_resolved
@@ -280,11 +280,9 @@ def test_a_lever_improves_the_figure_by_what_it_says(name: str, key: str) -> Non
     found = explain(plan, key)
     if found.lever is None:
         return
-    resolved = resolve_plan(with_auto_resolved(plan, None, catalog), catalog)
-    case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
     after = found.lever.after
-    moved = re_estimate(case, {found.lever.field: int(after) if after.isdigit() else after})
-    assert moved is not None
+    change = {found.lever.field: int(after) if after.isdigit() else after, **found.lever.also}
+    moved = candidate(plan, change, catalog)
     change = (figure(moved.estimate, key).number or 0.0) / (found.explanation.figure.number or 1.0) - 1.0
     assert change == pytest.approx(found.lever.change)
     assert change * METRICS[key].better > 0
@@ -297,8 +295,7 @@ def test_lever_and_advice_try_the_same_plan(size: int) -> None:
     catalog = load_catalog()
     resolved = resolve_plan(plan, catalog)
     case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
-    moved = re_estimate(case, {"parallelism.tp": size})
-    assert moved is not None
+    moved = case.changed(case.same_batch({"parallelism.tp": size}))
     parallel = {"tp": size}
     written = plan.model_copy(
         update={"parallelism": ParallelismSection.model_validate(parallel), "training": resolved.plan.training}

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.whatif.lever import strongest_lever
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
+from capacity_tui.engine.choose.sensitivity.lever import strongest_lever
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.plan.all_fields import all_fields
@@ -50,20 +50,17 @@ def test_screen_settings_and_trials_make_the_same_plan_of_a_change(plan: Plan, p
     on_screen = PlanDocument(plan, None, catalog).edited(path, text).plan
     assert apply_settings(plan, [f"{path}={text}"]).plan == on_screen
     filled = fill(plan, "balanced", None, catalog)
-    case = EstimatedPlan(plan, filled.resolved, filled.estimate, catalog)
-    trial = re_estimate(case, {path: int(text) if text.isdigit() else text})
-    assert trial is not None
-    anew = fill(on_screen, "balanced", None, catalog).plan
-    assert trial.resolved.plan == anew.model_copy(update={"data": plan.data}), "its loader is chosen last"
+    tried = EstimatedPlan.of(plan, filled).changed({path: int(text) if text.isdigit() else text})
+    assert tried.made.plan == fill(on_screen, "balanced", None, catalog).plan
 
 
 def test_a_lever_keeps_its_word_on_the_screen() -> None:
     catalog = load_catalog()
     filled = fill(TRAINED, "balanced", None, catalog)
-    case = EstimatedPlan(TRAINED, filled.resolved, filled.estimate, catalog)
+    case = EstimatedPlan.of(TRAINED, filled)
     lever = strongest_lever(case, "computation.step_seconds")
     assert lever is not None
-    applied = PlanDocument(TRAINED, None, catalog).edited(lever.field, lever.after).plan
+    applied = PlanDocument(TRAINED, None, catalog).changed({lever.field: lever.after, **lever.also}).plan
     before, after = (figure(entry.estimate, "computation.step_seconds").number
                      for entry in (filled, fill(applied, "balanced", None, catalog)))  # fmt: skip
     assert before is not None

@@ -9,7 +9,7 @@ import pytest
 from fake_engine import FakeEngine
 from flow import plan_screen, press, settle, shown
 
-from capacity_tui.engine.choose.advice.offers import Offer
+from capacity_tui.engine.choose.advice.advice import Offer
 from capacity_tui.engine.choose.whatif.deltas import Effect
 from capacity_tui.engine.estimate.figures import METRICS
 from capacity_tui.engine.verdict import Verdict

@@ -16,7 +16,7 @@ from capacity_tui.tui.headless.plans import changed_plan, machine_for
 from capacity_tui.tui.headless.questions import interrupted, question_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, Needed, NeedTried, PlanFlags
+    from capacity_tui.engine.api import Answer, Candidate, Needed, PlanFlags
 
 NO_ANSWER = 1
 _EVERY = 0.1
@@ -96,13 +96,17 @@ class _Progress:
         self.shown = monotonic()
         self.is_seen = sys.stderr.isatty()
 
-    def told(self, tried: NeedTried) -> None:
+    def told(self, tried: Candidate) -> None:
         """Count a value that was tried, and say so from time to time."""
         self.tried += 1
         if self.is_seen and monotonic() - self.shown >= _EVERY:
             self.shown = monotonic()
             state = "holds" if tried.holds else "does not hold"
-            click.echo(f"\r\x1b[Ktried {self.tried}: {tried.value} {state}"[:79], err=True, nl=False)
+            click.echo(
+                f"\r\x1b[Ktried {self.tried}: {', '.join(map(str, tried.change.values()))} {state}"[:79],
+                err=True,
+                nl=False,
+            )
 
     def clear(self) -> None:
         """Take the line away."""

@@ -1,161 +1,234 @@
-"""Advice on a plan: what would improve it, by how much, and what to know before relying on it."""
+"""Advice on a plan: what would improve it, by what planning the changed plan comes to, and what to know before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.choose.advice.larger_devices import TITLE, larger_devices, larger_devices_text
-from capacity_tui.engine.choose.advice.make_fit import estimated, smallest_fit
-from capacity_tui.engine.choose.advice.recommendations import SPOT, remedies
+from capacity_tui.engine.choose.advice.hardware_remedies import SPOT, larger_devices, larger_devices_text
+from capacity_tui.engine.choose.advice.make_fit import holds, searched_settings, smallest_fit
+from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.advice.warnings import cautions
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.whatif.deltas import change_text, effect_text, plain_change, saves, setting_words
-from capacity_tui.engine.choose.whatif.trials import (
-    EstimatedPlan,
-    Trial,
-    changed_plan,
-    cost_ratio,
-    has_room,
-    re_estimate,
-)
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.choose.advice.worth import LEAST_EFFECT, allowed, is_short, worth
+from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.choose.modes.filled import ModePlan
+from capacity_tui.engine.choose.modes.modes import open_fields
+from capacity_tui.engine.choose.whatif.deltas import Effect, change_text, effect_text, effects, saves, setting_words
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.plan.field_lists import memory_searched
-from capacity_tui.engine.plan.plan import AUTO
 from capacity_tui.engine.verdict import Verdict
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.plan.plan import Plan
+
 MOST_RECOMMENDATIONS = 5
-# A change is worth telling from this share of time, money or memory on.
-LEAST_EFFECT = 0.03
-# What makes a plan fit is advice up to so many times its cost, and as long as it is not much dearer than the cheapest.
-_DEAR = 2.0
+MOST_OFFERS = 6
+"""Recommendations, and the ways out of a plan that does not fit."""
+MOST_PLANNED = 2
+"""Of the remedies of one kind, those that promise most are planned where that takes a search."""
+# Where a plan does not fit, other hardware is told as long as it is not much dearer than the cheapest.
 _NOT_MUCH_DEARER = 2.0 / 3.0
 
 
-def advise(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
-    """Return recommendations, the strongest first, and warnings.
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A change that improves a plan.
 
-    Every saving is the difference of two estimates: of the plan, and of the plan with the recommended change alone.
+    Attributes:
+        title: what to do.
+        change: plan fields and their new values, as plain data.
+        effects: all that it does to time, memory and money.
+        verdict: whether the plan fits with it.
+        caution: what else it changes; empty for nothing.
+        code: stable name of what is done.
+        saves: what changes, by result key: new value minus old.
+        words: the same as text, with what to set.
     """
-    tried = estimated(case, remedies(case))
-    warnings = cautions(case)
+
+    title: str
+    change: Mapping[str, object]
+    effects: tuple[Effect, ...]
+    verdict: Verdict
+    caution: str = ""
+    code: str = ""
+    saves: Mapping[str, float] = field(default_factory=dict)
+    words: str = ""
+
+    @property
+    def note(self) -> Note:
+        """The offer as a recommendation."""
+        return Note(self.code, self.title, f"{self.words} {self.caution}".strip(), self.saves, self.change)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What would improve a plan.
+
+    Attributes:
+        recommended: what is worth doing, the strongest first.
+        fitting: the smallest change that makes a plan fit which does not; None where there is none.
+        larger: the smallest devices that would hold it, where it does not fit.
+    """
+
+    recommended: tuple[Offer, ...] = ()
+    fitting: Candidate | None = None
+    larger: tuple[Candidate, ...] = ()
+
+
+def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) -> Advice:
+    """Return what would improve a plan; every figure is what planning the changed plan comes to.
+
+    Args:
+        case: the plan.
+        is_wanted: whether anybody still waits for the answer; asked between estimates.
+    """
+    tried: list[tuple[Remedy, Candidate]] = []
+    for pair in planned(case, remedies(case)):
+        tried.append(pair)
+        if not is_wanted():
+            return Advice()
+    settings = searched_settings(case, case.mode)
+    if settings is not None:
+        tried.append((Remedy("settings", setting_words(settings.change), settings.change), settings))
+    found = recommended(case, tried)
+    if case.estimate.held is not False:
+        return Advice(found)
+    return Advice(found, smallest_fit(case, tried), larger_devices(case))
+
+
+def offers(
+    plan: Plan,
+    filled: ModePlan,
+    machine: Machine | None = None,
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> tuple[Offer, ...]:
+    """Return what would improve a plan, the best first; where it does not fit, the ways out before all else.
+
+    Args:
+        plan: the plan as the user gave it.
+        filled: the same as a mode fills it.
+        machine: what was detected, for plans that run on it.
+        is_wanted: whether anybody still waits for the answer; asked between estimates.
+    """
+    case = EstimatedPlan.of(plan, filled, machine)
+    advice = advise(case, is_wanted)
+    found = [*advice.recommended]
+    for way in (*((advice.fitting,) if advice.fitting else ()), *advice.larger):
+        if all(way.change != offer.change for offer in found):
+            found.append(offer_of(case, Remedy("fits", setting_words(way.change)), way))
     if case.estimate.held is False:
-        warnings = (_short_of_memory(case, smallest_fit(case, tried)), *warnings)
-    return tuple(note_of(case, remedy, trial) for remedy, trial in recommended(case, tried)), warnings
+        found.sort(key=lambda offer: offer.verdict.gravity)
+    return tuple(found[:MOST_OFFERS])
 
 
-def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]]) -> tuple[tuple[Remedy, Trial], ...]:
+def notes(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+    """Return recommendations, the strongest first, and warnings."""
+    advice, warnings = advise(case), cautions(case)
+    if case.estimate.held is False:
+        warnings = (_short_of_memory(case, advice), *warnings)
+    return tuple(offer.note for offer in advice.recommended), warnings
+
+
+def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Remedy, Candidate]]:
+    """Yield remedies with what planning them comes to.
+
+    Where the plan has open fields, which are searched for with each change, remedies are looked at with all else as it
+    is, and those of each kind that promise most are planned. What such a look cannot judge is planned as well: other
+    hardware, and what does not go with the settings that were chosen.
+    """
+    if not open_fields(case.wanted):
+        pairs = ((remedy, case.changed(remedy.change)) for remedy in tried)
+        yield from (pair for pair in pairs if pair[1].filled is not None)
+        return
+    pinned, promising = case.pinned, dict[str, list[tuple[float, Remedy]]]()
+    for remedy in tried:
+        look = None if remedy.moves_hardware else pinned.changed(remedy.change)
+        promise = np.inf if look is None or look.filled is None else worth(case, look, remedy.is_gentle)
+        if promise >= LEAST_EFFECT:
+            promising.setdefault(remedy.code, []).append((promise, remedy))
+    for each in promising.values():
+        for _, remedy in sorted(each, key=lambda entry: -entry[0])[:MOST_PLANNED]:
+            found = case.changed(remedy.change)
+            if found.filled is not None:
+                yield remedy, found
+
+
+def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) -> tuple[Offer, ...]:
     """Return what is worth doing, the strongest first.
 
     Args:
         case: the plan.
-        tried: remedies that were estimated.
+        tried: remedies that were planned.
     """
-    best: dict[str, tuple[float, Remedy, Trial]] = {}
-    first: set[str] = set()
-    alike: set[str] = set()
-    for remedy, trial in (*tried, *_searched(case)):
-        effect = worth(case, trial, remedy.is_gentle) if _allowed(case, trial) else 0.0
+    short = is_short(case)
+    best: dict[str, tuple[float, Remedy, Candidate]] = {}
+    for remedy, found in tried:
+        effect = worth(case, found, remedy.is_gentle) if allowed(case, remedy, found) else 0.0
         if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
-            best[remedy.code] = effect, remedy, trial
-            if remedy.is_gentle and case.estimate.held is False and effect > 1.0:
-                first.add(remedy.code)
-            if not remedy.caution:
-                alike.add(remedy.code)
-    # What fits without harm comes first.
-    ranked = sorted(best.values(), key=lambda entry: (entry[1].code not in first, -entry[0]))
-    if case.estimate.held is False and ranked:
-        strongest = max(effect for effect, _, _ in ranked)
-        least = 1.0 + _NOT_MUCH_DEARER * (strongest - 1.0)
-        ranked = [entry for entry in ranked if entry[0] <= 1.0 or entry[0] >= least or entry[1].code in alike]
-    found = _without_leading_spot(case, [(remedy, trial) for _, remedy, trial in ranked])
-    changes = [plain_change(trial.change) for _, trial in found]
+            best[remedy.code] = effect, remedy, found
+    # What keeps the limits without harm comes first, then what does so on the same hardware.
+    ranked = sorted(best.values(), key=lambda entry: (short and _harm(*entry[:2]), -entry[0]))
+    if short and ranked:
+        least = 1.0 + _NOT_MUCH_DEARER * (max(effect for effect, _, _ in ranked) - 1.0)
+        ranked = [each for each in ranked if each[0] <= 1.0 or each[0] >= least or not each[1].moves_hardware]
+    ranked = _without_leading_spot(case, ranked)
+    found_changes = [found.change for _, _, found in ranked]
     # The search may arrive at what a single remedy says already.
-    distinct = [pair for place, pair in enumerate(found) if changes[place] not in changes[:place]]
-    return tuple(distinct[:MOST_RECOMMENDATIONS])
+    distinct = [each for place, each in enumerate(ranked) if found_changes[place] not in found_changes[:place]]
+    return tuple(offer_of(case, remedy, found) for _, remedy, found in distinct[:MOST_RECOMMENDATIONS])
 
 
-def _without_leading_spot(case: EstimatedPlan, ranked: list[tuple[Remedy, Trial]]) -> list[tuple[Remedy, Trial]]:
+def offer_of(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> Offer:
+    """Return a planned remedy with all that it does."""
+    before, after = case.estimate, found.estimate
+    alone = "" if holds(found) else "; this alone does not make it fit"
+    words = f"{effect_text(before, after)}{alone} ({change_text(found.change)})."
+    return Offer(
+        title=remedy.title,
+        change=found.change,
+        effects=tuple(effects(before, after)),
+        verdict=after.verdict,
+        caution=remedy.caution,
+        code=remedy.code,
+        saves=saves(before, after),
+        words=words,
+    )
+
+
+def _harm(effect: float, remedy: Remedy) -> int:
+    """Return how much harm comes with what keeps the limits; what does not keep them is last."""
+    if effect <= 1.0:
+        return 3
+    return 0 if remedy.is_gentle else 2 if remedy.moves_hardware else 1
+
+
+def _without_leading_spot(
+    case: EstimatedPlan, ranked: list[tuple[float, Remedy, Candidate]]
+) -> list[tuple[float, Remedy, Candidate]]:
     """Put spot capacity last where requests are served: an interruption drops them, so it never comes first."""
     if case.plan.task != "infer":
         return ranked
-    others = [pair for pair in ranked if pair[0].code != SPOT]
-    return [*others[: MOST_RECOMMENDATIONS - 1], *(pair for pair in ranked if pair[0].code == SPOT and others)]
+    others = [each for each in ranked if each[1].code != SPOT]
+    return [*others[: MOST_RECOMMENDATIONS - 1], *(each for each in ranked if each[1].code == SPOT and others)]
 
 
-def _allowed(case: EstimatedPlan, trial: Trial) -> bool:
-    """No recommendation fills memory beyond what the boldest mode would, unless it saves some."""
-    boldest = case.catalog.modes["extreme"].utilization
-    if has_room(trial.estimate, boldest):
-        return True
-    lighter = saves(case.estimate, trial.estimate).get("memory.reserved_bytes", 0.0) < 0
-    return lighter and (case.estimate.held is False or has_room(trial.estimate))
-
-
-def worth(case: EstimatedPlan, trial: Trial, gentle: bool) -> float:
-    """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
-
-    Where memory is short, the share of memory it saves counts too; where the plan does not fit, what makes it fit
-    comes first, the cheapest before the dearer.
-    """
-    before, after = case.estimate, trial.estimate
-    ratio = cost_ratio(after, before)
-    if before.held is False and has_room(after):
-        return 1.0 + 1.0 / ratio if gentle or ratio <= _DEAR else 0.0
-    if before.held is False or before.verdict is Verdict.TIGHT:
-        old, new = float(np.max(before.memory.reserved_bytes.value)), float(np.max(after.memory.reserved_bytes.value))
-        return min(1.0, max(1.0 - ratio, 1.0 - new / old - max(0.0, ratio - 1.0)))
-    return 1.0 - ratio
-
-
-def _searched(case: EstimatedPlan) -> Iterator[tuple[Remedy, Trial]]:
-    """Yield the layout and settings that the balanced mode would choose on the same devices."""
-    paths = memory_searched()
-    if case.resolved.shape is None or case.plan.task == "infer" or any(map(case.is_open, paths)):
-        return
-    try:
-        opened = changed_plan(case, dict.fromkeys(paths, AUTO))
-        plan = fill(opened, "balanced", case.machine, case.catalog).plan
-    except CapacityError:
-        return
-    change = {path: plan.value(path) for path in paths if plan.value(path) != case.plan.value(path)}
-    trial = re_estimate(case, change) if change else None
-    if trial is not None:
-        yield Remedy("settings", setting_words(change), change), trial
-
-
-def note_of(case: EstimatedPlan, remedy: Remedy, trial: Trial) -> Note:
-    """Return a remedy as advice, with all that it does by its estimate."""
-    said = effect_text(case.estimate, trial.estimate)
-    alone = "" if has_room(trial.estimate) else "; this alone does not make it fit"
-    detail = f"{said}{alone} ({change_text(trial.change)})."
-    return Note(
-        code=remedy.code,
-        title=remedy.title,
-        detail=f"{detail} {remedy.caution}".strip(),
-        saves=saves(case.estimate, trial.estimate),
-        change=plain_change(trial.change),
-    )
-
-
-def _short_of_memory(case: EstimatedPlan, found: Trial | None) -> Note:
-    shortage = case.estimate.shortage
+def _short_of_memory(case: EstimatedPlan, advice: Advice) -> Note:
+    shortage, found = case.estimate.shortage, advice.fitting
     code, title, lacks = "does_not_fit", "The plan does not fit", f"{shortage[0].upper()}{shortage[1:]}."
+    which = larger_devices_text(advice.larger)
     if found is None:
         nothing = "No change of settings or of the number of devices was found that makes it fit."
-        larger = larger_devices(case)
-        which = f" {TITLE}: {larger_devices_text(larger)}." if larger else ""
-        change = plain_change(larger[0].change) if larger else None
-        return Note(code, title, f"{lacks} {nothing}{which}", change=change)
+        return Note(
+            code, title, f"{lacks} {nothing} {which}".strip(), change=next((x.change for x in advice.larger), None)
+        )
     said = effect_text(case.estimate, found.estimate)
-    detail = f"{lacks} It fits with {change_text(found.change)}: {said}."
-    return Note(
-        code,
-        title,
-        detail,
-        saves(case.estimate, found.estimate),
-        plain_change(found.change),
-    )
+    # Where it takes more devices, fewer larger ones may do.
+    more = which if "hardware.devices" in found.change and "hardware.name" not in found.change else ""
+    detail = f"{lacks} It fits with {change_text(found.change)}: {said}. {more}".strip()
+    return Note(code, title, detail, saves(case.estimate, found.estimate), found.change)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.cluster.node_host import network_bandwidth, roomiest_disk
 from capacity_tui.engine.cluster.own_processor import own_processor
 from capacity_tui.engine.estimate.estimate import Answer

@@ -1,4 +1,4 @@
-"""The smallest change that makes a plan fit."""
+"""The smallest change with which a plan keeps its limits."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from capacity_tui.engine.choose.advice.recommendations import remedies
+from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.advice.remedy import Remedy
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.whatif.trials import (
-    EstimatedPlan,
-    Trial,
-    changed_plan,
-    cost_ratio,
-    has_room,
-    re_estimate,
-)
+from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.choose.modes.modes import ModeName, fill
+from capacity_tui.engine.choose.whatif.deltas import cost_ratio
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO
 
@@ -30,48 +26,77 @@ _ENOUGH = 3
 MAX_COST_RATIO = 2.0
 
 
-def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Trial]] | None = None) -> Trial | None:
+def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) -> Candidate | None:
     """Return the plan that fits with the fewest changed fields, as long as that is not much dearer than others.
 
     Another layout, or recomputation, comes before what changes the results or the hardware.
 
     Args:
         case: a plan that does not fit.
-        tried: remedies that were estimated already.
+        tried: remedies that were planned already.
     """
-    each = estimated(case, remedies(case)) if tried is None else tuple(tried)
     cost = partial(_cost, case)
-    gentle = min((trial for remedy, trial in each if remedy.is_gentle and _fits(trial)), key=cost, default=None)
+    fitting = [(remedy, found) for remedy, found in tried if holds(found)]
+    gentle = min((found for remedy, found in fitting if remedy.is_gentle), key=cost, default=None)
     if gentle is not None:
         return gentle
-    single = min((trial for _, trial in each if _fits(trial)), key=cost, default=None)
+    single = min((found for _, found in fitting), key=cost, default=None)
     if single is not None and cost(single) <= MAX_COST_RATIO:
         return single
     combined = _combined(case)
-    return min((trial for trial in (single, combined) if trial is not None), key=cost, default=None)
+    return min((found for found in (single, combined) if found is not None), key=cost, default=None)
 
 
-def estimated(case: EstimatedPlan, tried: Iterable[Remedy]) -> tuple[tuple[Remedy, Trial], ...]:
-    """Return the remedies that make a plan at all, with their estimates."""
-    trials = ((remedy, re_estimate(case, remedy.change)) for remedy in tried)
-    return tuple((remedy, trial) for remedy, trial in trials if trial is not None)
+def searched_settings(
+    case: EstimatedPlan, mode: ModeName, base: Mapping[str, object] | None = None
+) -> Candidate | None:
+    """Return the plan with the layout and settings that a mode finds where the user gave others.
+
+    What the user left open stays open. None where nothing is found, or nothing else than what there is.
+
+    Args:
+        case: the estimated plan.
+        mode: what searches.
+        base: what is changed besides.
+    """
+    paths = [path for path in memory_searched() if not case.is_open(path)]
+    if case.resolved.shape is None or case.plan.task == "infer" or not paths:
+        return None
+    changed = dict(base or {})
+    # The same work: a batch that is not given follows from the replicas, or is chosen for them.
+    if not changed and not case.gives(_BATCH):
+        changed[_BATCH] = case.plan.training.global_batch
+    try:
+        opened = with_values(edited(case.wanted, changed, case.catalog).plan, {**dict.fromkeys(paths, AUTO), _DP: None})
+        found = fill(opened, mode, case.machine, case.catalog).plan
+    except CapacityError:
+        return None
+    change = {path: found.value(path) for path in paths if found.value(path) != case.plan.value(path)}
+    if not change:
+        return None
+    planned = case.changed({**changed, **change} if base else case.same_batch(change))
+    return None if planned.filled is None else planned
 
 
-def _combined(case: EstimatedPlan) -> Trial | None:
+_BATCH, _DP = "training.global_batch", "parallelism.dp"
+
+
+def _combined(case: EstimatedPlan) -> Candidate | None:
     """Return a combination of changes that fits, on as few times the devices as will do without being dear."""
     devices = int(case.resolved.cluster.devices)
     can_grow = case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu"
     searched = case.resolved.shape is not None and case.plan.task != "infer"
-    cheapest: Trial | None = None
+    cheapest: Candidate | None = None
     for doubling in range(_DOUBLINGS + 1 if can_grow else 1):
         base: dict[str, object] = {"hardware.devices": devices * 2**doubling} if doubling else {}
         if doubling == 1 and not searched and _is_out_of_reach(case, devices * 2**_DOUBLINGS):
             return cheapest
-        trial = _search(case, base) if searched else None
-        if trial is None and not (searched and doubling):
-            trial = _greedy_combination(case, base)
-        if trial is not None and (cheapest is None or _cost(case, trial) < _cost(case, cheapest)):
-            cheapest = _drop_redundant(case, trial, base)
+        found = searched_settings(case, "extreme", base) if searched else None
+        if (found is None or not holds(found)) and not (searched and doubling):
+            found = _combination(case, base)
+        if found is not None and holds(found):
+            found = _without_redundant(case, found, base)
+            cheapest = found if cheapest is None else min(cheapest, found, key=partial(_cost, case))
         if cheapest is not None and (_cost(case, cheapest) <= MAX_COST_RATIO or doubling >= _ENOUGH):
             return cheapest
     return cheapest
@@ -79,60 +104,52 @@ def _combined(case: EstimatedPlan) -> Trial | None:
 
 def _is_out_of_reach(case: EstimatedPlan, devices: int) -> bool:
     """Whether not even the most devices hold the plan, whatever else saves memory: then fewer need no trial."""
-    most: dict[str, object] = {"hardware.devices": devices}
-    return re_estimate(case, most) is not None and _greedy_combination(case, most) is None
+    return _combination(case, {"hardware.devices": devices}) is None
 
 
-def _search(case: EstimatedPlan, base: Mapping[str, object]) -> Trial | None:
-    """Let the extreme mode choose layout, sharding, micro-batch and checkpointing."""
-    try:
-        opened = changed_plan(case, {**base, **dict.fromkeys(memory_searched(), AUTO)})
-        plan = fill(opened, "extreme", case.machine, case.catalog).plan
-    except CapacityError:
+def _combination(case: EstimatedPlan, base: Mapping[str, object]) -> Candidate | None:
+    """Return the plan with remedies that save memory, the strongest first, until it fits; None where it does not then.
+
+    They are looked for with all else as it is, and what they come to is planned.
+    """
+    pinned = case.pinned
+    best = pinned.changed(base)
+    if best.filled is None:
         return None
-    found = {path: plan.value(path) for path in memory_searched() if plan.value(path) != case.plan.value(path)}
-    trial = re_estimate(case, {**base, **found})
-    return trial if trial is not None and _fits(trial) else None
-
-
-def _greedy_combination(case: EstimatedPlan, base: Mapping[str, object]) -> Trial | None:
-    """Add remedies that save memory, the strongest first, until the plan fits."""
-    best = re_estimate(case, base)
-    if best is None:
-        return None
-    grown = EstimatedPlan(case.wanted, best.resolved, best.estimate, case.catalog, case.machine)
+    grown = EstimatedPlan.of(pinned.wanted, best.filled, case.machine)
     usable = [remedy for remedy in remedies(grown) if "hardware.devices" not in remedy.change]
-    while not _fits(best):
-        trials = [
-            (trial, remedy) for remedy in usable if (trial := re_estimate(case, {**best.change, **remedy.change}))
-        ]
-        trial, remedy = min(trials, key=lambda pair: _reserved(pair[0]), default=(best, None))
-        if remedy is None or _reserved(trial) >= _reserved(best):
+    while not holds(best):
+        pairs = ((remedy, pinned.changed({**best.change, **remedy.change})) for remedy in usable)
+        possible = [(found, remedy) for remedy, found in pairs if found.filled is not None]
+        found, remedy = min(possible, key=lambda pair: _reserved(pair[0].estimate), default=(best, None))
+        if remedy is None or _reserved(found.estimate) >= _reserved(best.estimate):
             return None
-        best = trial
+        best = found
         usable = [each for each in usable if not set(each.change) & set(remedy.change)]
-    return best
+    planned = case.changed(best.change)
+    return planned if planned.filled is not None and holds(planned) else None
 
 
-def _drop_redundant(case: EstimatedPlan, trial: Trial, base: Mapping[str, object]) -> Trial:
+def _without_redundant(case: EstimatedPlan, found: Candidate, base: Mapping[str, object]) -> Candidate:
     """Leave out every changed field without which the plan still fits."""
-    for path in tuple(trial.change):
-        rest = {key: value for key, value in trial.change.items() if key != path}
-        if path in base or not rest:
+    for path in found.change:
+        rest = {key: value for key, value in found.change.items() if key != path}
+        if path in base or not rest or path not in found.change:
             continue
-        smaller = re_estimate(case, rest)
-        if smaller is not None and _fits(smaller):
-            trial = smaller
-    return trial
+        smaller = case.changed(rest)
+        if smaller.filled is not None and holds(smaller):
+            found = smaller
+    return found
 
 
-def _fits(trial: Trial) -> bool:
-    return has_room(trial.estimate)
+def holds(found: Candidate) -> bool:
+    """Whether memory holds a plan that can be, as estimated; unknown memory does."""
+    return found.estimate.held is not False
 
 
-def _reserved(trial: Trial) -> float:
-    return float(np.max(np.asarray(trial.estimate.memory.reserved_bytes.value)))
+def _reserved(estimate: Estimate) -> float:
+    return float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))
 
 
-def _cost(case: EstimatedPlan, trial: Trial) -> float:
-    return cost_ratio(trial.estimate, case.estimate)
+def _cost(case: EstimatedPlan, found: Candidate) -> float:
+    return cost_ratio(found.estimate, case.estimate)

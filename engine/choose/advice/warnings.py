@@ -8,7 +8,8 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Row
 from capacity_tui.engine.choose.advice.host_requirements import supply_note
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate, unit_seconds
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
+from capacity_tui.engine.choose.whatif.deltas import unit_seconds
 from capacity_tui.engine.cluster.hardware_facts import hardware_facts
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.derived import job_seconds
@@ -265,8 +266,8 @@ def _assumed(case: EstimatedPlan) -> Iterator[Note]:
     ):
         return
     ports = _number(network.bandwidth) / 1e9
-    slower = re_estimate(case, {"hardware.spec": {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
-    if slower is None:
+    slower = case.pinned.changed({"hardware.spec": {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
+    if slower.filled is None:
         return
     change = unit_seconds(slower.estimate) / unit_seconds(case.estimate) - 1.0
     if change >= MATTERS:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.advice.advice import note_of, recommended
-from capacity_tui.engine.choose.advice.make_fit import estimated
-from capacity_tui.engine.choose.advice.recommendations import remedies
+from capacity_tui.engine.choose.advice.advice import planned, recommended
+from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.result import Estimate
@@ -160,11 +159,10 @@ def _wasted(case: EstimatedPlan) -> Iterator[Finding]:
     """Yield what costs memory, time or money without need, by the figures of what would be without it."""
     yield from _idle_memory(case)
     yield from _bubble(case)
-    tried = estimated(case, (remedy for remedy in remedies(case) if remedy.code in _WASTE))
-    for remedy, trial in recommended(case, tried):
-        if remedy.code in _WASTE:
-            note = note_of(case, remedy, trial)
-            yield Finding(remedy.code, _WASTE[remedy.code], f"{note.title}: {note.detail}", (), note.saves or {})
+    tried = planned(case, (remedy for remedy in remedies(case) if remedy.code in _WASTE))
+    for offer in recommended(case, tried):
+        note = offer.note
+        yield Finding(offer.code, _WASTE[offer.code], f"{note.title}: {note.detail}", (), offer.saves)
 
 
 def _idle_memory(case: EstimatedPlan) -> Iterator[Finding]:

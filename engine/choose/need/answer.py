@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity_tui.engine.choose.need.trying import Tried
+from capacity_tui.engine.choose.candidates.candidate import Candidate
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.notebook import ShownInNotebooks
 
@@ -30,9 +30,9 @@ class Needed(ShownInNotebooks):
     solve: str
     limits: tuple[Limit, ...]
     goal: Goal | None
-    found: Tried | None
-    neighbour: Tried | None = None
-    nearest: Tried | None = None
+    found: Candidate | None
+    neighbour: Candidate | None = None
+    nearest: Candidate | None = None
     ended_by: str = ""
     is_ragged: bool = False
     tried: int = 0
@@ -42,7 +42,14 @@ class Needed(ShownInNotebooks):
     @property
     def value(self) -> object:
         """The value asked for; None where no value keeps the limits."""
-        return None if self.found is None else self.found.value
+        return None if self.found is None else self.value_of(self.found)
+
+    def value_of(self, candidate: Candidate) -> object:
+        """Return the value that a candidate has of what was asked for; None for the size of a model that cannot be."""
+        if self.solve in candidate.change:
+            return candidate.change[self.solve]
+        number = candidate.number(self.solve)
+        return None if number is None else int(number)
 
     @property
     def binding(self) -> str | None:
@@ -50,4 +57,4 @@ class Needed(ShownInNotebooks):
         beyond = self.neighbour if self.found is not None else self.nearest
         if beyond is None:
             return self.ended_by or None
-        return next((each.key for each in beyond.broken), None)
+        return next((each.key for each in beyond.violations), None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Architecture, Catalog
-from capacity_tui.engine.choose.need.trying import MEMORY, REQUESTS
+from capacity_tui.engine.choose.candidates.reached import MEMORY, REQUESTS
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Cluster
 from capacity_tui.engine.cluster.pricing import HOUR

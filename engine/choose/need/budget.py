@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.candidates.candidate import Candidate
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, TIME, USD
-from capacity_tui.engine.choose.need.names import Candidate
-from capacity_tui.engine.choose.need.trying import Trials, Tried
+from capacity_tui.engine.choose.need.names import Choice
+from capacity_tui.engine.choose.need.trials import Trials
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.estimate.scaling_law import LOSS, learned
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -26,18 +27,18 @@ def is_budget(path: str, plan: Plan, goal: Goal, limits: Iterable[Limit]) -> boo
     return named and plan.training.tokens == AUTO and any(map(_pays, limits))
 
 
-def promising(candidates: Iterable[Candidate], limits: Iterable[Limit], catalog: Catalog) -> Iterator[Candidate]:
+def promising(choices: Iterable[Choice], limits: Iterable[Limit], catalog: Catalog) -> Iterator[Choice]:
     """Yield the models that a scaling law is of, with the loss that the limits pay for at best.
 
     Args:
-        candidates: models, with the time and cost of their usual tokens at best.
+        choices: models, with the time and cost of their usual tokens at best.
         limits: what is to be kept.
         catalog: rows of architectures and scaling laws.
     """
     paying = [limit for limit in limits if _pays(limit)]
     law = next(iter(catalog.scaling_laws.values()))
     usual = catalog.modes["balanced"].tokens_per_parameter
-    for each in candidates:
+    for each in choices:
         row = catalog.architectures.find(str(each.change[NAME]))
         if row.kind != "decoder" or row.experts:
             continue
@@ -49,26 +50,28 @@ def promising(candidates: Iterable[Candidate], limits: Iterable[Limit], catalog:
         yield replace(each, best=best)
 
 
-def with_paid_tokens(candidate: Candidate, trials: Trials) -> Tried:
+def with_paid_tokens(choice: Choice, trials: Trials) -> Candidate:
     """Return a model with as many tokens as the limits pay for."""
-    tried = trials.of(candidate.value, candidate.change)
+    tried = trials.of(choice.change)
     for kept in (1.0, _LESS):
         shares = [
-            each.limit.most / each.end for each in tried.reached if _pays(each.limit) and each.end and each.limit.most
+            each.limit.most / each.end
+            for each in tried.constraints
+            if _pays(each.limit) and each.end and each.limit.most
         ]
         if tried.filled is None or not shares:
             return tried
         tokens = kept * min(shares) * float(tried.filled.plan.training.tokens or 0)
-        change = {**candidate.change, TOKENS: _floor(tokens)}
-        tried = trials.of(candidate.value, change)
+        change = {**choice.change, TOKENS: _floor(tokens)}
+        tried = trials.of(change)
         if tried.holds:
             break
     return tried
 
 
-def budget_of(found: Tried) -> str:
+def budget_of(found: Candidate) -> str:
     """Return the result key of the limit that ends the tokens of an answer."""
-    paid = [each for each in found.reached if _pays(each.limit)]
+    paid = [each for each in found.constraints if _pays(each.limit)]
     return max(paid, key=lambda each: each.excess).key if paid else ""
 
 

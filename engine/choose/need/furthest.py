@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.candidates.candidate import Candidate, is_better
 from capacity_tui.engine.choose.need.answer import Needed
-from capacity_tui.engine.choose.need.candidates import DEVICES, besides
+from capacity_tui.engine.choose.need.choices import DEVICES, besides
 from capacity_tui.engine.choose.need.numbers import Edge, Line
 from capacity_tui.engine.choose.need.scales import Scale, WholeNodes, scale_of
-from capacity_tui.engine.choose.need.trying import Trials, Tried, is_better
+from capacity_tui.engine.choose.need.trials import Trials
 from capacity_tui.engine.choose.search.question import Goal, Question
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
@@ -56,13 +57,13 @@ class Values:
     stopped: Callable[[], bool]
     last: list[Mapping[str, object]] = field(default_factory=list)
 
-    def __call__(self, value: float) -> Tried:
+    def __call__(self, value: float) -> Candidate:
         """Return the best of the combinations for a value: without a goal the first that keeps the limits."""
-        best: Tried | None = None
+        best: Candidate | None = None
         for other in (*self.last[-1:], *self.others):
             if self.stopped():
                 raise StoppedError
-            tried = self.trials.of(value, {self.path: value, **other})
+            tried = self.trials.of({self.path: value, **other})
             if best is None or self._suits_better(tried, best):
                 best = tried
             if tried.holds and self.goal is None:
@@ -72,7 +73,7 @@ class Values:
             self.last.append({path: entry for path, entry in best.change.items() if path != self.path})
         return best
 
-    def _suits_better(self, one: Tried, other: Tried) -> bool:
+    def _suits_better(self, one: Candidate, other: Candidate) -> bool:
         if one.holds and other.holds and self.goal is not None:
             return is_better(one, other, self.goal)
         return (one.holds, -one.excess) > (other.holds, -other.excess)
@@ -125,7 +126,7 @@ def _outermost(path: str, line: Line) -> tuple[int, int | None]:
     start = line.holding[0]
     ends = {direction: line.edge(start, direction) for direction in (1, -1)}
     # Where there is no such plan, it is not a limit that ends them.
-    limited = {way: edge.fails is not None and bool(line.at(edge.fails).broken) for way, edge in ends.items()}
+    limited = {way: edge.fails is not None and bool(line.at(edge.fails).violations) for way, edge in ends.items()}
     wanted = -1 if _fewest(path) else 1
     if limited[1] != limited[-1]:
         wanted = 1 if limited[1] else -1
@@ -134,9 +135,9 @@ def _outermost(path: str, line: Line) -> tuple[int, int | None]:
     return ends[wanted].holds, ends[wanted].fails
 
 
-def _eased(low: Tried, high: Tried) -> bool:
+def _eased(low: Candidate, high: Candidate) -> bool:
     """Whether any limit on the pace of the work is further from being missed at the high end than at the low one."""
-    pairs = zip(low.reached, high.reached, strict=True)
+    pairs = zip(low.constraints, high.constraints, strict=True)
     return any(more.excess < less.excess for less, more in pairs if not less.key.startswith(_NO_PACE))
 
 

@@ -6,23 +6,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from capacity_tui.engine.choose.candidates.candidate import Candidate, is_better
+from capacity_tui.engine.choose.candidates.reached import MEMORY, own_limits
 from capacity_tui.engine.choose.need.bounds import PARAMETERS, PRICED, RATE, can_beat, is_hopeless
-from capacity_tui.engine.choose.need.trying import MEMORY, Trials, Tried, is_better, own_limits
+from capacity_tui.engine.choose.need.trials import Trials
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.units import PERCENT
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """One name, and what else goes with it.
+class Choice:
+    """One name, with what else goes with it.
 
     Attributes:
-        value: the value of the field that is asked for.
         change: the plan fields that make it.
         best: what it reaches at best, by result key.
     """
 
-    value: object
     change: Mapping[str, object]
     best: Mapping[str, float]
 
@@ -37,41 +37,41 @@ class Named:
         complete: whether all that could be better was tried.
     """
 
-    found: Tried | None
-    beyond: Tried | None
+    found: Candidate | None
+    beyond: Candidate | None
     complete: bool = True
 
 
-Trial: TypeAlias = Callable[[Candidate, Trials], Tried]
+Trial: TypeAlias = Callable[[Choice, Trials], Candidate]
 
 
-def as_it_is(candidate: Candidate, trials: Trials) -> Tried:
-    """Return what becomes of a candidate."""
-    return trials.of(candidate.value, candidate.change)
+def as_it_is(choice: Choice, trials: Trials) -> Candidate:
+    """Return what becomes of a choice."""
+    return trials.of(choice.change)
 
 
 def best_name(
-    candidates: Sequence[Candidate],
+    choices: Sequence[Choice],
     trials: Trials,
     goal: Goal,
     stopped: Callable[[], bool],
     trial: Trial = as_it_is,
 ) -> Named:
-    """Return the best of the candidates that keep the limits, and the next that would be better.
+    """Return the best of the choices that keep the limits, and the next that would be better.
 
     Those that break a limit even at best are not estimated, nor those that cannot be better than what was found.
 
     Args:
-        candidates: names to try.
+        choices: names to try.
         trials: tries them.
         goal: what the best has least or most of.
         stopped: whether somebody stopped it.
-        trial: how a candidate is tried.
+        trial: how a choice is tried.
     """
     limits = (Limit(MEMORY, most=PERCENT), *own_limits(trials.plan), *trials.limits)
-    worth = [each for each in candidates if not is_hopeless(each.best, limits)]
-    left_out = [each for each in candidates if is_hopeless(each.best, limits)]
-    found: Tried | None = None
+    worth = [each for each in choices if not is_hopeless(each.best, limits)]
+    left_out = [each for each in choices if is_hopeless(each.best, limits)]
+    found: Candidate | None = None
     for each in sorted(worth, key=lambda each: _promise(each, goal)):
         if stopped():
             return Named(found, _beyond(found, left_out, trials, goal), False)
@@ -80,24 +80,25 @@ def best_name(
         tried = trial(each, trials)
         if tried.holds and (found is None or is_better(tried, found, goal)):
             found = tried
-    return Named(found, _beyond(found, left_out, trials, goal))
+    beyond = _beyond(found, left_out, trials, goal)
+    return Named(found, beyond)
 
 
-def _may_beat(candidate: Candidate, found: Tried, goal: Goal) -> bool:
-    """Whether a candidate may be better than what was found."""
-    if goal.figure in PRICED and RATE not in candidate.best:
+def _may_beat(choice: Choice, found: Candidate, goal: Goal) -> bool:
+    """Whether a choice may be better than what was found."""
+    if goal.figure in PRICED and RATE not in choice.best:
         return False
-    best = candidate.best.get(goal.figure)
+    best = choice.best.get(goal.figure)
     return best is None or can_beat(best, found.number(goal.figure), goal)
 
 
-def _promise(candidate: Candidate, goal: Goal) -> float:
-    """Return what candidates are ordered by: the goal at best; those of which nothing is known come last."""
-    best = candidate.best.get(goal.figure)
+def _promise(choice: Choice, goal: Goal) -> float:
+    """Return what choices are ordered by: the goal at best; those of which nothing is known come last."""
+    best = choice.best.get(goal.figure)
     return float("inf") if best is None else goal.sign * best
 
 
-def _beyond(found: Tried | None, left_out: Sequence[Candidate], trials: Trials, goal: Goal) -> Tried | None:
+def _beyond(found: Candidate | None, left_out: Sequence[Choice], trials: Trials, goal: Goal) -> Candidate | None:
     """Return what breaks a limit and would else be the next better answer; estimated, if it was not yet.
 
     Without an answer it is what misses the limits by least.
@@ -105,12 +106,12 @@ def _beyond(found: Tried | None, left_out: Sequence[Candidate], trials: Trials, 
     nearest = sorted(left_out, key=lambda each: -_promise(each, goal))
     if found is None:
         for each in nearest[:1]:
-            trials.of(each.value, each.change)
+            trials.of(each.change)
         return min(trials.all, key=lambda each: each.excess, default=None)
     reached = found.number(goal.figure)
     better = [each for each in nearest if goal.figure in each.best and can_beat(each.best[goal.figure], reached, goal)]
     for each in better[:1]:
-        trials.of(each.value, each.change)
+        trials.of(each.change)
     failed = [each for each in trials.all if not each.holds and is_better(each, found, goal)]
     # Sizes have a next one; of prices and speeds, the one that comes nearest to holding tells more.
     by_size = goal.figure == PARAMETERS

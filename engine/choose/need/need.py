@@ -8,13 +8,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.candidates.candidate import Candidate
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS
 from capacity_tui.engine.choose.need.budget import budget_of, is_budget, promising, with_paid_tokens
-from capacity_tui.engine.choose.need.candidates import besides, candidates, names_of, usual_goal
+from capacity_tui.engine.choose.need.choices import besides, choices, names_of, usual_goal
 from capacity_tui.engine.choose.need.furthest import furthest
 from capacity_tui.engine.choose.need.names import best_name
-from capacity_tui.engine.choose.need.trying import Trials, Tried
+from capacity_tui.engine.choose.need.trials import Trials
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.search import goal_of
@@ -39,7 +40,7 @@ def need(
     solve: str,
     machine: Machine | None = None,
     catalog: Catalog | None = None,
-    told: Callable[[Tried], None] | None = None,
+    told: Callable[[Candidate], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Needed:
     """Return the value of one field with which a plan keeps its limits, everything else being as it is.
@@ -90,7 +91,7 @@ def _named(path: str, question: Question, trials: Trials, stopped: Callable[[], 
     """Return the name that keeps the limits and reaches the goal best."""
     plan, limits, facts = question.plan, question.limits, trials.catalog
     goal = question.goal or usual_goal(path, plan)
-    names = tuple(candidates(path, question, facts, trials.machine))
+    names = tuple(choices(path, question, facts, trials.machine))
     if not is_budget(path, plan, goal, limits):
         named = best_name(names, trials, goal, stopped)
         return Needed(path, limits, goal, named.found, named.beyond, complete=named.complete)
@@ -99,7 +100,7 @@ def _named(path: str, question: Question, trials: Trials, stopped: Callable[[], 
     return Needed(path, limits, goal, named.found, ended_by=ended, complete=named.complete)
 
 
-def _distance(tried: Tried) -> float:
+def _distance(tried: Candidate) -> float:
     return tried.excess
 
 
@@ -114,7 +115,7 @@ def _refuse_unknown(trials: Trials) -> None:
         first = next(iter(trials.all), None)
         raise PlanError("no value makes a plan", "" if first is None else first.fault)
     for limit in trials.limits:
-        lacking = [each for one in tried for each in one.reached if each.key == limit.figure and each.end is None]
+        lacking = [each for one in tried for each in one.constraints if each.key == limit.figure and each.end is None]
         if len(lacking) == len(tried):
             why = lacking[0].figure.absence
             raise PlanError(f"nothing is known of {limit.figure}", why, "say more in the plan, or limit another figure")

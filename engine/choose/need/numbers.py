@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from capacity_tui.engine.choose.candidates.candidate import Candidate
 from capacity_tui.engine.choose.need.scales import Scale, all_places, outwards
-from capacity_tui.engine.choose.need.trying import Tried
 from capacity_tui.engine.choose.search.question import Goal
 
 _WORSE = 2
@@ -44,10 +44,10 @@ class Line:
     """
 
     scale: Scale
-    of: Callable[[int | float], Tried]
-    known: dict[int, Tried] = field(default_factory=dict)
+    of: Callable[[int | float], Candidate]
+    known: dict[int, Candidate] = field(default_factory=dict)
 
-    def at(self, place: int) -> Tried:
+    def at(self, place: int) -> Candidate:
         """Return what becomes of the value at a place."""
         if place not in self.known:
             self.known[place] = self.of(self.scale.value(place))
@@ -105,7 +105,7 @@ class Line:
 
     def _breaks(self, place: int) -> frozenset[str]:
         found = self.at(place)
-        return frozenset(each.key for each in found.broken) or frozenset([found.fault] if found.fault else [])
+        return frozenset(each.key for each in found.violations) or frozenset([found.fault] if found.fault else [])
 
     def edge(self, start: int, direction: int) -> Edge:
         """Return where the limits cease to hold, from a value that keeps them on in one direction.
@@ -159,7 +159,7 @@ class Line:
     def best(self, goal: Goal) -> int:
         """Return the place that holds and reaches a goal best: of what was tried, and of what lies around that."""
 
-        def score(tried: Tried) -> float:
+        def score(tried: Candidate) -> float:
             value = tried.number(goal.figure) if tried.holds else None
             return np.inf if value is None else goal.sign * value
 
@@ -169,7 +169,7 @@ class Line:
         """Return the place that misses the limits by least, of what was tried, and of what lies around that."""
         return self._lowest(lambda tried: tried.excess)
 
-    def _lowest(self, score: Callable[[Tried], float]) -> int:
+    def _lowest(self, score: Callable[[Candidate], float]) -> int:
         while True:
             places = sorted(self.known)
             best = min(places, key=lambda place: score(self.known[place]))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
+from capacity_tui.engine.choose.sensitivity.steps import one_step_away
 from capacity_tui.engine.choose.sensitivity.swing import Swing, swing_of
-from capacity_tui.engine.choose.whatif.steps import one_step_away
-from capacity_tui.engine.choose.whatif.together import estimated_together
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, resolved_change
+from capacity_tui.engine.choose.whatif.together import estimated_changes
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.plan.fields import PlanField
 
 # A step of these is another question: what kind of run it is.
@@ -26,21 +26,14 @@ def knob_swings(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
         of: result key of the figure.
         value: the figure as the plan stands.
     """
-    tried = [
-        (field, after, found[1])
-        for field, after in one_step_away(case.resolved, case.catalog, _is_knob)
-        if (found := resolved_change(case, {field.path: after}))
-    ]
-    numbers = np.full(len(tried), np.nan)
-    for variants in estimated_together([resolved for _, _, resolved in tried], case.catalog):
-        figures = variants.numbers(of)
-        if figures is not None:
-            numbers[list(variants.places)] = figures
+    tried = tuple(one_step_away(case.resolved, case.catalog, _is_knob))
+    changes = [case.same_batch({field.path: after}) for field, after in tried]
+    looks = estimated_changes(case.pinned.wanted, changes, case.machine, case.catalog)
     steps: dict[str, list[tuple[object, float | None]]] = {}
-    for (field, after, _), number in zip(tried, numbers, strict=True):
-        known = float(number) if np.isfinite(number) else None
-        steps.setdefault(field.path, [(field.value, value)]).append((after, known))
-    fields = {field.path: field for field, _, _ in tried}
+    for (field, after), look in zip(tried, looks, strict=True):
+        if not isinstance(look, CapacityError):
+            steps.setdefault(field.path, [(field.value, value)]).append((after, figure(look, of).number))
+    fields = {field.path: field for field, _ in tried}
     for path, moved in steps.items():
         field = fields[path]
         swing = swing_of("knob", path, field.knob.label, field.value, moved, field.knob.unit)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.search.question import figure_keys, figure_words
 from capacity_tui.engine.choose.sensitivity.knobs import knob_swings
 from capacity_tui.engine.choose.sensitivity.measurements import Narrowing, measure_next
 from capacity_tui.engine.choose.sensitivity.swing import Swing
 from capacity_tui.engine.choose.sensitivity.unknowns import unknown_swings
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.figures import Figure, figure
 from capacity_tui.engine.estimate.result import Estimate
@@ -57,7 +57,7 @@ def sensitivity(plan: Plan, of: str, machine: Machine | None = None, catalog: Ca
     """
     facts = catalog or load_catalog()
     filled = fill(plan, "balanced", machine, facts)
-    case = EstimatedPlan(plan, filled.resolved, filled.estimate, facts, machine)
+    case = EstimatedPlan.of(plan, filled, machine)
     found = _figure(case.estimate, of, str(case.plan.task))
     key = found.metric.key
     if found.number is None:

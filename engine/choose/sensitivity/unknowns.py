@@ -10,8 +10,8 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.sensitivity.swing import Swing, swing_of
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
 from capacity_tui.engine.cluster.pricing import HOUR, price_ends
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.assemble import WITHOUT_RANGE, Assembled
@@ -143,8 +143,8 @@ def _price(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
     now = case.resolved.cluster.price.rate
     if ends is None or not of.startswith("cost."):
         return
-    trials = ((usd, re_estimate(case, {PRICE: usd})) for usd in ends)
-    tried = ((usd, None if trial is None else figure(trial.estimate, of).number) for usd, trial in trials)
+    trials = ((usd, case.pinned.changed({PRICE: usd})) for usd in ends)
+    tried = ((usd, trial.number(of)) for usd, trial in trials)
     swing = swing_of("unknown", PRICE, "price: other offers of these devices", now, ((now, value), *tried), "USD/h")
     if swing is not None:
         yield swing

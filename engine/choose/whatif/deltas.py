@@ -156,3 +156,25 @@ def _written(value: object) -> str:
 def _signed(share: float) -> str:
     text = format_percent(share)
     return text if share < 0 else f"+{text}"
+
+
+def unit_seconds(estimate: Estimate) -> float:
+    """Return the seconds of one token or sample."""
+    computation = estimate.computation
+    return mean(computation.step_seconds.value / computation.units_per_step)
+
+
+def cost_ratio(after: Estimate, before: Estimate) -> float:
+    """Return how many times as dear a token or sample is: in money, in seconds where devices are free of charge.
+
+    Where not both have a price, device-seconds stand for money.
+    """
+    priced = None not in (after.cost.usd_per_million_tokens, before.cost.usd_per_million_tokens)
+    return _unit_cost(after, priced) / _unit_cost(before, priced)
+
+
+def _unit_cost(estimate: Estimate, priced: bool) -> float:
+    usd = estimate.cost.usd_per_million_tokens
+    if not priced or usd is None:
+        return unit_seconds(estimate) * mean(estimate.computation.devices)
+    return mean(usd) or unit_seconds(estimate)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.advice.recommendations import remedies
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, Trial, re_estimate
+from capacity_tui.engine.choose.advice.remedies import remedies
+from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.observe.guard.failures import Failure
@@ -121,12 +121,12 @@ def _less_memory(case: EstimatedPlan, failure: Failure, detect: Callable[[], Mac
     return None
 
 
-def _whole_steps(case: EstimatedPlan, change: Change) -> Trial | None:
+def _whole_steps(case: EstimatedPlan, change: Change) -> Candidate | None:
     """Return a changed plan's estimate; None where such a plan cannot be, or cannot keep its global batch."""
-    trial = re_estimate(case, change)
-    if trial is None:
+    trial = case.changed(change)
+    if trial.filled is None:
         return None
-    training, parallel = trial.resolved.plan.training, trial.resolved.plan.parallelism
+    training, parallel = trial.filled.plan.training, trial.filled.plan.parallelism
     at_once = int(training.micro_batch) * int(parallel.dp or 1)
     return trial if int(training.global_batch or at_once) % at_once == 0 else None
 
@@ -151,7 +151,7 @@ def _of_host(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
         yield {"data.workers": workers // 2}
 
 
-def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> Trial | None:
+def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> Candidate | None:
     """Return a run on the processor of its machine, in a precision that this has units for; None where it is there.
 
     The micro-batch is halved, with the global batch kept, until the run fits.
@@ -167,7 +167,7 @@ def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> 
     change["parallelism.offload"] = "none"
     there = replace(case, machine=own)
     trial = _whole_steps(there, change)
-    runs_as = {} if trial is None else trial.resolved.cluster.device.runs_as
+    runs_as = {} if trial is None else trial.made.resolved.cluster.device.runs_as
     precision = given = str(case.plan.training.precision)
     while precision in runs_as:
         precision = runs_as[precision]
@@ -210,22 +210,22 @@ def _more_accumulation(case: EstimatedPlan, failure: Failure) -> Step | None:
     change: dict[str, object] = {GLOBAL_BATCH: 2 * int(training.global_batch or 1)}
     if training.steps is not None:
         change["training.steps"] = max(1, training.steps // 2)
-    trial = re_estimate(case, change)
-    return None if trial is None else _step(case, failure, "accumulate", trial, is_before=True)
+    trial = case.changed(change)
+    return None if trial.filled is None else _step(case, failure, "accumulate", trial, is_before=True)
 
 
 def _step(
     case: EstimatedPlan,
     failure: Failure,
     remedy: str,
-    trial: Trial,
+    trial: Candidate,
     *,
     is_before: bool = False,
     environment: Mapping[str, str] | None = None,
     of: str = RESERVED,
 ) -> Step:
     before = {path: case.plan.value(path) for path in trial.change}
-    after = {path: trial.resolved.plan.value(path) for path in trial.change}
+    after = {path: trial.made.resolved.plan.value(path) for path in trial.change}
     change = {path: value for path, value in after.items() if value != before[path]}
     figures = {key: (_figure(case.estimate, key), _figure(trial.estimate, key)) for key in (of, STEP)}
     # What the mode chose for the run while it goes on stays its choice.
@@ -235,7 +235,7 @@ def _step(
         remedy,
         change,
         {path: before[path] for path in change},
-        Answer(trial.resolved, replace(trial.estimate, basis=basis)),
+        Answer(trial.made.resolved, replace(trial.estimate, basis=basis)),
         _reason(failure, change, before, figures[of]),
         figures,
         "before" if is_before else "newest",

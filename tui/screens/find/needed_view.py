@@ -13,7 +13,7 @@ from capacity_tui.tui.screens.find.found_view import found_of
 from capacity_tui.tui.shown.found import Found
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Catalog, Machine, Needed, NeedTried, Question
+    from capacity_tui.engine.api import Candidate, Catalog, Machine, Needed, Question
 
 _TOLD_SECONDS = 0.1
 
@@ -42,7 +42,7 @@ def solved(
     began = time.monotonic()
     counted, due = 0, began
 
-    def count(_: NeedTried) -> None:
+    def count(_: Candidate) -> None:
         nonlocal counted, due
         counted, now = counted + 1, time.monotonic()
         if now >= due:
@@ -76,7 +76,7 @@ def _found(needed: Needed, question: Question, path: str) -> Found:
     return replace(found, rows=rows, remarks=texts, is_complete=needed.complete)
 
 
-def _plans(tried: NeedTried) -> Iterator[engine.Found]:
+def _plans(tried: Candidate) -> Iterator[engine.Found]:
     """Yield what was tried as a search finds it; nothing where it cannot be estimated."""
     if tried.filled is not None:
         estimate = tried.filled.estimate

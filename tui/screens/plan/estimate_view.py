@@ -79,7 +79,7 @@ def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -
         machine: what was detected, for plans that run on it.
     """
     filled, estimate = group.shown, group.shown.told
-    larger = larger_devices_note(EstimatedPlan(filled.plan, filled.resolved, estimate, catalog, machine))
+    larger = larger_devices_note(EstimatedPlan.of(filled.plan, filled, machine))
     return Column(
         mode=filled.mode.title,
         verdict=estimate.verdict,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.api import (
@@ -14,7 +14,6 @@ from capacity_tui.engine.api import (
     growing_runs,
     growth_remarks,
     limit_label,
-    open_fields,
     scaling_points,
     written_figure,
 )
@@ -69,7 +68,6 @@ class _Words:
         self._time = _known(case.estimate, _SERVED if served else _TIMES)
         self._cost = _known(case.estimate, _COSTS)
         self._has_layout = case.resolved.shape is not None
-        self._open = _open_values(case)
 
     def plan(self, runs: Sequence[Scaled], *, is_complete: bool = False) -> ScaledPlan:
         """Return what is known so far."""
@@ -94,7 +92,7 @@ class _Words:
         yield TableColumn("limit", rank=7, is_number=False)
 
     def _row(self, run: Scaled, point: Scaling, knee: int | None) -> ScaledRow:
-        estimate, plan = run.trial.estimate, run.trial.resolved.plan
+        estimate, plan = run.candidate.estimate, run.candidate.made.plan
         holds = point.fits is not False
         held = usage(estimate)
         cells = (
@@ -112,7 +110,7 @@ class _Words:
         )
         return ScaledRow(
             devices=point.devices,
-            change={} if run.devices == self._own else {**self._open, **run.trial.change},
+            change={} if run.devices == self._own else run.change,
             verdict=estimate.verdict,
             cells=cells,
             efficiency=point.efficiency if holds else None,
@@ -121,11 +119,6 @@ class _Words:
             is_knee=point.devices == knee,
             is_bound=point.limited_by == "network",
         )
-
-
-def _open_values(case: EstimatedPlan) -> Mapping[str, object]:
-    """Return what a mode chose where the plan leaves fields open: with other devices it might choose otherwise."""
-    return {path: case.plan.value(path) for path in open_fields(case.wanted)}
 
 
 def _known(estimate: Estimate, keys: Sequence[str]) -> str:

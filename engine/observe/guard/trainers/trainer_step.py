@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.whatif.trials import EstimatedPlan, re_estimate
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.observe.guard.step import Step, Taken, most_restarts, restarts_of
 
@@ -33,8 +33,8 @@ def smaller_batch(
     if not isinstance(after, int) or after == before or restarts_of(taken) >= most_restarts(answer):
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, load_catalog(), machine)
-    trial = re_estimate(case, {_MICRO_BATCH: after})
-    if trial is None:
+    trial = case.changed({_MICRO_BATCH: after})
+    if trial.filled is None:
         return None
     reason = f"Micro-batch {before} to {after}: the trainer stopped behind a checkpoint, as memory was getting short"
     return Step(
@@ -42,6 +42,6 @@ def smaller_batch(
         "micro_batch",
         {_MICRO_BATCH: after},
         {_MICRO_BATCH: before},
-        Answer(trial.resolved, trial.estimate),
+        Answer(trial.filled.resolved, trial.estimate),
         reason,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, Bounds
-from capacity_tui.engine.choose.need.names import Candidate
+from capacity_tui.engine.choose.need.names import Choice
 from capacity_tui.engine.choose.search.axes import ANY
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import Goal, Question
@@ -40,7 +40,7 @@ def names_of(path: str, plan: Plan, catalog: Catalog) -> tuple[object, ...]:
     return () if known is not None and known.knob.role == "output" else choices_of(path, catalog)
 
 
-def candidates(path: str, question: Question, catalog: Catalog, machine: Machine | None = None) -> Iterator[Candidate]:
+def choices(path: str, question: Question, catalog: Catalog, machine: Machine | None = None) -> Iterator[Choice]:
     """Yield every name with every combination of what else may change.
 
     Args:
@@ -55,13 +55,11 @@ def candidates(path: str, question: Question, catalog: Catalog, machine: Machine
     for name, beside in product(named, besides(path, question)):
         field = NAME if path == PARAMETERS else path
         change = {field: name, **beside}
-        best = bounds.at_best(change)
-        value = int(best.get(PARAMETERS, 0)) if path == PARAMETERS else name
-        yield Candidate(value, change, best)
+        yield Choice(change, bounds.at_best(change))
 
 
 def besides(path: str, question: Question) -> tuple[Mapping[str, object], ...]:
-    """Return what else a candidate may change: combinations of hardware, devices and the fields that vary."""
+    """Return what else a choice may change: combinations of hardware, devices and the fields that vary."""
     axes = [(axis.path, axis.values) for axis in question.vary]
     axes += [(NAME, question.models)] if question.models and path not in (NAME, PARAMETERS) else []
     axes += [(HARDWARE, question.hardware)] if question.hardware and path != HARDWARE else []

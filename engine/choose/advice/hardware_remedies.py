@@ -1,0 +1,194 @@
+"""Other hardware for a plan: more or fewer devices, cheaper instances, other accelerators, spot capacity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Accelerator, Instance
+from capacity_tui.engine.choose.advice.remedy import Remedy
+from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.choose.whatif.deltas import change_text
+from capacity_tui.engine.cluster.cluster import Price
+from capacity_tui.engine.cluster.pricing import device_price
+from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.units import devices_in_words, format_number
+
+SPOT = "spot"
+DROPS_REQUESTS = "Replicas may vanish at two minutes' notice: only beside others that stay."
+WAITS_FOR_CAPACITY = "Interruptions are counted, waiting for capacity is not."
+MOST_TRIED = 2
+"""Of instances and of accelerators, those that promise most are tried."""
+LEAST_SPEED = 0.5
+"""What would be slower than this share, by arithmetic or by memory, is another job."""
+MOST_COST = 0.9
+"""Only what promises to save a tenth is tried: bandwidth and peak do not tell more exactly."""
+TIMES = (1, 2, 4, 8)
+"""Of larger devices, as many times the plan's own are tried."""
+# What a row says of its release before the device can be had.
+_ANNOUNCED = "announced"
+_TITLE = "Smallest devices that would hold it"
+
+
+def hardware_remedies(case: EstimatedPlan) -> Iterator[Remedy]:
+    """Yield what hardware a plan could run on instead, and how else it could be rented."""
+    yield from _devices(case)
+    yield from _instances(case)
+    yield from _accelerators(case)
+    yield from _spot(case)
+
+
+def _can_grow(case: EstimatedPlan) -> bool:
+    return case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu"
+
+
+def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
+    count = int(case.resolved.cluster.devices)
+    if count > 1:
+        yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {"hardware.devices": count // 2})
+    if not _can_grow(case):
+        return
+    yield Remedy("more_devices", f"Use {devices_in_words(count * 2)}", {"hardware.devices": count * 2})
+    if case.plan.task == "infer" and case.estimate.held is False:
+        tensor = int(case.plan.parallelism.tp or 1)
+        for times in (2, 4, 8):
+            change = {"hardware.devices": count * times, "parallelism.tp": tensor * times}
+            yield Remedy("more_devices", f"Split it over {count * times} devices, TP {tensor * times}", change)
+
+
+def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
+    """Yield cheaper instances with the same accelerator; an accelerator by its own name is priced at the cheapest."""
+    plan, catalog = case.plan, case.catalog
+    row_id = catalog.instances.find_id(plan.hardware.name)
+    if row_id is None or plan.pricing.usd_per_hour is not None:
+        return
+    mine = catalog.instances[row_id]
+    if mine.accelerator is None:
+        return
+
+    def price(row: Instance) -> float:
+        return row.usd_per_device_hour or np.inf
+
+    like = [row for row in catalog.instances.where("accelerator", mine.accelerator) if price(row) < price(mine)]
+    for row in sorted(like, key=price)[:MOST_TRIED]:
+        change = {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}
+        yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", change)
+
+
+def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
+    """Yield as many of another accelerator of the same maker, those first that promise the lowest cost.
+
+    What is promised is the price over what bounds the plan: dense 16-bit arithmetic, or memory bandwidth; a price that
+    may not hold, as it is of another region or of nodes without a network, promises nothing. Devices that have a price
+    of the user's own, that were detected, or that are of several kinds, have none in their place.
+    """
+    plan, cluster, catalog = case.plan, case.resolved.cluster, case.catalog
+    mine = catalog.accelerators.find_id(cluster.device.id) and catalog.accelerators[cluster.device.id]
+    rate = cluster.price.rate
+    hardware = plan.hardware
+    given = hardware.groups or hardware.spec or plan.pricing.usd_per_hour is not None
+    fixed = given or hardware.name == "detected" or cluster.part
+    speed = _speed(case, mine) if mine else None
+    if fixed or not mine or not speed or not rate or cluster.price.is_spot:
+        return
+    needed, devices = float(np.max(case.estimate.memory.reserved_bytes.value)), int(cluster.devices)
+    nodes = math.ceil(devices / float(np.max(cluster.direct_devices)))
+    found: list[tuple[float, Accelerator, Price]] = []
+    for row in catalog.accelerators.values():
+        other = _speed(case, row)
+        if row.id == mine.id or row.vendor != mine.vendor or not other or row.memory_bytes < needed:
+            continue
+        if other < LEAST_SPEED * speed:
+            continue
+        price = device_price(row.id, devices, nodes, plan.pricing, catalog)
+        if price.rate is not None and not price.remarks and price.rate / other <= MOST_COST * rate / speed:
+            found.append((price.rate / other, row, price))
+    for _, row, price in sorted(found, key=lambda each: each[0])[:MOST_TRIED]:
+        change = {"hardware.name": row.id, "hardware.devices": devices}
+        title = f"Use {format_number(devices)} x {row.name}"
+        yield Remedy("accelerator", title, change, f"Price of {price.rate_source}.")
+
+
+def _speed(case: EstimatedPlan, row: Accelerator) -> float | None:
+    """Return what a device has of that which bounds the plan: FLOP/s, or B/s; None where its row does not tell."""
+    if np.mean(case.estimate.bottleneck.memory_bound) > 0.5:
+        return row.bandwidth_gbs
+    return row.bf16_tflops or row.fp16_tflops
+
+
+def _spot(case: EstimatedPlan) -> Iterator[Remedy]:
+    """Yield spot capacity, where a price of it is known; its interruptions are in the estimate."""
+    price = case.resolved.cluster.price
+    if not price.is_spot and price.spot_usd_per_hour is not None:
+        caution = DROPS_REQUESTS if case.plan.task == "infer" else WAITS_FOR_CAPACITY
+        yield Remedy(SPOT, "Use spot capacity", {"pricing.spot": True}, f"{caution} Price of {price.spot_source}.")
+
+
+def larger_devices(case: EstimatedPlan) -> tuple[Candidate, ...]:
+    """Return the plan on the smallest devices that hold it: of the same maker, and of another if smaller.
+
+    Devices that can be had come before those that are only announced.
+
+    Args:
+        case: a plan that does not fit.
+    """
+    rows = case.catalog.accelerators
+    device = case.resolved.cluster.device
+    found = _smallest(case, rows.values())
+    if found is None:
+        return ()
+    vendor = rows[device.id].vendor if device.id in rows else None
+    if vendor in (None, rows[found.made.resolved.cluster.device.id].vendor):
+        return (found,)
+    same = _smallest(case, (row for row in rows.values() if row.vendor == vendor))
+    return (found,) if same is None else (same, found)
+
+
+def larger_devices_text(found: Iterable[Candidate]) -> str:
+    """Return which devices would hold a plan, with what to set; empty where none was found."""
+    named = (f"{_named(each)} ({change_text(each.change)})" for each in found)
+    text = " or ".join(named)
+    return text and f"{_TITLE}: {text}."
+
+
+def _named(found: Candidate) -> str:
+    cluster = found.made.resolved.cluster
+    count = int(cluster.devices)
+    return cluster.device.name if count == 1 else f"{format_number(count)} x {cluster.device.name}"
+
+
+def larger_devices_note(case: EstimatedPlan) -> Note | None:
+    """Return what is missing and which devices have it; None where the plan fits or none has."""
+    if case.estimate.held is not False:
+        return None
+    found = larger_devices(case)
+    if not found:
+        return None
+    return Note("larger_devices", _TITLE, larger_devices_text(found), None, found[0].change)
+
+
+def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | None:
+    """Return the plan on the smallest of some devices that hold it, on more of them only where as many do not."""
+    needed, own = float(np.max(case.estimate.memory.reserved_bytes.value)), case.resolved.cluster.device
+    known = sorted(rows, key=_order)
+    for times in TIMES if _can_grow(case) else TIMES[:1]:
+        least = max(needed / times, 0.0 if times == 1 else float(np.max(own.memory_bytes or 0.0)) + 1.0)
+        larger = [row for row in known if row.memory_bytes >= least]
+        roomiest = max(larger, key=lambda row: row.memory_bytes, default=None)
+        if roomiest is not None and _holds(case.changed(_instead(case, roomiest, times))):
+            return next(filter(_holds, case.possible(_instead(case, row, times) for row in larger)), None)
+    return None
+
+
+def _holds(found: Candidate) -> bool:
+    return found.filled is not None and found.estimate.held is not False
+
+
+def _order(row: Accelerator) -> tuple[bool, int, float]:
+    return _ANNOUNCED in (row.released or ""), row.memory_bytes, row.tdp_w or np.inf
+
+
+def _instead(case: EstimatedPlan, row: Accelerator, times: int) -> Mapping[str, object]:
+    return {"hardware.name": row.id, "hardware.devices": times * int(case.resolved.cluster.devices)}

@@ -1,0 +1,108 @@
+"""What a change of a plan is worth, and which changes are no advice whatever they save."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from capacity_tui.engine.choose.advice.hardware_remedies import SPOT
+from capacity_tui.engine.choose.advice.remedy import Remedy
+from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.choose.candidates.reached import Reached, reached
+from capacity_tui.engine.choose.whatif.deltas import cost_ratio, effects, value_of
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.verdict import Verdict
+
+# A change is worth telling from this share of time, money or memory on.
+LEAST_EFFECT = 0.03
+# What makes a plan keep its limits is advice up to so many times its cost.
+_DEAR = 2.0
+# Nobody waits so many times the share longer that is saved in cost.
+_MOST_TRADED = 10.0
+_LATENCIES = (
+    "computation.infer.time_to_first_token_seconds",
+    "computation.infer.time_per_output_token_seconds",
+)
+
+
+def is_short(case: EstimatedPlan) -> bool:
+    """Whether a plan does not keep its limits: memory, load, latency."""
+    return bool(case.violations)
+
+
+def worth(case: EstimatedPlan, found: Candidate, gentle: bool) -> float:
+    """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
+
+    Where a limit is missed, or memory is tight, the share by which that comes nearer counts too; what keeps all limits
+    then comes first, the cheapest before the dearer.
+
+    Args:
+        case: the plan.
+        found: the plan with the change.
+        gentle: whether it leaves results and hardware as they are.
+    """
+    before, after = case.estimate, found.estimate
+    ratio = cost_ratio(after, before)
+    broken = case.violations
+    if broken and not found.violations:
+        return 1.0 + 1.0 / ratio if gentle or ratio <= _DEAR else 0.0
+    if broken:
+        nearer = 1.0 - max(_share_left(each, found) for each in broken)
+        return min(1.0, nearer - max(0.0, ratio - 1.0))
+    if before.verdict is Verdict.TIGHT:
+        return min(1.0, max(1.0 - ratio, 1.0 - _reserved(after) / _reserved(before) - max(0.0, ratio - 1.0)))
+    return 1.0 - ratio
+
+
+def allowed(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> bool:
+    """Whether a change may be advice at all.
+
+    None breaks a limit that holds, goes further from one that is missed, or fills memory beyond what the boldest mode
+    would unless it saves some. None makes people wait much longer than it saves, or may cost more than the plan.
+    """
+    before, after = case.estimate, found.estimate
+    if any(not np.isfinite(effect.after) for effect in effects(before, after)):
+        return False
+    held = {each.key: each for each in reached(case.plan, before)}
+    for each in found.violations:
+        was = held.get(each.key)
+        if was is None or was.holds or not each.excess <= was.excess:
+            return False
+    if remedy.code == SPOT and not _surely_cheaper(before, after):
+        return False
+    if not case.violations and _waits_longer(before, after):
+        return False
+    memory = after.memory
+    if memory.capacity_bytes is None or found.violations:
+        return True
+    most = float(np.max(np.asarray(memory.capacity_bytes))) * (case.catalog.modes["extreme"].utilization or 1.0)
+    return _reserved(after) <= most or _reserved(after) < _reserved(before)
+
+
+def _share_left(each: Reached, found: Candidate) -> float:
+    """Return how far from a limit a plan still is with a change, as a share of how far it was."""
+    now = next((other for other in found.constraints if other.key == each.key), None)
+    if now is None or now.end is None or each.end is None:
+        return 1.0
+    if each.limit.most is not None:
+        return now.end / each.end if np.isfinite(each.end) else float(not np.isfinite(now.end))
+    return each.end / now.end if now.end else 1.0
+
+
+def _surely_cheaper(before: Estimate, after: Estimate) -> bool:
+    """Whether a job costs no more at the upper end of its range than it did; open jobs have no such range."""
+    old, new = before.cost.interval, after.cost.interval
+    return old is None or new is None or float(np.max(new.high)) <= float(np.max(old.high))
+
+
+def _waits_longer(before: Estimate, after: Estimate) -> bool:
+    """Whether answers come later by a share out of all proportion to what is saved."""
+    saved = 1.0 - cost_ratio(after, before)
+    for key in _LATENCIES:
+        old, new = value_of(before, key), value_of(after, key)
+        if old and new and new / old - 1.0 > _MOST_TRADED * max(saved, 0.0) and new / old - 1.0 > LEAST_EFFECT:
+            return True
+    return False
+
+
+def _reserved(estimate: Estimate) -> float:
+    return float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))

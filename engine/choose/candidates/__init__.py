@@ -1,0 +1,1 @@
+"""Changes of a plan, each filled, estimated and held against limits as planning it would."""

@@ -1,0 +1,211 @@
+"""A change of a plan tried: made as anybody makes it, filled as planning fills it, and held against limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.candidates.reached import Reached, reached
+from capacity_tui.engine.choose.modes.filled import ModePlan
+from capacity_tui.engine.choose.modes.modes import MODES, ModeName, fill, open_fields
+from capacity_tui.engine.choose.search.question import Goal, Limit
+from capacity_tui.engine.choose.whatif.deltas import plain_change
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.plan.all_fields import paths_where
+from capacity_tui.engine.plan.edit import edited, with_values
+from capacity_tui.engine.plan.field_lists import chosen_last, model_sizes
+from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.schema.field_meta import Knob
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+GLOBAL_BATCH, MICRO_BATCH = "training.global_batch", "training.micro_batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plan with a change.
+
+    Attributes:
+        change: plan fields and their new values, as plain data: all that has to be set to plan the same.
+        plan: the plan with it, before what it leaves open is filled; None where such a plan cannot be.
+        filled: the same as planning it fills and estimates it; None where such a plan cannot be.
+        constraints: every limit beside what is reached.
+        fault: why such a plan cannot be; empty where it can.
+    """
+
+    change: Mapping[str, object]
+    plan: Plan | None = None
+    filled: ModePlan | None = None
+    constraints: tuple[Reached, ...] = ()
+    fault: str = ""
+
+    @property
+    def made(self) -> ModePlan:
+        """The plan as filled and estimated.
+
+        Raises:
+            PlanError: such a plan cannot be.
+        """
+        if self.filled is None:
+            raise PlanError("there is no such plan", self.fault)
+        return self.filled
+
+    @property
+    def estimate(self) -> Estimate:
+        """Its estimate, which only a plan that can be has."""
+        return self.made.estimate
+
+    @property
+    def violations(self) -> tuple[Reached, ...]:
+        """The limits that it does not keep, the one that is missed most first."""
+        return tuple(sorted((each for each in self.constraints if not each.holds), key=lambda each: -each.excess))
+
+    @property
+    def holds(self) -> bool:
+        """Whether it can be, and keeps every limit."""
+        return self.filled is not None and not self.violations
+
+    @property
+    def excess(self) -> float:
+        """By which share the limit that is missed most is missed; infinite where such a plan cannot be."""
+        return np.inf if self.filled is None else max((each.excess for each in self.violations), default=0.0)
+
+    def number(self, key: str) -> float | None:
+        """Return one of its figures; None where it has none of this key."""
+        return None if self.filled is None else figure(self.filled.estimate, key).number
+
+
+def candidate(
+    plan: Plan,
+    change: Mapping[str, object],
+    catalog: Catalog,
+    machine: Machine | None = None,
+    mode: ModeName = "balanced",
+    limits: Iterable[Limit] = (),
+) -> Candidate:
+    """Return what becomes of a plan with a change.
+
+    Args:
+        plan: the plan as somebody wants it, open fields and all.
+        change: new values by path.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+        mode: what fills the fields that are open then.
+        limits: what is to be kept besides the plan's own limits.
+    """
+    try:
+        plain = plain_change(change)
+        changed = edited(plan, plain, catalog).plan
+        filled = fill(changed, mode, machine, catalog)
+    except CapacityError as error:
+        return Candidate(change, fault=error.one_line())
+    return Candidate(plain, changed, filled, tuple(reached(filled.plan, filled.estimate, limits)))
+
+
+def is_better(one: Candidate, other: Candidate, goal: Goal) -> bool:
+    """Whether a candidate reaches a goal better than another; one without the figure never does."""
+    mine, theirs = one.number(goal.figure), other.number(goal.figure)
+    if mine is None or theirs is None:
+        return mine is not None
+    return goal.sign * mine < goal.sign * theirs
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedPlan:
+    """An estimated plan and all it takes to try changes of it.
+
+    Attributes:
+        wanted: the plan as the user gave it.
+        resolved: the same with nothing open.
+        estimate: its estimate.
+        catalog: facts.
+        machine: the detected machine, where there is one.
+        mode: what filled the fields that were open.
+    """
+
+    wanted: Plan
+    resolved: ResolvedPlan
+    estimate: Estimate
+    catalog: Catalog
+    machine: Machine | None = None
+    mode: ModeName = "balanced"
+
+    @classmethod
+    def of(cls, wanted: Plan, filled: ModePlan, machine: Machine | None = None) -> EstimatedPlan:
+        """Return a plan as a mode fills it."""
+        mode = next(name for name in MODES if name == filled.mode.id)
+        return cls(wanted, filled.resolved, filled.estimate, filled.catalog, machine, mode)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with nothing open."""
+        return self.resolved.plan
+
+    @property
+    def violations(self) -> tuple[Reached, ...]:
+        """The limits that it does not keep."""
+        return tuple(each for each in reached(self.plan, self.estimate) if not each.holds)
+
+    @property
+    def pinned(self) -> EstimatedPlan:
+        """The same with all that was filled in given: what is tried of it leaves everything else as it is.
+
+        What follows from other fields, and what is chosen last, stays open, as does a batch that follows.
+        """
+        following = (*paths_where(_resolves_from_others), *chosen_last())
+        if self.wanted.training.global_batch is None:
+            following = (*following, GLOBAL_BATCH)
+        wanted = {path: self.wanted.value(path) for path in following}
+        return replace(self, wanted=with_values(self.plan, wanted))
+
+    @property
+    def filled_values(self) -> dict[str, object]:
+        """What was chosen for the open fields: with these given as well, a change of what is pinned is complete."""
+        return {path: self.plan.value(path) for path in open_fields(self.wanted)}
+
+    def gives(self, path: str) -> bool:
+        """Whether the user gave a field's value."""
+        return self.wanted.value(path) not in (None, AUTO)
+
+    def is_open(self, path: str) -> bool:
+        """Whether the user left a field to the modes."""
+        return self.wanted.value(path) == AUTO
+
+    def changed(self, change: Mapping[str, object]) -> Candidate:
+        """Return what becomes of the plan with a change."""
+        return candidate(self.wanted, change, self.catalog, self.machine, self.mode)
+
+    def possible(self, changes: Iterable[Mapping[str, object]]) -> Iterator[Candidate]:
+        """Yield what becomes of the plan with each of several changes, as far as there are such plans."""
+        yield from (found for change in changes if (found := self.changed(change)).filled is not None)
+
+    def same_batch(self, change: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a change of a layout with the global batch that there is, where that follows and divides then."""
+        parallel, training, batch = self.plan.parallelism, self.plan.training, self.plan.training.global_batch
+        moved = any(path in change for path in (*model_sizes(), MICRO_BATCH)) and not set(change) & _OTHER_JOBS
+        if not moved or not batch or self.plan.task == "infer" or self.gives(GLOBAL_BATCH):
+            return change
+        sizes = [change.get(f"parallelism.{name}", getattr(parallel, name)) for name in ("tp", "pp", "cp")]
+        micro_batch = change.get(MICRO_BATCH, training.micro_batch)
+        if AUTO in (*sizes, micro_batch):
+            return change
+        model = int(np.prod([int(str(size or 1)) for size in sizes]))
+        at_once = int(str(micro_batch)) * max(1, int(self.resolved.cluster.devices) // model)
+        return change if int(batch) % at_once else {**change, GLOBAL_BATCH: int(batch)}
+
+
+# What asks for another batch anyway.
+_OTHER_JOBS = frozenset({GLOBAL_BATCH, "hardware.devices", "hardware.name"})
+
+
+def _resolves_from_others(knob: Knob) -> bool:
+    return knob.resolved_from_others
