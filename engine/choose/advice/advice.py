@@ -32,6 +32,8 @@ MOST_OFFERS = 6
 """Recommendations, and the ways out of a plan that does not fit."""
 MOST_PLANNED = 2
 """Of the remedies of one kind, those that promise most are planned where that takes a search."""
+# What costs time for memory, or throughput for latency, is tried where these are short alone.
+_EASING = frozenset({"smaller_micro_batch", "smaller_batch", "checkpointing", "offload"})
 # Where a plan does not fit, other hardware is told as long as it is not much dearer than the cheapest.
 _NOT_MUCH_DEARER = 2.0 / 3.0
 
@@ -89,7 +91,8 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
         is_wanted: whether anybody still waits for the answer; asked between estimates.
     """
     tried: list[tuple[Remedy, Candidate]] = []
-    for pair in planned(case, remedies(case)):
+    presses = is_short(case) or case.estimate.verdict is Verdict.TIGHT
+    for pair in planned(case, (remedy for remedy in remedies(case) if presses or remedy.code not in _EASING)):
         tried.append(pair)
         if not is_wanted():
             return Advice()

@@ -9,6 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.advice.remedy import Remedy
+from capacity_tui.engine.choose.advice.serving_remedies import FURTHER
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import ModeName, fill
 from capacity_tui.engine.choose.whatif.deltas import cost_ratio
@@ -40,6 +41,10 @@ def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]])
     gentle = min((found for remedy, found in fitting if remedy.is_gentle), key=cost, default=None)
     if gentle is not None:
         return gentle
+    here = [pair for pair in fitting if not pair[0].moves_hardware and cost(pair[1]) <= MAX_COST_RATIO]
+    least_harm = min(here, key=lambda pair: (pair[0].code == FURTHER, cost(pair[1])), default=None)
+    if least_harm is not None:
+        return least_harm[1]
     single = min((found for _, found in fitting), key=cost, default=None)
     if single is not None and cost(single) <= MAX_COST_RATIO:
         return single

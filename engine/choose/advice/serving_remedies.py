@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.units import FP16_BITS
 
+FURTHER = "quantize_weights_further"
 _BYTE = 8.0
 
 
@@ -38,15 +39,19 @@ def serving_remedies(case: EstimatedPlan) -> Iterator[Remedy]:
 
 
 def _formats(case: EstimatedPlan) -> Iterator[Remedy]:
-    """Yield lighter formats that the engine reads on the device, those of about a byte apart from those below."""
+    """Yield lighter formats that the engine reads on the device.
+
+    Where memory is short, those of a byte are told apart from those below, which cost more of the answers.
+    """
     inference, device, formats = case.plan.inference, case.resolved.cluster.device, case.catalog.quantizations
-    bits = formats.find(inference.weights_format).bits_per_weight or FP16_BITS
+    bits, short = formats.find(inference.weights_format).bits_per_weight or FP16_BITS, case.estimate.held is False
     engines = case.catalog.engine_rows(inference.engine)
     for name in dict.fromkeys(name for row in engines for name in row.lighter_weights):
         row = formats.find(name)
         runs = not why_not_read(row, inference.engine, device, case.catalog)
         if runs and (row.bits_per_weight or FP16_BITS) < bits and _has_units(row, device):
-            code = "quantize_weights" if (row.body_bits or FP16_BITS) >= _BYTE else "quantize_weights_further"
+            is_byte = not short or (row.body_bits or FP16_BITS) >= _BYTE
+            code = "quantize_weights" if is_byte else FURTHER
             yield Remedy(code, f"Store weights as {name}", {"inference.weights": name}, ROUNDS_MORE)
     cache = next((row.lighter_cache for row in engines if row.lighter_cache), None)
     if cache and (formats.find(inference.kv_cache).bits_per_weight or 0.0) >= FP16_BITS:
