@@ -12,13 +12,13 @@ from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.budget import GROWING
 from capacity_tui.engine.choose.need.furthest import READS
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figures import written
+from capacity_tui.engine.estimate.figures import METRICS, figure, written
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.results import result_as_dict
-from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_percent
 from capacity_tui.engine.verdict import Verdict
 
@@ -66,7 +66,7 @@ def needed_parts(needed: Needed) -> Iterator[Part]:
         yield TextPart(f"nearest: {_change_text(shown)}")
     if shown is not None:
         heads = ("limit", "value", "range", "at most / at least", "")
-        rows = [_row(each) for each in shown.constraints]
+        rows = [_row(each, shown) for each in shown.constraints]
         yield table_part(heads, rows, (1, 2, 3))
     for line in remarks(needed):
         yield TextPart(line)
@@ -78,11 +78,11 @@ def remarks(needed: Needed) -> Iterator[str]:
         yield "stopped before everything was tried: this is the best so far"
     if needed.found is None:
         if needed.nearest is not None:
-            yield from (_relaxed(each) for each in needed.nearest.violations)
+            yield from (_relaxed(each, needed.nearest) for each in needed.nearest.violations)
         return
     beyond = needed.neighbour
     if beyond is not None:
-        why = "; ".join(_broken(each) for each in beyond.violations) or beyond.fault
+        why = "; ".join(_broken(each, beyond) for each in beyond.violations) or beyond.fault
         yield f"next {_change_text(beyond)}: {why}"
     elif needed.ended_by == READS:
         yield "the model reads no more: memory and limits would let it go on"
@@ -103,10 +103,10 @@ def _title(key: str) -> str:
 
 
 def _limit(each: Reached) -> dict[str, object]:
-    value = each.figure.value
-    ends = {"low": value.low, "high": value.high} if isinstance(value, Interval) else {}
-    limit = {"most": each.limit.most} if each.limit.most is not None else {"least": each.limit.least}
-    return {**limit, "value": each.figure.number, **ends, "holds": each.holds}
+    value = each.constraint.reached
+    ends = {} if value is None or mean(value.low) == mean(value.high) else {"low": value.low, "high": value.high}
+    limit = {"most": each.most} if each.most is not None else {"least": each.least}
+    return {**limit, "value": each.value, **ends, "holds": each.holds}
 
 
 def _tried(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
@@ -119,30 +119,46 @@ def _tried(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
     return {"value": needed.value_of(tried), "set": dict(tried.change), "broken": broken, "fault": tried.fault or None}
 
 
-def _row(each: Reached) -> tuple[str, ...]:
-    sign, value = ("<=", each.limit.most) if each.limit.most is not None else (">=", each.limit.least)
-    bound = f"{sign} {written(value or 0.0, each.figure.metric.unit)}"
-    state = "holds" if each.holds else _missed_by(each)
-    return each.figure.metric.label, each.figure.text, each.figure.range_text, bound, state
+def _row(each: Reached, of: Candidate) -> tuple[str, ...]:
+    sign, value = ("<=", each.most) if each.most is not None else (">=", each.least)
+    bound = f"{sign} {_written(value or 0.0, each)}"
+    reached, state = each.constraint.reached, "holds" if each.holds else _missed_by(each)
+    spread = reached is not None and mean(reached.low) < mean(reached.high)
+    low, high = (mean(reached.low), mean(reached.high)) if reached is not None else (0.0, 0.0)
+    ends = f"{_written(low, each)} to {_written(high, each)}" if spread else ""
+    return _label(each, of), _text(each), ends, bound, state
 
 
-def _broken(each: Reached) -> str:
+def _broken(each: Reached, of: Candidate) -> str:
     """Say what of a limit is not kept: the end of the range that counts, or the figure itself."""
-    is_end = each.end is not None and each.end != each.figure.number
-    end = f" at the {'upper' if each.limit.most is not None else 'lower'} end of its range" if is_end else ""
-    return f"{each.figure.metric.label} {_end_text(each)}{end}, {_missed_by(each)}"
+    is_end = each.end is not None and each.end != each.value
+    end = f" at the {'upper' if each.most is not None else 'lower'} end of its range" if is_end else ""
+    return f"{_label(each, of)} {_end_text(each)}{end}, {_missed_by(each)}"
 
 
-def _relaxed(each: Reached) -> str:
+def _relaxed(each: Reached, of: Candidate) -> str:
     """Say to what a limit would have to be relaxed."""
     if each.end is None or not np.isfinite(each.end):
-        return f"{each.figure.metric.label}: {each.figure.text}, no limit of it can be kept"
-    word = "at most" if each.limit.most is not None else "at least"
-    return f"{each.figure.metric.label}: {word} {_end_text(each)} would do"
+        return f"{_label(each, of)}: {_text(each)}, no limit of it can be kept"
+    word = "at most" if each.most is not None else "at least"
+    return f"{_label(each, of)}: {word} {_end_text(each)} would do"
+
+
+def _label(each: Reached, of: Candidate) -> str:
+    """Return what a figure is called in the words of the run."""
+    return figure(of.estimate, each.key).metric.label if each.key in METRICS else each.constraint.label
+
+
+def _text(each: Reached) -> str:
+    return "n/a" if each.value is None else _written(each.value, each)
 
 
 def _end_text(each: Reached) -> str:
-    return each.figure.text if each.end is None else written(each.end, each.figure.metric.unit)
+    return "n/a" if each.end is None else _written(each.end, each)
+
+
+def _written(value: float, each: Reached) -> str:
+    return written(value, each.constraint.unit) if np.isfinite(value) else "without end"
 
 
 def _missed_by(each: Reached) -> str:

@@ -102,7 +102,7 @@ def test_an_answer_holds_and_its_neighbour_fails(hours, usd, path):
     assert holds(TRAINED, found.found.change, *limits)
     if found.neighbour is not None:
         assert not holds(TRAINED, found.neighbour.change, *limits)
-        keys = {"computation.estimated_train_time_seconds", "cost.usd", "memory.utilization_percent"}
+        keys = {"computation.estimated_train_time_seconds", "cost.usd", "memory.reserved_bytes"}
         # A value may also end where there is no such plan, as with fewer sequences than replicas.
         assert found.binding in keys if found.neighbour.violations else found.neighbour.fault
 

@@ -9,16 +9,16 @@ from capacity_tui.engine.choose.candidates.candidate import Candidate
 from capacity_tui.engine.choose.candidates.reached import Reached
 from capacity_tui.engine.choose.need.numbers import Line
 from capacity_tui.engine.choose.need.scales import Whole, WholeNodes, scale_of
-from capacity_tui.engine.choose.search.question import Limit
-from capacity_tui.engine.estimate.figures import METRICS, Figure
+from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 TIME, COST = "computation.estimated_train_time_seconds", "cost.usd"
 
 
 def tried(value, *sides):
     """Return what was tried, with figures and the most that each may be."""
-    reached = tuple(Reached(Limit(key, most=most), Figure(METRICS[key], number), number) for key, number, most in sides)
+    reached = tuple(Reached(Constraint(key, key, "", Interval.exactly(number), most)) for key, number, most in sides)
     return Candidate({"hardware.devices": value}, None, object(), reached)
 
 

@@ -62,7 +62,7 @@ def allowed(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> bool:
     before, after = case.estimate, found.estimate
     if any(not np.isfinite(effect.after) for effect in effects(before, after)):
         return False
-    held = {each.key: each for each in reached(case.plan, before)}
+    held = {each.key: each for each in reached(before)}
     for each in found.violations:
         was = held.get(each.key)
         if was is None or was.holds or not each.excess <= was.excess:
@@ -83,7 +83,7 @@ def _share_left(each: Reached, found: Candidate) -> float:
     now = next((other for other in found.constraints if other.key == each.key), None)
     if now is None or now.end is None or each.end is None:
         return 1.0
-    if each.limit.most is not None:
+    if each.most is not None:
         return now.end / each.end if np.isfinite(each.end) else float(not np.isfinite(now.end))
     return each.end / now.end if now.end else 1.0
 

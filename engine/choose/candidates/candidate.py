@@ -108,7 +108,7 @@ def candidate(
         filled = fill(changed, mode, machine, catalog)
     except CapacityError as error:
         return Candidate(change, fault=error.one_line())
-    return Candidate(plain, changed, filled, tuple(reached(filled.plan, filled.estimate, limits)))
+    return Candidate(plain, changed, filled, tuple(reached(filled.estimate, limits)))
 
 
 def is_better(one: Candidate, other: Candidate, goal: Goal) -> bool:
@@ -153,7 +153,7 @@ class EstimatedPlan:
     @property
     def violations(self) -> tuple[Reached, ...]:
         """The limits that it does not keep."""
-        return tuple(each for each in reached(self.plan, self.estimate) if not each.holds)
+        return tuple(each for each in reached(self.estimate) if not each.holds)
 
     @property
     def pinned(self) -> EstimatedPlan:

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Architecture, Catalog
-from capacity_tui.engine.choose.candidates.reached import MEMORY, REQUESTS
+from capacity_tui.engine.choose.candidates.reached import MEMORY
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Cluster
 from capacity_tui.engine.cluster.pricing import HOUR
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.limits import REQUESTS
 from capacity_tui.engine.estimate.serving.released_weights import released_format
+from capacity_tui.engine.estimate.transformer.resolve import base_format
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import AUTO, ModelSection, Plan
 from capacity_tui.engine.units import BITS_PER_BYTE, PERCENT
@@ -130,8 +132,7 @@ class Bounds:
             return self._quantized_bytes(weights) if known else 0.0
         if self.plan.parallelism.offload == "parameters":
             return 0.0
-        training = self.plan.training
-        packed = training.quantization if training.method == "qlora" else None
+        packed = base_format(self.plan.training)
         return _STORED if packed is None else self._quantized_bytes(packed)
 
     def _quantized_bytes(self, name: str) -> float:
@@ -157,15 +158,18 @@ class Bounds:
         return _largest(cluster.devices) * max(cluster.device.peaks.values()) / each
 
 
-def is_hopeless(best: Mapping[str, float], limits: Iterable[Limit]) -> bool:
-    """Whether a candidate breaks a limit even at best."""
-    return any(
-        (limit.most is not None and limit.figure not in _FROM_ABOVE and best.get(limit.figure, -np.inf) > limit.most)
-        or (
-            limit.least is not None and limit.figure not in _FROM_BELOW and best.get(limit.figure, np.inf) < limit.least
-        )
-        for limit in limits
-    )
+def missed_at_best(best: Mapping[str, float], limits: Iterable[Limit]) -> float:
+    """Return by which share a candidate misses the worst of some limits even at best; 0 where it may keep them all."""
+    shares = [0.0]
+    for limit in limits:
+        reached = best.get(limit.figure)
+        if reached is None:
+            continue
+        if limit.most is not None and limit.figure not in _FROM_ABOVE:
+            shares.append((reached - limit.most) / abs(limit.most or 1.0))
+        if limit.least is not None and limit.figure not in _FROM_BELOW:
+            shares.append((limit.least - reached) / abs(limit.least or 1.0))
+    return max(shares)
 
 
 def can_beat(best: float, reached: float | None, goal: Goal) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import Candidate
+from capacity_tui.engine.choose.candidates.reached import Reached
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, TIME, USD
 from capacity_tui.engine.choose.need.names import Choice
 from capacity_tui.engine.choose.need.trials import Trials
@@ -54,11 +55,7 @@ def with_paid_tokens(choice: Choice, trials: Trials) -> Candidate:
     """Return a model with as many tokens as the limits pay for."""
     tried = trials.of(choice.change)
     for kept in (1.0, _LESS):
-        shares = [
-            each.limit.most / each.end
-            for each in tried.constraints
-            if _pays(each.limit) and each.end and each.limit.most
-        ]
+        shares = [each.most / each.end for each in tried.constraints if _grows(each) and each.end and each.most]
         if tried.filled is None or not shares:
             return tried
         tokens = kept * min(shares) * float(tried.filled.plan.training.tokens or 0)
@@ -71,8 +68,12 @@ def with_paid_tokens(choice: Choice, trials: Trials) -> Candidate:
 
 def budget_of(found: Candidate) -> str:
     """Return the result key of the limit that ends the tokens of an answer."""
-    paid = [each for each in found.constraints if _pays(each.limit)]
+    paid = [each for each in found.constraints if _grows(each)]
     return max(paid, key=lambda each: each.excess).key if paid else ""
+
+
+def _grows(each: Reached) -> bool:
+    return each.surely and each.most is not None and each.key in GROWING
 
 
 def _pays(limit: Limit) -> bool:

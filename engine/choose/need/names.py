@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from capacity_tui.engine.choose.candidates.candidate import Candidate, is_better
-from capacity_tui.engine.choose.candidates.reached import MEMORY, own_limits
-from capacity_tui.engine.choose.need.bounds import PARAMETERS, PRICED, RATE, can_beat, is_hopeless
+from capacity_tui.engine.choose.candidates.reached import MEMORY
+from capacity_tui.engine.choose.need.bounds import PARAMETERS, PRICED, RATE, can_beat, missed_at_best
 from capacity_tui.engine.choose.need.trials import Trials
 from capacity_tui.engine.choose.search.question import Goal, Limit
+from capacity_tui.engine.estimate.limits import REQUESTS
 from capacity_tui.engine.units import PERCENT
 
 
@@ -68,9 +71,12 @@ def best_name(
         stopped: whether somebody stopped it.
         trial: how a choice is tried.
     """
-    limits = (Limit(MEMORY, most=PERCENT), *own_limits(trials.plan), *trials.limits)
-    worth = [each for each in choices if not is_hopeless(each.best, limits)]
-    left_out = [each for each in choices if is_hopeless(each.best, limits)]
+    rate = trials.plan.inference.request_rate if trials.plan.task == "infer" else None
+    load = () if rate is None else (Limit(REQUESTS, least=rate),)
+    limits = (Limit(MEMORY, most=PERCENT), *load, *trials.limits)
+    missed = [missed_at_best(each.best, limits) for each in choices]
+    worth = [each for each, share in zip(choices, missed, strict=True) if share <= 0.0]
+    left_out = [(share, each) for each, share in zip(choices, missed, strict=True) if share > 0.0]
     found: Candidate | None = None
     for each in sorted(worth, key=lambda each: _promise(each, goal)):
         if stopped():
@@ -81,6 +87,8 @@ def best_name(
         if tried.holds and (found is None or is_better(tried, found, goal)):
             found = tried
     beyond = _beyond(found, left_out, trials, goal)
+    if beyond is not None and beyond.holds:
+        return Named(beyond, None)
     return Named(found, beyond)
 
 
@@ -98,21 +106,32 @@ def _promise(choice: Choice, goal: Goal) -> float:
     return float("inf") if best is None else goal.sign * best
 
 
-def _beyond(found: Candidate | None, left_out: Sequence[Choice], trials: Trials, goal: Goal) -> Candidate | None:
+def _beyond(
+    found: Candidate | None, left_out: Sequence[tuple[float, Choice]], trials: Trials, goal: Goal
+) -> Candidate | None:
     """Return what breaks a limit and would else be the next better answer; estimated, if it was not yet.
 
-    Without an answer it is what misses the limits by least.
+    Sizes have a next one; of prices and speeds, the one that comes nearest to holding tells more. Without an answer it
+    is what misses the limits by least.
+
+    Args:
+        found: the answer.
+        left_out: what breaks a limit even at best, with the share by which it does.
+        trials: plans candidates.
+        goal: what the best has least or most of.
     """
-    nearest = sorted(left_out, key=lambda each: -_promise(each, goal))
-    if found is None:
-        for each in nearest[:1]:
-            trials.of(each.change)
-        return min(trials.all, key=lambda each: each.excess, default=None)
-    reached = found.number(goal.figure)
-    better = [each for each in nearest if goal.figure in each.best and can_beat(each.best[goal.figure], reached, goal)]
+    by_size = goal.figure == PARAMETERS
+    nearest = sorted(left_out, key=lambda each: -_promise(each[1], goal) if by_size else each[0])
+    reached = None if found is None else found.number(goal.figure)
+    better = [
+        each
+        for _, each in nearest
+        if found is None or (goal.figure in each.best and can_beat(each.best[goal.figure], reached, goal))
+    ]
     for each in better[:1]:
         trials.of(each.change)
+    if found is None:
+        return min(trials.all, key=lambda each: each.excess, default=None)
     failed = [each for each in trials.all if not each.holds and is_better(each, found, goal)]
-    # Sizes have a next one; of prices and speeds, the one that comes nearest to holding tells more.
-    by_size = goal.figure == PARAMETERS
-    return min(failed, key=lambda each: (each.number(PARAMETERS) or 0.0) if by_size else each.excess, default=None)
+    told = [each for each in failed if by_size or np.isfinite(each.excess)]
+    return min(told, key=lambda each: (each.number(PARAMETERS) or 0.0) if by_size else each.excess, default=None)

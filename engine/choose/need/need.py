@@ -117,5 +117,5 @@ def _refuse_unknown(trials: Trials) -> None:
     for limit in trials.limits:
         lacking = [each for one in tried for each in one.constraints if each.key == limit.figure and each.end is None]
         if len(lacking) == len(tried):
-            why = lacking[0].figure.absence
+            why = lacking[0].constraint.why
             raise PlanError(f"nothing is known of {limit.figure}", why, "say more in the plan, or limit another figure")
