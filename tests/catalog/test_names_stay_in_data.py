@@ -29,7 +29,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
         {"nvidia", "amd", "adamw"},
         "names and texts of fields of one maker alone",
     ),
-    "engine/choose/advice/recommendations.py": ({"fsdp"}, TEXT),
+    "engine/choose/advice/remedies.py": ({"fsdp"}, TEXT),
     "engine/choose/advice/warnings.py": ({"transformers"}, KIND),
     "engine/cluster/cluster.py": ({"tpu"}, "a kind of device"),
     "engine/estimate/classical/algorithms.py": ({"sgd"}, ALGORITHM),
