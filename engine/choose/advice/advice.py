@@ -142,8 +142,8 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
     """Yield remedies with what planning them comes to.
 
     Where the plan has open fields, which are searched for with each change, remedies are looked at with all else as it
-    is, and those of each kind that promise most are planned. What such a look cannot judge is planned as well: other
-    hardware, and what does not go with the settings that were chosen.
+    is, and those of each kind that promise most are planned. What such a look cannot judge is planned as well: what
+    does not go with the settings that were chosen, and other hardware that is too small for them.
     """
     if not open_fields(case.wanted):
         pairs = ((remedy, case.changed(remedy.change)) for remedy in tried)
@@ -151,8 +151,9 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
         return
     pinned, promising = case.pinned, dict[str, list[tuple[float, Remedy]]]()
     for remedy in tried:
-        look = None if remedy.moves_hardware else pinned.changed(remedy.change)
-        promise = np.inf if look is None or look.filled is None else worth(case, look, remedy.is_gentle)
+        look = pinned.changed(remedy.change)
+        unknown = look.filled is None or (remedy.moves_hardware and look.violations)
+        promise = np.inf if unknown else worth(case, look, remedy.is_gentle)
         if promise >= LEAST_EFFECT:
             promising.setdefault(remedy.code, []).append((promise, remedy))
     for each in promising.values():

@@ -32,8 +32,8 @@ def is_short(case: EstimatedPlan) -> bool:
 def worth(case: EstimatedPlan, found: Candidate, gentle: bool) -> float:
     """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
 
-    Where a limit is missed, or memory is tight, the share by which that comes nearer counts too; what keeps all limits
-    then comes first, the cheapest before the dearer.
+    Where a limit is missed, the share by which that comes nearer counts too, and what keeps all limits then comes
+    first, the cheapest before the dearer; where memory is tight, the share that is saved so that it no longer is.
 
     Args:
         case: the plan.
@@ -48,7 +48,7 @@ def worth(case: EstimatedPlan, found: Candidate, gentle: bool) -> float:
     if broken:
         nearer = 1.0 - max(_share_left(each, found) for each in broken)
         return min(1.0, nearer - max(0.0, ratio - 1.0))
-    if before.verdict is Verdict.TIGHT:
+    if before.verdict is Verdict.TIGHT and after.verdict is Verdict.FITS:
         return min(1.0, max(1.0 - ratio, 1.0 - _reserved(after) / _reserved(before) - max(0.0, ratio - 1.0)))
     return 1.0 - ratio
 
