@@ -31,6 +31,7 @@ from capacity_tui.engine.fleet.prices.price_list import price_list as price_list
 from capacity_tui.engine.fleet.prices.price_list import price_rows as price_rows
 from capacity_tui.engine.fleet.prices.price_list import prices_as_csv as prices_as_csv
 from capacity_tui.engine.fleet.recommend import DeadlineQuestion as DeadlineQuestion
+from capacity_tui.engine.fleet.recommend import Recommended as Recommended
 from capacity_tui.engine.fleet.recommend import recommend as recommend
 from capacity_tui.engine.fleet.regions import by_region as by_region
 from capacity_tui.engine.fleet.scheduling import schedule as _fleet_scheduling_schedule

@@ -35,6 +35,7 @@ from capacity_tui.engine.present.fleet.promises import promises_parts as promise
 from capacity_tui.engine.present.fleet.promises import write_promises as write_promises
 from capacity_tui.engine.present.fleet.recommended import recommended_as_dict as recommended_as_dict
 from capacity_tui.engine.present.fleet.recommended import recommended_parts as recommended_parts
+from capacity_tui.engine.present.fleet.recommended import recommended_so_far as recommended_so_far
 from capacity_tui.engine.present.fleet.regions_report import regions_as_dict as regions_as_dict
 from capacity_tui.engine.present.fleet.regions_report import regions_parts as regions_parts
 from capacity_tui.engine.present.fleet.schedule_report import schedule_as_dict as schedule_as_dict

@@ -103,7 +103,7 @@ NAMES = {
     "fleet.serving.serve": "serve",
     "fleet.migration.promises": "check_promises",
     "fleet.migration.question": "JOB_KINDS Goal:MigrationGoal JobKind MigrationQuestion job_kind_called job_kind_of",
-    "fleet.recommend": "DeadlineQuestion recommend",
+    "fleet.recommend": "DeadlineQuestion Recommended recommend",
     "fleet.sizes": "sizes_in_precisions",
     # Growth
     "growth.growth_fit": "FIGURES:GROWTH_FIGURES TARGETS:GROWTH_TARGETS GrowthFit fit_all:fit_all_growth fit_growth",
@@ -261,7 +261,7 @@ NAMES = {
     "present.markdown": "to_markdown",
     "present.placement": "LevelText level_texts placement_as_dict placement_parts placement_remarks",
     "present.plan_report": "SCALING_HEADS growth_remarks scaling_rows scaling_text",
-    "present.fleet.recommended": "recommended_as_dict recommended_parts",
+    "present.fleet.recommended": "recommended_as_dict recommended_parts recommended_so_far",
     "present.fleet.promises": "promises_as_dict promises_parts write_promises",
     "present.reference.schemas": "schema_names schema_text",
     "present.reports": "Report write_report",

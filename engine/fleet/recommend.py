@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.advice.host_requirements import kept_bytes
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.search.answer import Answer as SearchAnswer
-from capacity_tui.engine.choose.search.answer import Found, Rejected
-from capacity_tui.engine.choose.search.catalogue_names import INSTANCES, hardware_ids
-from capacity_tui.engine.choose.search.question import Goal, Limit, Question
-from capacity_tui.engine.choose.search.search import search
-from capacity_tui.engine.choose.space.grid import Axis, powers_of_two
+from capacity_tui.engine.choose.search.answer import Rejected
+from capacity_tui.engine.choose.search.catalogue_names import INSTANCES
 from capacity_tui.engine.cluster.pricing import instances_for
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.data.prices import block_storage_usd
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.fleet.database import Database, database_for
+from capacity_tui.engine.fleet.options import TIME, USD, Option, Options, PlannedOption, first_options
+from capacity_tui.engine.fleet.startup import assumed_startup
 from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import GIGA
+from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_money, format_seconds
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-TIME, USD = "computation.estimated_train_time_seconds", "cost.usd"
 SHOWN = 3
-_TRIED, _MOST_DEVICES = 60, 64
-_INSTANCE, _DEVICES = "hardware.name", "hardware.devices"
-_CHECKPOINTING, _RECOMPUTED = "training.checkpointing", ("none", "full")
+TOLD_SECONDS = 0.2
+"""What was found so far is told so often at most."""
+_MOST_DEVICES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +56,26 @@ class DeadlineQuestion:
     hardware: tuple[str, ...] = ()
     devices: tuple[int, ...] = ()
 
+    def missed(self, figures: Mapping[str, Interval]) -> str:
+        """Return which limit a plan does not keep at the far end of its range, in words; empty where it keeps both.
+
+        Raises:
+            PlanError: the job has no length.
+        """
+        if TIME not in figures:
+            hint = "set training.tokens, training.steps, or training.samples with training.epochs"
+            raise PlanError("a job without a length has no end", hint=hint)
+        usd = mean(figures[USD].high) if USD in figures else float("inf")
+        return self.missed_by(mean(figures[TIME].high), usd)
+
+    def missed_by(self, seconds: float, usd: float) -> str:
+        """Return which limit a time and a price do not keep, in words; empty where they keep both."""
+        if seconds > self.deadline_seconds:
+            return f"{TIME} above {format_seconds(self.deadline_seconds)}"
+        if self.budget_usd is not None and usd > self.budget_usd:
+            return f"{USD} above {format_money(self.budget_usd)}"
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class Machines:
@@ -68,6 +87,7 @@ class Machines:
         devices: devices in use; of processors alone the machines.
         accelerator: id of these devices; None for processors alone.
         set: the change that makes the plan this one.
+        verdict: the verdict on the plan.
         seconds: time of the job.
         usd: price of the job, without storage.
         usd_per_hour: price of all machines.
@@ -85,6 +105,7 @@ class Machines:
     devices: int
     accelerator: str | None
     set: dict[str, object]
+    verdict: Verdict
     seconds: Interval
     usd: Interval
     usd_per_hour: float | None
@@ -104,8 +125,9 @@ class Recommended:
     Attributes:
         cheapest: the cheapest, each of another instance.
         fastest: the fastest, each of another instance.
-        balanced: where a percent of time counts as a percent of money; None where nothing ends in time.
-        evaluated: configurations that were tried.
+        balanced: where price and time together are least, as :func:`weighed_usd` weighs them; None where nothing ends
+            in time.
+        evaluated: machines that were planned; others cannot be among the best.
         missed: what the others miss: memory, time or money.
         rejected: what cannot be, and why.
         complete: whether everything was tried.
@@ -120,20 +142,38 @@ class Recommended:
     complete: bool
 
 
+@equation(
+    "weighed = usd · (1 + seconds / deadline)",
+    unit="USD",
+    source="this program's choice: to be done at once in place of at the deadline is worth as much as the job again",
+)
+def weighed_usd(usd: Number, seconds: Number, deadline: Number) -> Number:
+    """Price of a job with its time: twice as many machines have to save more of the deadline than they add in money.
+
+    Args:
+        usd: price of the job, start of the machines included, USD.
+        seconds: its time, likewise.
+        deadline: the longest that it may take, s.
+    """
+    return usd * (1.0 + seconds / deadline)
+
+
 def recommend(
     question: DeadlineQuestion,
     catalog: Catalog | None = None,
     machine: Machine | None = None,
-    told: Callable[[SearchAnswer], None] | None = None,
+    told: Callable[[Recommended], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Recommended:
     """Return which machines to take for a job that has to end in time.
+
+    Each is a plan: with the change that it names the user's plan is filled and estimated by planning itself.
 
     Args:
         question: the job.
         catalog: facts; the shipped ones with the user's own by default.
         machine: the detected machine, where it is among those to choose from.
-        told: gets what the search found so far now and then.
+        told: gets what was found so far now and then.
         stopped: asked now and then whether to stop; what was found by then is returned.
 
     Raises:
@@ -143,74 +183,110 @@ def recommend(
     plan = question.plan
     if plan.task == "infer":
         raise PlanError("a service has no end", hint="fleet serve finds machines for a load")
-    is_transformer = family_of(plan.model.name, facts).kind == "transformer"
-    opened = dict.fromkeys(memory_searched(), AUTO) if is_transformer else {}
-    opened.pop(_CHECKPOINTING, None)
-    limits = [Limit(TIME, most=question.deadline_seconds)]
-    limits += [] if question.budget_usd is None else [Limit(USD, most=question.budget_usd)]
-    asked = Question(
-        with_values(plan, {**opened, "parallelism.dp": None, "parallelism.shard": None}) if opened else plan,
-        vary=(Axis(_CHECKPOINTING, _RECOMPUTED),) if is_transformer else (),
-        hardware=_rented(question.hardware or (INSTANCES,), facts),
-        devices=question.devices or powers_of_two(_MOST_DEVICES),
-        limits=tuple(limits),
-        goal=Goal(USD),
-        pareto=(TIME, USD),
-        top=_TRIED,
-        each=1,
-    )
-    found = search(asked, facts, machine, told, stopped)
-    front = [found.top[place] for place in found.pareto]
-    quick = search(replace(asked, goal=Goal(TIME), pareto=()), facts, machine, told, stopped) if front else found
-    cheapest = _of_each_instance(sorted(found.top, key=lambda each: _figure(each, USD)))
-    fastest = _of_each_instance(sorted((*quick.top, *front), key=lambda each: _figure(each, TIME)))
-    balanced = min(front, key=lambda each: _figure(each, TIME) * _figure(each, USD), default=None)
-    described = _Describing(question.plan, facts, machine)
-    return Recommended(
-        cheapest=tuple(map(described.machines, cheapest)),
-        fastest=tuple(map(described.machines, fastest)),
-        balanced=None if balanced is None else described.machines(balanced),
-        evaluated=found.evaluated + (quick.evaluated if front else 0),
-        missed=tuple(found.missed),
-        rejected=tuple(found.rejected),
-        complete=found.complete and quick.complete,
-    )
+    options = Options(plan, _opened(plan, facts), question.missed, facts, machine)
+    among = tuple(options.of(question.hardware or (INSTANCES,), question.devices, _MOST_DEVICES))
+    finding = _Finding(question, options, among, facts, told, stopped)
+    return finding.answer()
 
 
-def _rented(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
-    """Return the hardware that names stand for; of a maker that also rents out, what it rents out."""
-    found: list[str] = []
-    for name in names:
-        ids = hardware_ids((name,), catalog)
-        found += [row_id for row_id in ids if row_id in catalog.instances] or ids
-    return tuple(dict.fromkeys(found))
+def _opened(plan: Plan, catalog: Catalog) -> dict[str, object]:
+    """Return what is left to the mode: layout and settings belong to a machine, and so does a price."""
+    is_transformer = family_of(plan.model.name, catalog).kind == "transformer"
+    paths = (*(memory_searched() if is_transformer else ()), "pricing.usd_per_hour")
+    return {path: AUTO for path in paths if plan.value(path) not in (None, AUTO)}
 
 
-def _of_each_instance(found: Iterable[Found]) -> list[Found]:
-    """Return the first few of different instances."""
-    first: dict[object, Found] = {}
-    for each in found:
-        first.setdefault(each.set.get(_INSTANCE), each)
-    return list(first.values())[:SHOWN]
+@dataclass(slots=True)
+class _Finding:
+    """Looks at machines in the order of what they cannot be better than.
 
+    Attributes:
+        question: what is asked.
+        options: plans the job on machines.
+        among: the machines.
+        catalog: facts.
+        told: gets what was found so far.
+        stopped: whether to stop.
+    """
 
-def _figure(found: Found, key: str) -> float:
-    return mean(found.figures[key].value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Describing:
-    """Says what machines have, and what the job keeps on them."""
-
-    plan: Plan
+    question: DeadlineQuestion
+    options: Options
+    among: tuple[Option, ...]
     catalog: Catalog
-    machine: Machine | None
+    told: Callable[[Recommended], None] | None
+    stopped: Callable[[], bool]
+    due: float = 0.0
+    complete: bool = True
 
-    def machines(self, found: Found) -> Machines:
-        """Return one configuration with the machines that it is of."""
-        filled = fill(with_values(self.plan, found.set), "balanced", self.machine, self.catalog)
-        cluster, estimate = filled.resolved.cluster, filled.estimate
-        name, devices = str(found.set.get(_INSTANCE, self.plan.hardware.name)), int(cluster.devices)
+    def answer(self) -> Recommended:
+        """Return the cheapest, the fastest and the balanced machines."""
+        flops = self._flops()
+        possible = []
+        for option in self.among:
+            why = self.question.missed_by(option.least_seconds(flops), option.least_usd(flops))
+            if why:
+                self.options.leave_out(option, why)
+            else:
+                possible.append(option)
+        seconds, usd = (lambda option: option.least_seconds(flops)), (lambda option: option.least_usd(flops))
+        first_options(self.options, possible, usd, lambda each: each.usd, SHOWN, self._shown)
+        first_options(self.options, possible, seconds, lambda each: each.seconds, SHOWN, self._shown)
+        least = partial(self._least_weighed, flops)
+        first_options(self.options, possible, least, self._weighed, 1, self._shown)
+        return self._found()
+
+    def _flops(self) -> float:
+        """Return the FLOPs of the job, as planning it on the first machine gives them; 0 where it runs on none.
+
+        Raises:
+            PlanError: the job has no length.
+        """
+        for option in self.among:
+            self.options.planned(option)
+            if self.options.flops is not None or self._shown():
+                break
+        return self.options.flops or 0.0
+
+    def _found(self) -> Recommended:
+        holding = self.options.holding
+        balanced = min(holding, key=self._weighed, default=None)
+        return Recommended(
+            cheapest=tuple(self._machines(each) for each in _of_each_instance(holding, lambda each: each.usd)),
+            fastest=tuple(self._machines(each) for each in _of_each_instance(holding, lambda each: each.seconds)),
+            balanced=None if balanced is None else self._machines(balanced),
+            evaluated=self.options.tried,
+            missed=self.options.missed,
+            rejected=self.options.refused,
+            complete=self.complete,
+        )
+
+    def _shown(self) -> bool:
+        """Tell what was found so far now and then; return whether to stop."""
+        if self.told is not None and monotonic() >= self.due:
+            self.told(self._found())
+            self.due = monotonic() + TOLD_SECONDS
+        if self.stopped():
+            self.complete = False
+        return not self.complete
+
+    def _weighed(self, each: PlannedOption) -> float:
+        startup = mean(self._startup(each).value)
+        usd = each.usd + startup / HOUR_SECONDS * each.option.usd_per_hour
+        return mean(weighed_usd(usd, each.seconds + startup, self.question.deadline_seconds))
+
+    def _least_weighed(self, flops: float, option: Option) -> float:
+        return mean(weighed_usd(option.least_usd(flops), option.least_seconds(flops), self.question.deadline_seconds))
+
+    def _startup(self, each: PlannedOption) -> Interval:
+        """Return the time until an instance works: each reads the weights that its devices hold."""
+        cluster, weights = each.filled.resolved.cluster, each.filled.estimate.memory.parts.get("weights", 0.0)
+        together = min(mean(cluster.devices), mean(cluster.per_node))
+        return assumed_startup(mean(weights) * together, self.catalog).seconds
+
+    def _machines(self, found: PlannedOption) -> Machines:
+        """Return a plan with the machines that it is of."""
+        cluster, estimate = found.filled.resolved.cluster, found.filled.estimate
+        name, devices = found.option.name, found.option.devices
         row_id = self.catalog.instances.find_id(name)
         row = None if row_id is None else self.catalog.instances[row_id]
         count = devices if row is None else instances_for(row, devices)
@@ -223,6 +299,7 @@ class _Describing:
             devices=devices,
             accelerator=cluster.device.id if row is None else row.accelerator,
             set=dict(found.set),
+            verdict=estimate.verdict,
             seconds=seconds,
             usd=usd,
             usd_per_hour=cluster.price.rate,
@@ -236,6 +313,16 @@ class _Describing:
             else block_storage_usd(row.provider, data + checkpoints, mean(seconds.value), self.catalog),
             database=database_for(data, count),
         )
+
+
+def _of_each_instance(
+    found: Iterable[PlannedOption], figure: Callable[[PlannedOption], float]
+) -> tuple[PlannedOption, ...]:
+    """Return the first few of different instances."""
+    first: dict[str, PlannedOption] = {}
+    for each in sorted(found, key=figure):
+        first.setdefault(each.option.name, each)
+    return tuple(first.values())[:SHOWN]
 
 
 def _most(value: Number) -> float:

@@ -17,33 +17,16 @@ from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.requests import varying_requests
 from capacity_tui.engine.fleet.serving.simulation import percentile_by, simulate
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized
+from capacity_tui.engine.fleet.startup import Startup, assumed_startup
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import GIGA, HOUR_SECONDS
+from capacity_tui.engine.units import HOUR_SECONDS
 
 # Moments of a day at which the autoscaler looks, one a minute; pieces of a day that are simulated side by side, and
 # requests that are watched in all of them together.
 MOMENTS, PIECES, WATCHED = 1440, 192, 40_000
 # Hours of a day.
 HOURS = DAY_SECONDS / HOUR_SECONDS
-
-
-@equation(
-    "startup = boot + image + engine + weights / bandwidth",
-    unit="s",
-    source="one after the other: the instance boots, the engine's image comes, weights are read, kernels compiled",
-)
-def startup_seconds(boot: Number, image: Number, engine: Number, weights: Number, bandwidth: Number) -> Number:
-    """Seconds from the order of a replica until it answers.
-
-    Args:
-        boot: seconds until the instance runs containers.
-        image: seconds to fetch the engine's image.
-        engine: seconds in which the engine compiles and captures.
-        weights: bytes of the replica's weights.
-        bandwidth: bytes a second at which they are read, B/s.
-    """
-    return boot + image + engine + weights / bandwidth
 
 
 @equation(
@@ -78,19 +61,6 @@ def day_usd(base: Number, paid: Floats, committed: Number, on_demand: Number) ->
     """
     beyond = np.maximum(paid - np.asarray(base)[..., None], 0.0)
     return np.asarray(base * committed * HOURS + beyond.mean(axis=-1) * on_demand * HOURS)
-
-
-@dataclass(frozen=True, slots=True)
-class Startup:
-    """The time until a new replica answers, and what it is made of.
-
-    Attributes:
-        seconds: all of it.
-        parts: seconds by what happens; empty where it was said.
-    """
-
-    seconds: Interval
-    parts: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,22 +119,8 @@ def startup_of(candidate: Candidate, question: ServingQuestion, catalog: Catalog
     said = question.startup_seconds
     if said is not None:
         return Startup(Interval.exactly(said))
-    rows = catalog.assumptions
-    boot, image, engine = (rows[name] for name in ("instance-boot", "image-pull", "engine-start"))
-    disk = rows["weight-load-bandwidth"]
     weights = mean(candidate.filled.estimate.memory.parts["weights"]) * candidate.devices
-    parts = tuple((row.name, row.value) for row in (boot, image, engine))
-    ends = [
-        mean(startup_seconds(_end(boot, end), _end(image, end), _end(engine, end), weights, _end(disk, -end) * GIGA))
-        for end in (0, -1, 1)
-    ]
-    return Startup(Interval(*ends), (*parts, ("reading of the weights", weights / (disk.value * GIGA))))
-
-
-def _end(row: Assumption, end: int) -> float:
-    """Return the value of an assumption, or its low or high end."""
-    found = {0: row.value, -1: row.low, 1: row.high}[end]
-    return row.value if found is None else found
+    return assumed_startup(weights, catalog)
 
 
 def ready_replicas(wanted: Floats, startup: float, delay: float) -> tuple[Floats, Floats]:

@@ -12,8 +12,8 @@ from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_p
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_bytes, format_money, format_number, format_seconds
 
-_HEADS = ("machines", "GPUs", "time", "cost", "$/h", "RAM", "cores", "storage", "database")
-_RIGHT = (1, 2, 3, 4, 5, 6, 7)
+_HEADS = ("machines", "time", "cost", "memory", "$/h", "GPUs", "RAM", "cores", "storage", "database")
+_RIGHT = (1, 2, 4, 5, 6, 7, 8)
 
 
 def recommended_as_dict(found: Recommended) -> dict[str, object]:
@@ -27,6 +27,16 @@ def recommended_as_dict(found: Recommended) -> dict[str, object]:
         "rejected": to_builtins(found.rejected),
         "complete": found.complete,
     }
+
+
+def recommended_so_far(found: Recommended) -> str:
+    """Return how far the search is, and the cheapest machines so far, on one line."""
+    tried = f"{format_number(found.evaluated)} machines planned, ctrl-c stops"
+    best = next(iter(found.cheapest), None)
+    if best is None:
+        return tried
+    usd, seconds = written(mean(best.usd.value), "USD"), format_seconds(mean(best.seconds.value))
+    return f"{tried}; cheapest so far {best.count} x {best.instance}: {usd} in {seconds}"
 
 
 def recommended_parts(question: DeadlineQuestion, found: Recommended) -> Iterator[Part]:
@@ -43,7 +53,9 @@ def recommended_parts(question: DeadlineQuestion, found: Recommended) -> Iterato
     yield _table(found.cheapest)
     yield TextPart(f"Fastest, {limit}", "strong")
     yield _table(found.fastest)
-    yield TextPart("Balanced: a percent of time counts as a percent of money", "strong")
+    yield TextPart(
+        "Balanced: twice the machines only where they save more of the deadline than they add in money", "strong"
+    )
     yield _table((found.balanced,))
     best = found.balanced
     yield TextPart(f"price: {best.price_source}; times and costs with the ranges of their estimates", "quiet")
@@ -66,10 +78,11 @@ def _cells(each: Machines) -> tuple[str, ...]:
         kept += f", {format_bytes(database.memory_bytes, 'GB')} RAM, {database.cores} cores"
     return (
         f"{each.count} x {each.instance}",
-        f"{each.devices} x {each.accelerator}" if each.accelerator else "none",
         _ranged(each.seconds, "s"),
         _ranged(each.usd, "USD"),
+        f"{each.verdict.sign} {each.verdict.words}",
         format_money(each.usd_per_hour),
+        f"{each.devices} x {each.accelerator}" if each.accelerator else "none",
         format_bytes(each.memory_bytes, "GB"),
         "n/a" if each.cores is None else format_number(each.cores),
         stored,

@@ -12,10 +12,11 @@ from capacity_tui.tui.headless.fleet.config import config_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
+from capacity_tui.tui.headless.progress import progress
 from capacity_tui.tui.headless.questions import DEVICES, interrupted, names_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import PlanFlags
+    from capacity_tui.engine.api import PlanFlags, Recommended
 
 NO_ANSWER = 1
 
@@ -58,6 +59,7 @@ def recommend(
         parse_quantity,
         recommended_as_dict,
         recommended_parts,
+        recommended_so_far,
         to_json,
         to_yaml,
     )
@@ -73,8 +75,12 @@ def recommend(
         names_of(hardware),
         tuple(int(str(count)) for count in parse_axis(f"{DEVICES}={devices}").values) if devices else (),
     )
-    with interrupted() as stopped:
-        found = recommended(question, load_catalog(fleet_files=config), machine_for(plan), stopped=stopped)
+    with interrupted() as stopped, progress() as shown:
+
+        def tell(so_far: Recommended) -> None:
+            shown.show(lambda: recommended_so_far(so_far))
+
+        found = recommended(question, load_catalog(fleet_files=config), machine_for(plan), tell, stopped)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         data = recommended_as_dict(found)

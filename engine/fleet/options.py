@@ -1,0 +1,230 @@
+"""Machines that a job could run on: what each cannot be better than, and the plan there, made when it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.modes.filled import ModePlan
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.search.answer import Rejected
+from capacity_tui.engine.choose.search.catalogue_names import hardware_ids
+from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Cluster
+from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.figures import figures_of
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import HOUR_SECONDS
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine.machine import Machine
+
+TIME, USD, FLOPS = "computation.estimated_train_time_seconds", "cost.usd", "computation.total_flops"
+NAME, DEVICES = "hardware.name", "hardware.devices"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A number of devices of one kind.
+
+    Attributes:
+        name: id of the instance or the device.
+        devices: how many.
+        usd_per_hour: price of all of them.
+        flops_per_second: the most that they reach together.
+    """
+
+    name: str
+    devices: int
+    usd_per_hour: float
+    flops_per_second: float
+
+    def least_seconds(self, flops: float) -> float:
+        """Return the time below which they do not do so many FLOPs."""
+        return flops / self.flops_per_second
+
+    def least_usd(self, flops: float) -> float:
+        """Return the price below which they do not do so many FLOPs."""
+        return self.least_seconds(flops) / HOUR_SECONDS * self.usd_per_hour
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedOption:
+    """A plan of the job on some machines.
+
+    Attributes:
+        option: the machines.
+        set: the change that makes the plan this one.
+        filled: the plan, filled and estimated.
+        figures: figures of its estimate by result key.
+    """
+
+    option: Option
+    set: Mapping[str, object]
+    filled: ModePlan
+    figures: Mapping[str, Interval]
+
+    @property
+    def seconds(self) -> float:
+        """Time of the job."""
+        return mean(self.figures[TIME].value)
+
+    @property
+    def usd(self) -> float:
+        """Price of the job."""
+        return mean(self.figures[USD].value)
+
+
+@dataclass(slots=True)
+class Options:
+    """Machines to choose among; each is planned once, when its plan is asked for.
+
+    Attributes:
+        plan: the job.
+        opened: what a machine decides of it, left to the balanced mode.
+        keeps: returns which limit a plan does not keep, in words; empty where it keeps all of them.
+        catalog: facts.
+        machine: the detected machine.
+        flops: of the job, once it was planned anywhere; None before.
+    """
+
+    plan: Plan
+    opened: Mapping[str, object]
+    keeps: Callable[[Mapping[str, Interval]], str]
+    catalog: Catalog
+    machine: Machine | None
+    flops: float | None = None
+    _planned: dict[Option, PlannedOption | None] = field(default_factory=dict)
+    _missed: dict[str, list[Option]] = field(default_factory=dict)
+    _refused: dict[str, list[Option]] = field(default_factory=dict)
+
+    @property
+    def tried(self) -> int:
+        """How many were planned."""
+        return len(self._planned)
+
+    @property
+    def missed(self) -> tuple[Rejected, ...]:
+        """What machines miss."""
+        return _counted(self._missed)
+
+    @property
+    def refused(self) -> tuple[Rejected, ...]:
+        """What cannot be, and why."""
+        return _counted(self._refused)
+
+    @property
+    def holding(self) -> tuple[PlannedOption, ...]:
+        """The plans that keep all limits."""
+        return tuple(each for each in self._planned.values() if each is not None)
+
+    def of(self, names: Iterable[str], counts: Sequence[int], most: int) -> Iterator[Option]:
+        """Yield numbers of devices of what names stand for, where their price is known.
+
+        Args:
+            names: instances, devices, or whoever makes them or rents them out.
+            counts: numbers of devices; none for whole instances, doubled up to the most.
+            most: devices at most.
+        """
+        for name in _rented(names, self.catalog):
+            sold = self.catalog.sold_together(name)
+            doubled = (sold << power for power in range(most.bit_length()))
+            for devices in counts or [count for count in doubled if count <= max(most, sold)]:
+                try:
+                    cluster = self._cluster(name, devices)
+                except CapacityError as error:
+                    self._refused.setdefault(error.title, []).append(Option(name, devices, 0.0, 0.0))
+                    continue
+                if cluster.price.rate is not None:
+                    yield Option(name, devices, cluster.price.rate, _flops_per_second(cluster, self.plan))
+
+    def planned(self, option: Option) -> PlannedOption | None:
+        """Return the job on some machines; None where it cannot be there, or keeps not all limits."""
+        if option not in self._planned:
+            self._planned[option] = self._filled(option)
+        return self._planned[option]
+
+    def leave_out(self, option: Option, why: str) -> None:
+        """Note that machines cannot keep a limit, without planning them."""
+        self._missed.setdefault(why, []).append(option)
+
+    def _filled(self, option: Option) -> PlannedOption | None:
+        change = self._change(option.name, option.devices)
+        try:
+            plan = edited(self.plan, change, self.catalog).plan
+            filled = fill(plan, "balanced", self.machine, self.catalog)
+        except CapacityError as error:
+            self._refused.setdefault(error.title, []).append(option)
+            return None
+        figures = figures_of(filled.estimate)
+        self.flops = mean(figures[FLOPS].value) if FLOPS in figures else self.flops
+        estimate = filled.estimate
+        why = self.keeps(figures) if estimate.fits is not False else f"{estimate.verdict.words}: {estimate.reason}"
+        if why:
+            self.leave_out(option, why.partition(":")[0] if estimate.fits is False else why)
+            return None
+        return PlannedOption(option, change, filled, figures)
+
+    def _change(self, name: str, devices: int) -> dict[str, object]:
+        return {**self.opened, NAME: name, DEVICES: devices}
+
+    def _cluster(self, name: str, devices: int) -> Cluster:
+        plan = edited(self.plan, self._change(name, devices), self.catalog).plan
+        return resolve_cluster(plan.hardware, plan.pricing, self.catalog, self.machine)
+
+
+def first_options(
+    options: Options,
+    among: Iterable[Option],
+    bound: Callable[[Option], float],
+    figure: Callable[[PlannedOption], float],
+    wanted: int,
+    shown: Callable[[], bool],
+) -> tuple[PlannedOption, ...]:
+    """Return the best plans, each of another instance; no more is planned than could be better by its bound.
+
+    Args:
+        options: plans them.
+        among: the machines.
+        bound: what a plan on machines cannot be better than.
+        figure: what is to be least.
+        wanted: how many.
+        shown: called after each plan; whether to stop.
+    """
+    best: dict[str, PlannedOption] = {}
+    for option in sorted(among, key=bound):
+        chosen = sorted(best.values(), key=figure)[:wanted]
+        if len(chosen) == wanted and bound(option) >= figure(chosen[-1]):
+            break
+        found = options.planned(option)
+        if found is not None and (option.name not in best or figure(found) < figure(best[option.name])):
+            best[option.name] = found
+        if shown():
+            break
+    return tuple(sorted(best.values(), key=figure)[:wanted])
+
+
+def _rented(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
+    """Return the hardware that names stand for; of a maker that also rents out, what it rents out."""
+    found: list[str] = []
+    for name in names:
+        ids = hardware_ids((name,), catalog)
+        found += [row_id for row_id in ids if row_id in catalog.instances] or ids
+    return tuple(dict.fromkeys(found))
+
+
+def _flops_per_second(cluster: Cluster, plan: Plan) -> float:
+    """Return the most FLOPs a second that devices sustain in the plan's type of number, or in any that modes choose."""
+    device, given = cluster.device, plan.training.precision
+    types = ("fp32", "tf32", *SIXTEEN_BIT) if given == AUTO else (given,)
+    return max(device.peak(name) * device.gemm_reach(name) for name in types) * mean(cluster.devices)
+
+
+def _counted(found: Mapping[str, Sequence[Option]]) -> tuple[Rejected, ...]:
+    ordered = sorted(found.items(), key=lambda pair: -len(pair[1]))
+    return tuple(Rejected(why, len(some), f"{some[0].devices} x {some[0].name}") for why, some in ordered)
