@@ -260,7 +260,8 @@ def _reason(found: Judged, resolved: ResolvedPlan, tried: int, mode: Mode) -> st
     place, reached_there = found.place, found.reached
     words = "least time of a request" if mode.serving.goal == "latency" else "most answers a second"
     rate = format_quantity(float(reached_there.rate[place]), "requests/s")
-    reached = f"{format_seconds(float(reached_there.request[place]))} a request, {rate}"
+    seconds = float(reached_there.request[place])
+    reached = f"{format_seconds(seconds)} a request, {rate}" if np.isfinite(seconds) else f"{rate}, fewer than arrive"
     inside = f"inside {budget_text(mode, resolved.cluster)}"
     kept = " and the limits of latency" if is_limited(resolved) else ""
     said = {

@@ -1,0 +1,40 @@
+"""Random plans of all tasks are answered without a fault, and keep the laws that hold of every answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from drawn_plans import random_plan
+from plan_laws import broken_laws, broken_round_trip
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.errors import CapacityError
+
+# Seeds of one case, and how many cases: benchmarks/random_plans.py goes on where these end.
+EACH, CASES = 30, 10
+ADVISED = 10
+
+
+@pytest.mark.parametrize("first", range(0, EACH * CASES, EACH))
+def test_what_is_answered_keeps_every_law(first: int) -> None:
+    catalog, counts, broken = load_catalog(), Counter[str](), []
+    for seed in range(first, first + EACH):
+        plan = random_plan(seed, catalog)
+        try:
+            if seed % ADVISED:
+                filled = fill(plan, "balanced", None, catalog)
+                settled, estimate = filled.resolved.plan, filled.told
+            else:
+                answered = answer(plan, None, catalog)
+                settled, estimate = answered.plan, answered.estimate
+        except CapacityError:
+            continue
+        counts["answered"] += 1
+        broken += [f"seed {seed}: {law}" for law in broken_laws(settled, estimate)]
+        if not seed % ADVISED:
+            broken += [f"seed {seed}: {law}" for law in broken_round_trip(settled, estimate, catalog)]
+    assert not broken
+    assert counts["answered"] > EACH / 2
