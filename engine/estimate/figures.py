@@ -30,7 +30,6 @@ from capacity_tui.engine.estimate.result import (
     ComputationEstimate,
     CostEstimate,
     EnergyEstimate,
-    Estimate,
     InferenceSpeed,
     Iteration,
 )
@@ -271,7 +270,7 @@ def result_key(name: str) -> str:
     return f"{group}.parts.{part}" if part in PARTS.get(f"{group}.parts", ()) else bare
 
 
-def figure(estimate: Estimate, key: str) -> Figure:
+def figure(estimate: Figured, key: str) -> Figure:
     """Return the figure of a result key, in the words of the run.
 
     Raises:
@@ -290,7 +289,7 @@ def figure(estimate: Estimate, key: str) -> Figure:
     raise PlanError(f"no result is called {key!r}"[:200], hint=hint)
 
 
-def figures_of(estimate: Estimate) -> dict[str, Interval]:
+def figures_of(estimate: Figured) -> dict[str, Interval]:
     """Return the figures of one estimate by result key; where no range is known, both ends are the value itself."""
     known = {key: value for key, metric in METRICS.items() if (value := metric.read(estimate)) is not None}
     return {key: _as_interval(value) for key, value in known.items()}
@@ -314,7 +313,7 @@ def read_figure(found: Figured, key: str) -> Value:
     return parts.get(part, 0.0)
 
 
-def _in_words_of(estimate: Estimate, metric: Metric) -> Metric:
+def _in_words_of(estimate: Figured, metric: Metric) -> Metric:
     """Return the metric with the words that this kind of run uses."""
     model = estimate.model
     return _in_words(metric.key, model.unit, model.counted, estimate.computation.iteration)
@@ -342,7 +341,7 @@ def limit_label(kind: str) -> str:
     return _LIMIT_LABELS.get(kind, kind.replace("_", " "))
 
 
-def absence(key: str, estimate: Estimate) -> str:
+def absence(key: str, estimate: Figured) -> str:
     """Return in a few words why an estimate has no figure of this key."""
     cost, energy = estimate.cost, estimate.energy
     reasons = {
@@ -373,7 +372,7 @@ def _not_served(key: str, speed: InferenceSpeed) -> str:
     return "more requests arrive than can be answered" if endless else "the model generates no tokens"
 
 
-def keys(estimate: Estimate) -> tuple[str, ...]:
+def keys(estimate: Figured) -> tuple[str, ...]:
     """Return the result keys that have a figure."""
     own = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}
     parts = (f"{group}.{part}" for group, names in PARTS.items() for part in dict.fromkeys((*own[group], *names)))

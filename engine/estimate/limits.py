@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate.figures import Figured, figure
 from capacity_tui.engine.estimate.serving.latency import EACH, FIRST, limited, limits_of
 from capacity_tui.engine.estimate.serving.room import SEQUENCES
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.intervals import Interval
 
+RATE, BATCH = "inference.request_rate", "inference.batch"
+NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
 REQUESTS = "computation.infer.largest_requests_per_second"
 _FIELDS = {FIRST: "ttft_seconds", EACH: "tpot_seconds"}
 
 
 def limit(
-    estimate: Estimate, key: str, *, most: Number | None = None, least: Number | None = None, why: str = ""
+    found: Figured, key: str, *, most: Number | None = None, least: Number | None = None, why: str = ""
 ) -> Constraint:
     """Return a limit of one figure beside what an estimate reaches of it; broken where it has no such figure.
 
     Args:
-        estimate: the estimate.
+        found: the estimate, of one plan or of several.
         key: result key of the figure.
         most: the most it may be.
         least: the least it must be.
@@ -33,28 +34,39 @@ def limit(
     Raises:
         PlanError: no result has that key.
     """
-    found = figure(estimate, key)
-    value = found.value
-    reached = value if value is None or isinstance(value, Interval) else Interval.exactly(value)
-    label = found.metric.brief or found.metric.label
-    return Constraint(key, label, found.metric.unit, reached, most, least, why or f"{label}: {found.absence}")
+    of = figure(found, key)
+    reached = of.value if of.value is None or isinstance(of.value, Interval) else Interval.exactly(of.value)
+    label = of.metric.brief or of.metric.label
+    return Constraint(key, label, of.metric.unit, reached, most, least, why or f"{label}: {of.absence}")
 
 
-def plan_limits(plan: Plan, estimate: Estimate) -> tuple[Constraint, ...]:
-    """Return what a plan that serves asks of its figures; nothing of others."""
-    return tuple(_served(plan, estimate)) if plan.task == "infer" else ()
+def plan_limits(
+    plan: Plan, found: Figured, numbers: Mapping[str, Number | None] = NO_NUMBERS
+) -> tuple[Constraint, ...]:
+    """Return what a plan that serves asks of its figures; nothing of others.
+
+    Args:
+        plan: the plan.
+        found: its estimate, or that of several plans that differ in some numbers.
+        numbers: those numbers as arrays, by plan key; None where these have none.
+    """
+    return tuple(_served(plan, found, numbers)) if plan.task == "infer" else ()
 
 
-def _served(plan: Plan, estimate: Estimate) -> Iterator[Constraint]:
-    wanted, speed = plan.inference, estimate.computation.infer
-    if wanted.request_rate is not None and speed is not None and speed.largest_requests_per_second is not None:
-        load = limit(estimate, REQUESTS, least=wanted.request_rate, why="inference.request_rate")
-        yield replace(load, label="load served")
+def _served(plan: Plan, found: Figured, numbers: Mapping[str, Number | None]) -> Iterator[Constraint]:
+    wanted, speed = plan.inference, found.computation.infer
+    rate = numbers.get(RATE, wanted.request_rate)
+    if rate is not None and speed is not None and speed.largest_requests_per_second is not None:
+        yield limit(found, REQUESTS, least=rate, why=RATE)
     for name, seconds in limits_of(wanted).items():
-        found = None if speed is None else limited(speed, name)
-        if found is not None:
-            yield limit(estimate, found[0], most=seconds, why=f"inference.{_FIELDS[name]}")
-    room = estimate.details.get(SEQUENCES)
-    if room is not None and isinstance(wanted.batch, int) and wanted.request_rate is None:
-        held = Interval.exactly(room)
-        yield Constraint(SEQUENCES, "cache", "sequences", held, least=float(wanted.batch), why="inference.batch")
+        path = f"inference.{_FIELDS[name]}"
+        limiting = None if speed is None else limited(speed, name)
+        if limiting is not None:
+            yield limit(found, limiting[0], most=numbers.get(path, seconds), why=path)
+    room, batch = found.details.get(SEQUENCES), numbers.get(BATCH, _whole(wanted.batch))
+    if room is not None and batch is not None and rate is None:
+        yield Constraint(SEQUENCES, "cache", "sequences", Interval.exactly(room), least=batch, why=BATCH)
+
+
+def _whole(value: object) -> float | None:
+    return float(value) if isinstance(value, int) else None

@@ -58,7 +58,7 @@ def plan_of(**inference: object) -> Plan:
 
 @cache
 def alone(paths: tuple[str, ...]) -> tuple[tuple[Mapping[str, object], Estimate], ...]:
-    """Return every plan that can be and that memory holds, each estimated by itself."""
+    """Return every plan that can be and that keeps all it must, each estimated by itself."""
     found = []
     for values in product(*(VALUES[path] for path in paths)):
         change = dict(zip(paths, values, strict=True))
@@ -66,7 +66,7 @@ def alone(paths: tuple[str, ...]) -> tuple[tuple[Mapping[str, object], Estimate]
             estimate = estimate_plan(edited(plan_of(), change).plan).estimate
         except CapacityError:
             continue
-        if estimate.held:
+        if estimate.fits:
             found.append((change, estimate))
     return tuple(found)
 
@@ -164,3 +164,11 @@ def test_networks_and_classical_plans_are_searched_like_any_other(
         for value in values
     ]
     assert found.top[0].set == {path: values[alone.index(min(alone))]}
+
+
+def test_rows_keep_the_limits_that_the_plan_itself_sets() -> None:
+    plan = edited(plan_of(), {"inference.ttft_seconds": 0.5}).plan
+    found = search(Question(plan, (Axis("inference.batch", (1, 8, 64, 512)),), goal=parse_goal(RATE, "infer")))
+    assert found.top and all(row.fits for row in found.top)
+    assert all(row.figures[FIRST].value <= 0.5 for row in found.top)
+    assert any("TTFT" in missed.rule for missed in found.missed)

@@ -21,6 +21,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.layout_rules import REPLICAS_FILL_DEVICES
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.intervals import Interval
 
@@ -115,5 +116,7 @@ def test_every_setting_of_serving_is_evaluated_or_excluded_with_a_reason(paths: 
     assert space.size == Grid(tuple(Axis(path, VALUES[path]) for path in paths)).size
     assert sum(block.grid.count(block.possible) for block in (piece() for piece in space.pieces(50))) == space.count
     for each in space.excluded:
-        with pytest.raises(CapacityError, match=each.rule.broken):
+        # A number of replicas that the plan gives is refused first where it does not fill the devices.
+        broken = f"{each.rule.broken}|{REPLICAS_FILL_DEVICES.broken}"
+        with pytest.raises(CapacityError, match=broken):
             estimate_plan(with_values(space.plan, each.example))

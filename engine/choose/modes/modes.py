@@ -11,8 +11,7 @@ from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Settled, Values
 from capacity_tui.engine.choose.modes.mode_groups import ModeGroup, mode_groups, remarks
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
-from capacity_tui.engine.choose.modes.serving_goals import ServedSettings
-from capacity_tui.engine.choose.modes.serving_settings import choose_serving
+from capacity_tui.engine.choose.modes.serving_settings import ServedSpaces, choose_serving
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.choose.modes.training_settings import Search
@@ -66,7 +65,7 @@ class Shared:
     """What is evaluated for one mode, and serves the others of the same comparison."""
 
     trained: Evaluations = field(default_factory=Evaluations)
-    served: ServedSettings = field(default_factory=ServedSettings)
+    served: ServedSpaces = field(default_factory=ServedSpaces)
 
 
 def open_fields(plan: Plan) -> tuple[str, ...]:
@@ -191,7 +190,7 @@ def _settled(
         if shape is None:
             values, reasons = choose_served_batch(wanted, mode, budget, estimated)
         else:
-            values, reasons = choose_serving(resolved, shape, wanted, replicas, mode, facts, shared.served)
+            values, reasons = choose_serving(plan, resolved, shape, wanted, mode, facts, shared.served)
         if replicas is not None:
             values["parallelism.dp"] = replicas
     elif shape is None:

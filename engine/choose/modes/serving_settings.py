@@ -1,176 +1,310 @@
-"""Open fields of serving: the format of the weights, the layout of one replica, and the batch."""
+"""Open fields of serving: formats of weights and cache, the layout of one replica, and the batch, by a mode's goal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
-from capacity_tui.engine.choose.modes.limits import largest_that_fits, serving_needs
-from capacity_tui.engine.choose.modes.serving_formats import chosen_formats, formats, laid_out, spread
-from capacity_tui.engine.choose.modes.serving_goals import Facts, ServedSettings, Trials, choose_by_goal, is_limited
 from capacity_tui.engine.choose.modes.shares import memory_budget
-from capacity_tui.engine.choose.space.excluded import held
-from capacity_tui.engine.choose.space.grid import Floats, Grid
+from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.choose.space.ranking import Ranked, best, over
+from capacity_tui.engine.choose.space.serving import ServingSpace, serving_space
+from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate.serving.latency import limits_of
 from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.numeric import Flags
-from capacity_tui.engine.plan.layout_rules import plan_layout, refusing
-from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.plan.layout_rules import plan_layout
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.units import format_bytes, format_quantity, format_seconds
 
+# Formats of weights to try, the least quantized first.
+FORMATS = ("bf16", "int8", "nf4")
+WEIGHTS, CACHE, BATCH = "inference.weights", "inference.kv_cache", "inference.batch"
+TENSOR, PIPELINE = "parallelism.tp", "parallelism.pp"
+# Requests of one replica at once at most, where a mode sets no end; batches tried in one call between powers of two.
+MOST_REQUESTS = 1024
+POINTS = 16
 # Sequences served at once where a mode sets no end (vLLM's default for max_num_seqs).
 LARGEST_BATCH = 256
+# Where settings stand before the goal counts.
+KEEPS_INSIDE, KEEPS, INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0, 3.0, 4.0
+INFER = "computation.infer."
+RESERVED = "memory.reserved_bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class Layouts:
-    """Layouts of one replica with the memory that each needs; arrays run over layouts.
+class ServedSpaces:
+    """Spaces that were evaluated for one mode, and serve the others of the same comparison as they are.
 
     Attributes:
-        resolved: the plan, in one format of weights.
-        choices: tensor- and pipeline-parallel sizes, the fewest devices first.
-        needed: bytes of the fullest device.
-        held: whether the cache holds the batch inside the share of memory that the engine takes.
+        kept: their blocks, by format and axes; all of them on the same hardware.
     """
 
-    resolved: ResolvedPlan
-    choices: tuple[Mapping[str, int], ...]
-    needed: Floats
-    held: Flags
+    kept: list[tuple[Plan, Grid, tuple[Block, ...]]] = field(default_factory=list)
 
-    def smallest_within(self, limit: float | None) -> int | None:
-        """Return the place of the first layout inside a limit in bytes; None where there is none."""
-        if limit is None:
-            return 0
-        inside = self.held & (self.needed <= limit)
-        return int(np.argmax(inside)) if inside.any() else None
+    def blocks(self, space: ServingSpace) -> tuple[Block, ...]:
+        """Return the blocks of a space, evaluated unless they already were."""
+        for plan, grid, blocks in self.kept:
+            if (plan, grid) == (space.resolved.plan, space.grid):
+                return blocks
+        self.kept.append((space.resolved.plan, space.grid, tuple(piece() for piece in space.pieces())))
+        return self.kept[-1][2]
+
+
+@dataclass(frozen=True, slots=True)
+class ServingChoice:
+    """What a mode chooses from.
+
+    Attributes:
+        plan: the plan as the user gave it.
+        shape: sizes of the model.
+        mode: whose goal and share of memory decide.
+        catalog: facts.
+        spaces: what was evaluated for other modes.
+    """
+
+    plan: Plan
+    shape: TransformerShape
+    mode: Mode
+    catalog: Catalog
+    spaces: ServedSpaces
+
+    @property
+    def goal(self) -> str:
+        """What is chosen by: the fewest devices become the most answers where the plan limits latency."""
+        by_devices = self.mode.serving.goal == "devices"
+        return "throughput" if by_devices and limits_of(self.plan.inference) else self.mode.serving.goal
+
+    @property
+    def output_tokens(self) -> float:
+        """Tokens of an answer."""
+        return float(self.plan.inference.output_tokens)
+
+    @property
+    def most(self) -> int:
+        """Requests of one replica at most."""
+        return int(self.mode.batch_range[1] or (LARGEST_BATCH if self.goal == "devices" else MOST_REQUESTS))
+
+    def found(self, resolved: ResolvedPlan, axes: Sequence[Axis]) -> tuple[Ranked, int] | None:
+        """Return the best settings over some axes in one format, and how many there were; None where none can be."""
+        space = serving_space(self.plan, resolved, self.shape, self.catalog, axes)
+        blocks = self.spaces.blocks(space)
+        ranked = best(blocks, lambda block: self._order(block, resolved))
+        return None if ranked is None else (ranked, sum(block.grid.count(block.possible) for block in blocks))
+
+    def refined(self, resolved: ResolvedPlan, ranked: Ranked) -> Ranked:
+        """Return the best batch between a power of two and the next, for the layout of some settings."""
+        low = int(str(ranked.values[BATCH]))
+        high = min(2 * low - 1, self.most)
+        layout = tuple(Axis(path, (value,)) for path, value in ranked.values.items() if path != BATCH)
+        while True:
+            batches = tuple(sorted({int(batch) for batch in np.ceil(np.linspace(low, high, POINTS))}))
+            again = self.found(resolved, (*layout, Axis(BATCH, batches)))
+            assert again is not None  # noqa: S101 - the batch that was found is among them
+            ranked = again[0]
+            place = batches.index(int(str(ranked.values[BATCH])))
+            after = batches[place + 1 : place + 2]
+            low = batches[place]
+            if not after or after[0] == low + 1:
+                return ranked
+            high = after[0] - 1
+
+    def _order(self, block: Block, resolved: ResolvedPlan) -> tuple[Number, ...]:
+        """Return what settings are chosen by, less being better: where they stand, then the mode's goal."""
+        budget, reserved = memory_budget(self.mode, resolved.cluster), _figure(block, RESERVED)
+        fits = np.asarray(True) if block.held is None else block.held
+        keeps, exceeded = np.asarray(True), np.asarray(0.0)
+        for constraint in block.limits:
+            if constraint.figure.startswith(INFER) and constraint.reached is not None and constraint.most is not None:
+                keeps = keeps & constraint.kept
+                excess = np.maximum(constraint.reached.value / constraint.most - 1.0, 0.0)
+                exceeded = exceeded + np.nan_to_num(excess, nan=np.inf)
+            elif constraint.figure.startswith(INFER):
+                keeps = keeps & constraint.kept
+            else:
+                fits = fits & constraint.kept
+        inside = fits & np.less_equal(reserved, np.inf if budget is None else budget)
+        standing = np.where(keeps, np.where(inside, KEEPS_INSIDE, KEEPS), np.where(inside, INSIDE, FITS))
+        standing = np.where(fits, standing, TOO_LARGE)
+        excluded = np.greater(block.grid.numbers(BATCH), self.most) if block.grid.has(BATCH) else np.asarray(False)
+        score = np.where(keeps & fits, self._by_goal(block), np.where(fits, np.minimum(exceeded, 1e300), reserved))
+        return np.where(excluded, np.inf, standing), score, *self._after_goal(block)
+
+    def _by_goal(self, block: Block) -> Number:
+        if self.goal == "latency":
+            return request_seconds(block, self.output_tokens)
+        if self.goal == "throughput":
+            return -request_rate(block)
+        return _along(block.grid, TENSOR) * _along(block.grid, PIPELINE)
+
+    def _after_goal(self, block: Block) -> tuple[Number, ...]:
+        """Return what settles the fewest devices: fewer stages, then the largest batch."""
+        if self.goal != "devices":
+            return ()
+        return _along(block.grid, PIPELINE), -_along(block.grid, BATCH)
 
 
 def choose_serving(
+    plan: Plan,
     resolved: ResolvedPlan,
     shape: TransformerShape,
     wanted: tuple[str, ...],
-    replicas: int | None,
     mode: Mode,
     catalog: Catalog,
-    settings: ServedSettings,
+    spaces: ServedSpaces,
 ) -> tuple[Values, Reasons]:
-    """Return values and reasons: what the mode's goal asks for.
+    """Return values and reasons for the open fields: the best by the mode's goal that fits and keeps the limits.
 
     Of few devices for a replica that is the least quantized weights, the fewest devices, then the largest batch.
 
     Args:
-        resolved: the plan with placeholders where it is open.
+        plan: the plan as the user gave it.
+        resolved: the same with placeholders where it is open.
         shape: sizes of the model.
         wanted: paths of the open fields.
-        replicas: replicas where the plan gives them.
         mode: whose figures decide.
         catalog: facts.
-        settings: what was evaluated for other modes.
+        spaces: what was evaluated for other modes.
     """
-    if mode.serving.goal != "devices" or is_limited(resolved):
-        return choose_by_goal(Trials(shape, mode, Facts(replicas, catalog), settings), resolved, wanted)
-    device, budget = resolved.cluster.device, memory_budget(mode, resolved.cluster)
-    capacity = None if device.memory_bytes is None else float(np.max(device.memory_bytes))
-    tried = [_tried(chosen, shape, wanted, replicas, catalog) for chosen in formats(resolved, wanted, catalog)]
-    # Inside the mode's share if anything is, else what fits at all, else what needs least.
-    fitting = [
-        (each, place)
-        for limit in (budget, capacity)
-        for each in tried
-        if (place := each.smallest_within(limit)) is not None
-    ]
-    found, place = fitting[0] if fitting else (tried[-1], int(np.argmin(tried[-1].needed)))
-    values: Values = {}
-    reasons: Reasons = {}
-    for path, name in chosen_formats(found.resolved, wanted).items():
-        values[path], reasons[path] = name, _format_reason(found, place, bool(fitting), mode)
-    layout = found.choices[place]
-    why = _layout_reason(found, place, bool(fitting), mode, replicas)
-    for path in ("parallelism.tp", "parallelism.pp"):
-        if path in wanted:
-            values[path], reasons[path] = layout[path], why
-    if "inference.batch" in wanted:
-        run = serving_run(found.resolved.plan, shape, resolved.cluster, catalog)
-        sizes = {path.removeprefix("parallelism."): float(size) for path, size in layout.items()}
-        run = laid_out(run, spread(plan_layout(found.resolved.plan, shape, catalog), sizes, replicas))
-        limit = capacity if budget is not None and found.needed[place] > budget else budget
-        batch = _largest_batch(run, limit, int(mode.batch_range[1] or LARGEST_BATCH))
-        values["inference.batch"] = batch
-        within = "no memory limit known" if limit is None else format_bytes(limit)
-        reasons["inference.batch"] = f"as many sequences as fit into {within}, up to the mode's end"
-    return values, reasons
+    choice = ServingChoice(plan, shape, mode, catalog, spaces)
+    axes = tuple(layout_axes(plan_layout(resolved.plan, shape, catalog), int(resolved.cluster.per_node), wanted))
+    if BATCH in wanted:
+        axes = (*axes, Axis(BATCH, powers_of_two(MOST_REQUESTS)))
+    chosen: tuple[Ranked, ResolvedPlan] | None = None
+    tried = 0
+    for formatted in formats(resolved, wanted, catalog):
+        found = choice.found(formatted, axes) or choice.found(formatted, axes[len(axes) :])
+        if found is None:
+            continue
+        tried += found[1]
+        if chosen is None or _is_better(choice.goal, found[0], formatted, *chosen):
+            chosen = found[0], formatted
+    if chosen is None:
+        return {}, {}
+    ranked, formatted = chosen
+    if BATCH in ranked.values and ranked.order[0] < TOO_LARGE:
+        ranked = choice.refined(formatted, ranked)
+    values = {**ranked.values, **{path: formatted.plan.value(path) for path in (WEIGHTS, CACHE) if path in wanted}}
+    return values, dict.fromkeys(values, _reason(choice, ranked, formatted, tried))
 
 
-def _largest_batch(run: ServingRun, limit: float | None, most: int) -> int:
-    """Return the largest batch inside a limit in bytes; 1 where nothing fits."""
+def formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) -> Iterator[ResolvedPlan]:
+    """Yield the plan in each format of weights and cache that may be chosen, what rounds least first."""
+    engines = catalog.engine_rows(resolved.plan.inference.engine)
+    weights: tuple[object, ...] = (resolved.plan.inference.weights,)
+    caches: tuple[str, ...] = (resolved.plan.inference.kv_cache,)
+    if WEIGHTS in wanted:
+        weights = next((row.tried_weights for row in engines if row.tried_weights), FORMATS)
+    if CACHE in wanted:
+        caches = (*caches, *(row.lighter_cache for row in engines[:1] if row.lighter_cache))
+    pairs = [(weight, cache) for weight in weights for cache in caches]
+    if len(pairs) == 1:
+        yield resolved
+        return
+    for weight, cache in pairs:
+        yield resolve_plan(with_values(resolved.plan, {WEIGHTS: weight, CACHE: cache}), catalog, like=resolved)
 
-    def holds(batches: Floats) -> Flags:
-        needed, held = serving_needs(replace(run, batch=batches))
-        return held & (needed <= (np.inf if limit is None else limit))
 
-    return largest_that_fits(holds, 1, most) or 1
-
-
-def _tried(
-    resolved: ResolvedPlan, shape: TransformerShape, wanted: Sequence[str], replicas: int | None, catalog: Catalog
-) -> Layouts:
-    """Return the layouts that can be, the fewest devices first; the plan's own where none can."""
-    own = plan_layout(resolved.plan, shape, catalog)
-    grid = Grid(tuple(layout_axes(own, int(resolved.cluster.per_node), wanted)))
-    sizes = {axis.path.removeprefix("parallelism."): grid.numbers(axis.path) for axis in grid.axes}
-    layout = spread(own, sizes, replicas)
-    possible = np.broadcast_to(held(layout, refusing()), grid.shape)
-    if not possible.any():
-        grid, layout, possible = Grid(()), spread(own, {}, replicas), np.asarray(True)
-    needed, holds = serving_needs(laid_out(serving_run(resolved.plan, shape, resolved.cluster, catalog), layout))
-    tp, pp = (np.broadcast_to(np.asarray(size), grid.shape).ravel() for size in (layout.tp, layout.pp))
-    order = np.array([place for place in np.lexsort((pp, tp * pp)) if possible.ravel()[place]], dtype=np.intp)
-    return Layouts(
-        resolved,
-        tuple({"parallelism.tp": int(tp[place]), "parallelism.pp": int(pp[place])} for place in order),
-        np.broadcast_to(needed, grid.shape).ravel()[order],
-        np.broadcast_to(holds, grid.shape).ravel()[order],
+def request_seconds(block: Block, output_tokens: float) -> Number:
+    """Return the time from a request to its last token."""
+    whole, first, token = (
+        block.value(f"{INFER}{name}")
+        for name in ("request_seconds", "time_to_first_token_seconds", "time_per_output_token_seconds")
     )
+    if whole is not None or first is None:
+        return _figure(block, "computation.step_seconds") if whole is None else whole
+    return first if token is None else first + max(output_tokens - 1.0, 0.0) * token
 
 
-def _format_reason(tried: Layouts, place: int, fits: bool, mode: Mode) -> str:
-    needed = format_bytes(float(tried.needed[place]))
-    if not fits:
-        return f"no format of the engine fits; this one needs least: {needed}"
-    return f"least quantized format that stays inside {budget_text(mode, tried.resolved.cluster)}: {needed}"
+def request_rate(block: Block) -> Number:
+    """Return the requests that are answered a second; under a load those that could be."""
+    most = block.value(f"{INFER}largest_requests_per_second")
+    return _figure(block, f"{INFER}requests_per_second") if most is None else most
 
 
-def _layout_reason(tried: Layouts, place: int, fits: bool, mode: Mode, replicas: int | None) -> str:
-    """Say which layout fits and, where it is not the smallest, why that one does not."""
-    cluster = tried.resolved.cluster
-    needed = format_bytes(float(tried.needed[place]))
-    chosen = _named(tried.choices[place])
+def _is_better(goal: str, found: Ranked, formatted: ResolvedPlan, best_yet: Ranked, of: ResolvedPlan) -> bool:
+    """Whether rounding more is worth it: where it stands better for it, of the cache also for the goal."""
+    alike = formatted.plan.inference.weights == of.plan.inference.weights and goal != "devices"
+    if alike or best_yet.order[0] == TOO_LARGE:
+        return found.order < best_yet.order
+    return found.order[0] < best_yet.order[0]
+
+
+def _reason(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, tried: int) -> str:
+    """Say what the settings were chosen by, and what they reach of it."""
+    standing, budget = ranked.order[0], budget_text(choice.mode, resolved.cluster)
+    needed = format_bytes(ranked.number(RESERVED))
+    if standing == TOO_LARGE:
+        return f"no layout fits: of {tried} settings {_layout_words(ranked.values)} needs least, {needed} a device"
+    if choice.goal == "devices":
+        return _fewest_devices(choice, ranked, resolved, budget)
+    words = "least time of a request" if choice.goal == "latency" else "most answers a second"
+    seconds = float(over(request_seconds(ranked.block, choice.output_tokens), ranked.block.grid)[ranked.position])
+    rate = float(over(request_rate(ranked.block), ranked.block.grid)[ranked.position])
+    answered = format_quantity(rate, "requests/s")
+    reached = (
+        f"{format_seconds(seconds)} a request, {answered}" if np.isfinite(seconds) else f"{answered}, fewer than arrive"
+    )
+    limited = " and the limits of latency" if limits_of(choice.plan.inference) else ""
+    chosen_by = {
+        KEEPS_INSIDE: f"{words} of {tried} settings inside {budget}{limited}",
+        KEEPS: f"nothing stays inside {budget}{limited}; {words} of what fits",
+        INSIDE: f"nothing of {tried} settings keeps the limits of latency; this comes nearest inside {budget}",
+        FITS: f"nothing of {tried} settings keeps the limits of latency inside {budget}; this comes nearest",
+    }
+    return f"{chosen_by[standing]}: {reached}"
+
+
+def _fewest_devices(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, budget: str) -> str:
+    """Say which layout of one replica fits and, where it is not the smallest, why that one does not."""
+    cluster, values, needed = resolved.cluster, ranked.values, ranked.number(RESERVED)
+    layout = _layout_words(values)
     if cluster.device.memory_bytes is None:
-        return f"{chosen}: no memory limit known"
+        return f"{layout}: no memory limit known"
     capacity = float(np.max(cluster.device.memory_bytes))
-    there = f"{needed} of {format_bytes(capacity)} on each device"
-    if not fits:
-        alone = len(tried.choices) == 1
-        return f"does not fit with {chosen}: {there}" if alone else f"no layout fits; {chosen} needs least: {there}"
-    size = tried.choices[place]["parallelism.tp"] * tried.choices[place]["parallelism.pp"]
-    copies = replicas or int(cluster.devices) // size
-    said = f"fits with {chosen}: {there}, {copies} {'replica' if copies == 1 else 'replicas'}"
-    if place == 0:
-        return said
-    first, least = _named(tried.choices[0]), float(tried.needed[0])
+    size = int(_size(values, TENSOR, resolved) * _size(values, PIPELINE, resolved))
+    given = choice.plan.parallelism.dp
+    copies = given if isinstance(given, int) else int(np.max(cluster.devices)) // max(size, 1)
+    fits = (
+        f"fits with {layout}: {format_bytes(needed)} of {format_bytes(capacity)} on each device, "
+        f"{copies} {'replica' if copies == 1 else 'replicas'}"
+    )
+    if BATCH in values:
+        fits = f"{fits}; as many sequences as fit inside {budget}, up to the mode's end"
+    smallest: Values = dict.fromkeys((path for path in (TENSOR, PIPELINE) if path in values), 1)
+    if size == 1 or not smallest:
+        return fits
+    alone = choice.found(resolved, [Axis(path, (1,)) for path in smallest])
+    if alone is None:
+        return fits
+    least = alone[0].number(RESERVED)
     if least > capacity:
-        return f"does not fit with {first} ({format_bytes(least)}); {said}"
-    return f"{first} ({format_bytes(least)}) does not stay inside {budget_text(mode, cluster)}; {said}"
+        return f"does not fit with {_layout_words(smallest)} ({format_bytes(least)}); {fits}"
+    return f"{_layout_words(smallest)} ({format_bytes(least)}) does not stay inside {budget}; {fits}"
 
 
-def _named(choice: Mapping[str, int]) -> str:
-    stages = choice["parallelism.pp"]
-    return f"TP {choice['parallelism.tp']}" + (f", PP {stages}" if stages > 1 else "")
+def _layout_words(values: Values) -> str:
+    stages = values.get(PIPELINE, 1)
+    tensor = f"TP {values[TENSOR]}" if TENSOR in values else "the layout of the plan"
+    return tensor if stages == 1 else f"{tensor}, PP {stages}"
+
+
+def _size(values: Values, path: str, resolved: ResolvedPlan) -> float:
+    return float(str(values.get(path, resolved.plan.value(path) or 1)))
+
+
+def _along(grid: Grid, path: str) -> Number:
+    return grid.numbers(path) if grid.has(path) else 1.0
+
+
+def _figure(block: Block, key: str) -> Number:
+    found = block.value(key)
+    return np.nan if found is None else found

@@ -8,9 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values
-from capacity_tui.engine.choose.modes.serving_formats import FORMATS, WEIGHTS
-from capacity_tui.engine.choose.modes.serving_goals import BATCH
-from capacity_tui.engine.choose.modes.serving_settings import LARGEST_BATCH
+from capacity_tui.engine.choose.modes.serving_settings import BATCH, FORMATS, LARGEST_BATCH, WEIGHTS
 from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.choose.space.open_axes import LARGEST_MICRO_BATCH
 from capacity_tui.engine.cluster.cluster import Cluster

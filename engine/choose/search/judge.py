@@ -112,11 +112,18 @@ class Judge:
         )
 
     def _kept(self, prepared: Prepared, block: Block) -> tuple[Flags, list[Rejected]]:
-        """Return what no rule excludes, memory holds and keeps every limit at its far end; and what the others miss."""
+        """Return what no rule excludes, memory holds and keeps every limit; and what the others miss.
+
+        Limits of the question hold at the far end of their figure's range, those of the plan by its estimate.
+        """
         kept = np.asarray(block.possible)
         missed: list[Rejected] = []
         if block.held is not None:
             kept = _without(kept & block.held, kept, NOT_HELD, prepared, block, missed)
+        for constraint in block.limits:
+            kept = _without(
+                kept & constraint.kept, kept, f"{constraint.label} ({constraint.why})", prepared, block, missed
+            )
         for limit in self._question.limits:
             value = block.value(limit.figure)
             held = np.zeros_like(kept) if value is None else kept & _within(limit, value, value)

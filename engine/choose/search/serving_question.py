@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
-from capacity_tui.engine.choose.modes.serving_goals import MOST_REQUESTS
+from capacity_tui.engine.choose.modes.serving_settings import MOST_REQUESTS
 from capacity_tui.engine.choose.space.grid import Axis, Values, powers_of_two
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, layout_axes
 from capacity_tui.engine.choose.space.serving import CHOSEN, ServingSpace, serving_space

@@ -61,7 +61,7 @@ class OneByOneSpace:
     def _block(self, values: Values, resolved: ResolvedPlan) -> Block:
         grid = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
         estimate = estimate_resolved(resolved, self.catalog)
-        return Block(grid, np.asarray(True), estimate, lambda: estimate)
+        return Block(grid, np.asarray(True), estimate, lambda: estimate, estimate.limits)
 
 
 def one_by_one(plan: Plan, axes: Iterable[Axis], catalog: Catalog, machine: Machine | None) -> OneByOneSpace:

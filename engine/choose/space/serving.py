@@ -16,6 +16,7 @@ from capacity_tui.engine.choose.space.settings import Settings
 from capacity_tui.engine.choose.space.space import BLOCK, Block, Piece
 from capacity_tui.engine.estimate.assemble import Assembled
 from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
+from capacity_tui.engine.estimate.limits import plan_limits
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
@@ -38,7 +39,9 @@ from capacity_tui.engine.uncertainty.evidence import Evidence
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *served_sizes()})
-ENGINE = "inference.engine"
+ENGINE, BATCH = "inference.engine", "inference.batch"
+# Limits that a plan sets, where they vary.
+LIMITING = ("inference.request_rate", "inference.ttft_seconds", "inference.tpot_seconds")
 # Sizes that a plan has to say, since modes choose them where it does not.
 CHOSEN = ("parallelism.tp", "parallelism.pp")
 
@@ -107,7 +110,10 @@ class ServingSpace:
             work = replace(plain.work, evidence=told)
             return Assembled(work, run.cluster, self.resolved.plan.pricing, "batch", plain.time)
 
-        return Block(grid, held(layout, self.rules), plain, ranged)
+        varied = (axis for axis in grid.axes if axis.path in LIMITING)
+        numbers = {axis.path: None if None in axis.values else grid.numbers(axis.path) for axis in varied}
+        limits = plan_limits(self.resolved.plan, plain, {**numbers, BATCH: run.batch})
+        return Block(grid, held(layout, self.rules), plain, ranged, limits)
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with the sizes that modes would choose for another."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from capacity_tui.engine.choose.space.excluded import Excluded
 from capacity_tui.engine.choose.space.grid import Grid, Values
+from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.figures import Figured, central, read_figure
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.uncertainty.intervals import Interval
@@ -26,10 +27,18 @@ class Block:
         possible: those that no rule excludes.
         plain: figures without ranges.
         ranged: returns figures with ranges, which take as long again.
+        limits: what the plan itself asks of its figures.
     """
 
-    def __init__(self, grid: Grid, possible: Flags, plain: Figured, ranged: Callable[[], Figured]) -> None:
-        self.grid, self.possible = grid, possible
+    def __init__(
+        self,
+        grid: Grid,
+        possible: Flags,
+        plain: Figured,
+        ranged: Callable[[], Figured],
+        limits: tuple[Constraint, ...] = (),
+    ) -> None:
+        self.grid, self.possible, self.limits = grid, possible, limits
         self._plain, self._with_ranges = plain, ranged
 
     def value(self, key: str) -> Number | None:
@@ -43,7 +52,7 @@ class Block:
 
     def where(self, flags: Flags) -> Block:
         """Return the block with only those combinations possible at which a condition holds too."""
-        return Block(self.grid, np.asarray(self.possible) & flags, self._plain, self._with_ranges)
+        return Block(self.grid, np.asarray(self.possible) & flags, self._plain, self._with_ranges, self.limits)
 
     @property
     def held(self) -> Flags | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.serving_formats import WEIGHTS
+from capacity_tui.engine.choose.modes.serving_settings import WEIGHTS
 from capacity_tui.engine.choose.modes.ways_out import ways_out
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.timing.kernels import why_not_read

@@ -12,7 +12,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.modes.serving_goals import MOST_REQUESTS
+from capacity_tui.engine.choose.modes.serving_settings import MOST_REQUESTS
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids
 from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
