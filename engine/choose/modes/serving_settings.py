@@ -16,6 +16,7 @@ from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.ranking import Ranked, best, over
 from capacity_tui.engine.choose.space.serving import ServingSpace, serving_space
 from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.latency import limits_of
 from capacity_tui.engine.models.transformer.shape import TransformerShape
@@ -36,6 +37,8 @@ POINTS = 16
 LARGEST_BATCH = 256
 # Where settings stand before the goal counts.
 KEEPS_INSIDE, KEEPS, INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0, 3.0, 4.0
+# Share by which a limit is missed at most, so that what has no end can be ranked.
+BEYOND = 1e9
 INFER = "computation.infer."
 RESERVED = "memory.reserved_bytes"
 
@@ -123,19 +126,15 @@ class ServingChoice:
         fits = np.asarray(True) if block.held is None else block.held
         keeps, exceeded = np.asarray(True), np.asarray(0.0)
         for constraint in block.limits:
-            if constraint.figure.startswith(INFER) and constraint.reached is not None and constraint.most is not None:
-                keeps = keeps & constraint.kept
-                excess = np.maximum(constraint.reached.value / constraint.most - 1.0, 0.0)
-                exceeded = exceeded + np.nan_to_num(excess, nan=np.inf)
-            elif constraint.figure.startswith(INFER):
-                keeps = keeps & constraint.kept
+            if constraint.figure.startswith(INFER):
+                keeps, exceeded = keeps & constraint.kept, exceeded + _excess(constraint)
             else:
                 fits = fits & constraint.kept
         inside = fits & np.less_equal(reserved, np.inf if budget is None else budget)
         standing = np.where(keeps, np.where(inside, KEEPS_INSIDE, KEEPS), np.where(inside, INSIDE, FITS))
         standing = np.where(fits, standing, TOO_LARGE)
         excluded = np.greater(block.grid.numbers(BATCH), self.most) if block.grid.has(BATCH) else np.asarray(False)
-        score = np.where(keeps & fits, self._by_goal(block), np.where(fits, np.minimum(exceeded, 1e300), reserved))
+        score = np.where(keeps & fits, self._by_goal(block), np.where(fits, exceeded, reserved))
         return np.where(excluded, np.inf, standing), score, *self._after_goal(block)
 
     def _by_goal(self, block: Block) -> Number:
@@ -289,6 +288,18 @@ def _fewest_devices(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPla
     if least > capacity:
         return f"does not fit with {_layout_words(smallest)} ({format_bytes(least)}); {fits}"
     return f"{_layout_words(smallest)} ({format_bytes(least)}) does not stay inside {budget}; {fits}"
+
+
+def _excess(constraint: Constraint) -> Number:
+    """Return by which share of a limit it is missed, 0 where it holds; beyond all bounds where there is no figure."""
+    if constraint.reached is None:
+        return BEYOND
+    value = constraint.reached.value
+    over_most = 0.0 if constraint.most is None else np.maximum(value / constraint.most - 1.0, 0.0)
+    under_least = (
+        0.0 if constraint.least is None else np.maximum(constraint.least / np.maximum(value, 1e-300) - 1.0, 0.0)
+    )
+    return np.minimum(np.nan_to_num(over_most + under_least, nan=BEYOND), BEYOND)
 
 
 def _layout_words(values: Values) -> str:
