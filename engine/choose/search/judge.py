@@ -9,12 +9,12 @@ import numpy as np
 from capacity_tui.engine.choose.search.answer import Rejected
 from capacity_tui.engine.choose.search.front import Front, Positions
 from capacity_tui.engine.choose.search.part import FrontRow, Part, Row
-from capacity_tui.engine.choose.search.question import Goal, Limit, Question, better_of
+from capacity_tui.engine.choose.search.question import Goal, Question, better_of
 from capacity_tui.engine.choose.search.spaces import Prepared, Refused
 from capacity_tui.engine.choose.space.grid import Axis, Floats
 from capacity_tui.engine.choose.space.ranking import best_of, over
 from capacity_tui.engine.choose.space.space import Block
-from capacity_tui.engine.numeric import Flags, Number
+from capacity_tui.engine.numeric import Flags
 from capacity_tui.engine.plan.field_values import short_name
 
 MEMORY = "memory.reserved_bytes"
@@ -125,13 +125,11 @@ class Judge:
                 kept & constraint.kept, kept, f"{constraint.label} ({constraint.why})", prepared, block, missed
             )
         for limit in self._question.limits:
-            value = block.value(limit.figure)
-            held = np.zeros_like(kept) if value is None else kept & _within(limit, value, value)
+            held = kept & block.constraint(limit.figure, limit.most, limit.least).kept
             kept = _without(held, kept, limit.words, prepared, block, missed)
         # Ranges take as long as everything else: none where the values themselves are beyond.
         for limit in self._question.limits if kept.any() else ():
-            found = block.interval(limit.figure)
-            held = np.zeros_like(kept) if found is None else kept & _within(limit, found.low, found.high)
+            held = kept & block.constraint(limit.figure, limit.most, limit.least, with_range=True).kept_surely
             kept = _without(held, kept, limit.words, prepared, block, missed)
         return kept, missed
 
@@ -149,13 +147,6 @@ def _without(after: Flags, before: Flags, why: str, prepared: Prepared, block: B
         example = {**prepared.apart, **block.grid.at(int(np.argmax(gone)))}
         missed.append(Rejected(why, lost, _said(example)))
     return after
-
-
-def _within(limit: Limit, low: Number, high: Number) -> Flags:
-    held = np.asarray(True)
-    if limit.most is not None:
-        held = held & np.less_equal(high, limit.most)
-    return held if limit.least is None else held & np.greater_equal(low, limit.least)
 
 
 def _said(change: Mapping[str, object]) -> str:

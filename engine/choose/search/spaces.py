@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
+from capacity_tui.engine.choose.modes.training_settings import chosen_precision
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import SERVED, Question
 from capacity_tui.engine.choose.search.serving_question import served_space
@@ -39,7 +40,7 @@ _APART = frozenset(
     for name in (*LENGTHS, "samples", "method", "precision", "optimizer", "quantization", "framework")
 )
 _REPLICAS, _GROUP = "parallelism.dp", "parallelism.shard"
-_PRECISION, USUAL_PRECISION = "training.precision", "bf16"
+_PRECISION = "training.precision"
 _FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
 
 
@@ -174,7 +175,7 @@ class Spaces:
     def _filled(self, plan: Plan) -> tuple[Plan, Values]:
         """Return the plan with what it leaves open and the search does not vary, as the balanced mode fills it.
 
-        All hardware gets the same job. Precision is the widest of 16 bits that a device runs.
+        All hardware gets the same job. Precision is the one that suits each device.
         """
         varied = {*self._wanted(plan), *(axis.path for axis in self.inner), BATCH, _REPLICAS}
         lacking = [path for path in open_fields(plan) if path not in varied]
@@ -182,7 +183,7 @@ class Spaces:
         if _PRECISION in lacking:
             lacking.remove(_PRECISION)
             cluster = resolve_cluster(plan.hardware, plan.pricing, self.catalog, self.machine)
-            values[_PRECISION] = cluster.device.native(USUAL_PRECISION)
+            values[_PRECISION], _ = chosen_precision(cluster.device, self.catalog)
         if lacking:
             key = (str(plan.model), *lacking)
             if key not in self.filled:

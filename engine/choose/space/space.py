@@ -54,6 +54,12 @@ class Block:
         """Return the block with only those combinations possible at which a condition holds too."""
         return Block(self.grid, np.asarray(self.possible) & flags, self._plain, self._with_ranges, self.limits)
 
+    def constraint(self, key: str, most: float | None, least: float | None, *, with_range: bool = False) -> Constraint:
+        """Return a limit of a figure beside what is reached of it, broken without a figure."""
+        value = self.value(key)
+        found = self.interval(key) if with_range else None if value is None else Interval.exactly(value)
+        return Constraint(key, key, reached=found, most=most, least=least)
+
     @property
     def held(self) -> Flags | None:
         """Which combinations the fullest device and its host hold as estimated; None where memory is unknown."""
