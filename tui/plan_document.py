@@ -215,9 +215,10 @@ class PlanDocument:
         """Return what to search for around the plan."""
         return SearchQuestion(_alone(self.plan), self.machine, self.catalog, said)
 
-    def migration(self, said: Mapping[str, str]) -> OffersQuestion:
-        """Return what the plan would be worth on other machines."""
-        return OffersQuestion(_alone(self.plan), self.machine, self.catalog, said)
+    def migration(self, mode: str, said: Mapping[str, str]) -> OffersQuestion:
+        """Return what the plan as a mode fills it would be worth on other machines."""
+        filled_by = self._mode(mode).mode.id if mode else ""
+        return OffersQuestion(_alone(self.plan), self.machine, self.catalog, said, filled_by)
 
     def unpinned(self, name: str) -> PlanDocument:
         """Return the plan without one of those beside it."""

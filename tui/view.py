@@ -154,8 +154,8 @@ class Document(Protocol):
     def question(self, said: Mapping[str, str]) -> Question:
         """Return what to search for around the plan: what is said, and what makes sense at once for the rest."""
 
-    def migration(self, said: Mapping[str, str]) -> Question:
-        """Return what the plan would be worth on other machines: what is said, and what makes sense for the rest."""
+    def migration(self, mode: str, said: Mapping[str, str]) -> Question:
+        """Return what the plan as a mode fills it would be worth on other machines: what is said, and the rest."""
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
         """Yield the plan as a mode of its own fills it on more and more devices, each time all that is known so far."""

@@ -76,7 +76,8 @@ class FakeDocument(TakesRuns):
     def question(self, said: Mapping[str, str]) -> FakeQuestion:
         return FakeQuestion(self, said, self.engine.pace)
 
-    def migration(self, said: Mapping[str, str]) -> FakeOffers:
+    def migration(self, mode: str, said: Mapping[str, str]) -> FakeOffers:
+        del mode
         return FakeOffers(self, said, self.engine.pace)
 
     def unpinned(self, name: str) -> FakeDocument:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from capacity_tui.engine.api import dump_plan, edited, fill, plan_of_line, read_line
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
@@ -18,6 +20,7 @@ task: finetune
 training: {method: lora, tokens: 5e7, seq_len: 4096}
 hardware: {name: aws-p5-48xlarge, devices: 8}
 """
+USUAL = "balanced"
 SAID = {"instances": "runpod-h100-sxm, aws-g6e-4xlarge", "hours": "160", "spot": "yes"}
 
 
@@ -28,7 +31,9 @@ def document() -> PlanDocument:
 
 @pytest.fixture(scope="module")
 def found(document: PlanDocument) -> Found:
-    return document.migration({**SAID, "precision": "fp16", "region": "europe"}).answer(lambda _: None, lambda: False)
+    return document.migration(USUAL, {**SAID, "precision": "fp16", "region": "europe"}).answer(
+        lambda _: None, lambda: False
+    )
 
 
 def named(found: Found, name: str) -> FoundRow:
@@ -59,8 +64,8 @@ def test_taking_an_offer_makes_the_plan_what_it_says(found: Found, document: Pla
 def test_what_does_not_hold_the_job_says_by_how_much(document: PlanDocument) -> None:
     large = document.edited("model.name", "llama-3.1-70b")
     said = {"instances": "aws-g4dn-xlarge"}
-    assert len(large.migration(said).answer(lambda _: None, lambda: False).rows) == 1
-    found = large.migration({**said, "shown": "all"}).answer(lambda _: None, lambda: False)
+    assert len(large.migration(USUAL, said).answer(lambda _: None, lambda: False).rows) == 1
+    found = large.migration(USUAL, {**said, "shown": "all"}).answer(lambda _: None, lambda: False)
     row = named(found, "aws-g4dn-xlarge")
     assert row.verdict is Verdict.DOES_NOT_FIT
     assert "GiB" in cell(found, row, "short")
@@ -92,11 +97,30 @@ def test_figures_of_estimate_and_of_the_month_open(found: Found) -> None:
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_with_its_words(document: PlanDocument, key: str, text: str, told: str) -> None:
     with pytest.raises(CapacityError, match=told):
-        document.migration({}).edited(key, text)
+        document.migration(USUAL, {}).edited(key, text)
 
 
 def test_the_command_says_the_question(document: PlanDocument) -> None:
-    command = document.migration({"hours": "160", "spot": "yes", "region": "europe"}).command()
+    command = document.migration(USUAL, {"hours": "160", "spot": "yes", "region": "europe"}).command()
     assert "--from aws-p5-48xlarge --gpus 8 --task finetune --model llama-3.1-8b" in command
     assert "--set training.tokens=50000000" in command
     assert command.endswith("--hours 160 --spot --region europe")
+
+
+@pytest.mark.parametrize("mode", ["balanced", "extreme"])
+def test_where_the_plan_runs_now_has_the_figures_of_the_head(mode: str) -> None:
+    plan = plan_of_line(read_line("lora llama-3.1-8b p4d 50M 4k")).plan
+    document = CapacityEngine().open(dump_plan(plan))
+    found = document.migration(mode, {"instances": "aws-p5-48xlarge"}).answer(lambda _: None, lambda: False)
+    figures = figures_of(fill(plan, mode).estimate)
+    titles = [column.title for column in found.columns]
+    now, other = found.rows
+    taken = figures_of(fill(edited(plan, other.change).plan, mode).estimate)
+    for row, planned in ((now, figures), (other, taken)):
+        assert row.cells[titles.index("time")].number == planned["computation.estimated_train_time_seconds"].value
+        assert row.cells[titles.index("cost")].number == planned["cost.usd"].value
+
+
+def test_whose_price_it_is_stands_beside_every_offer(found: Found) -> None:
+    assert cell(found, named(found, "runpod-h100-sxm"), "price of").startswith("RunPod")
+    assert cell(found, named(found, "aws-g6e-4xlarge"), "price of").startswith("AWS")

@@ -41,7 +41,7 @@ async def test_every_row_says_what_the_plan_would_be(
         assert shown["l4"].startswith("✓ l4")
         assert shown["h100-sxm-80gb"].startswith("✗")
         assert "2/80 GiB" in shown["l4"]
-        assert ("$2.00/h" in shown["l4"]) is (size[0] >= 80)  # dropped from the right
+        assert ("$2.00/h" in shown["l4"]) is (size[0] >= 120)  # dropped from the right
         assert all(len(line) <= size[0] for line in shown.values())
         await press(pilot, "escape")
 
@@ -51,9 +51,8 @@ async def test_rows_are_sorted_by_what_they_need(make_app: Callable[..., Capacit
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "H")
-        assert str(app.screen.query_one(".dialog").border_title).endswith(", as listed (tab sorts)")
+        assert str(app.screen.query_one(".dialog").border_title).endswith(", by fit (tab sorts)")
         listed = [line.split()[1] for line in rows(pilot)]
-        await press(pilot, "tab")
         by_fit = [line.split()[1] for line in rows(pilot)]
         assert by_fit == sorted(listed, key=lambda name: (len(name) > 12, len(name)))
         await press(pilot, "enter")
@@ -138,3 +137,13 @@ def test_times_beside_a_field_keep_what_matters(time: str, beside: str) -> None:
     last = sweep_lines(["1", "2"], "1", tried, 22)[-1].plain
     assert last.split("+")[0].strip() == beside
     assert "+10 %" in last
+
+
+def test_a_row_has_the_cost_of_the_job_and_whose_price_that_is() -> None:
+    data = {"model": {"name": "llama-3.1-8b"}, "task": "finetune", "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+            "training": {"method": "lora", "tokens": 5e7}}  # fmt: skip
+    document = PlanDocument(plan_from_data(data), None, load_catalog())
+    cheap, dear = (document.tried("hardware.name", name) for name in ("h100-sxm-80gb", "h200-sxm"))
+    assert cheap.cost_usd and dear.cost_usd and cheap.cost.startswith("$")
+    assert cheap.source.split()[0] != dear.source.split()[0] == "AWS"
+    assert ORDERS["fit"](cheap) < ORDERS["fit"](dear)

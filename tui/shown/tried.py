@@ -22,6 +22,9 @@ class Tried:
         share: memory as a share of what there is.
         seconds: the time as a number.
         usd: the price as a number.
+        cost: of the whole job; empty where its length is open.
+        cost_usd: the same as a number.
+        source: whose price it is, and how old.
         words: what the verdict says of it; empty for the words it always has.
     """
 
@@ -33,6 +36,9 @@ class Tried:
     share: float | None = None
     seconds: float | None = None
     usd: float | None = None
+    cost: str = ""
+    cost_usd: float | None = None
+    source: str = ""
     words: str = ""
 
 
@@ -53,9 +59,10 @@ def _suits(tried: Tried) -> float:
 
 
 ORDERS: dict[str, Callable[[Tried], Key]] = {
-    "fit": lambda tried: (float(tried.verdict.gravity), _least(tried.seconds)),
+    "fit": lambda tried: (float(tried.verdict.gravity), _least(tried.cost_usd), _least(tried.seconds)),
     "memory": lambda tried: (_least(tried.share),),
     "time": lambda tried: (_suits(tried), _least(tried.seconds)),
+    "cost": lambda tried: (_suits(tried), _least(tried.cost_usd), _least(tried.seconds)),
     "price": lambda tried: (_suits(tried), _least(tried.usd), _least(tried.seconds)),
 }
 """By what a list can be sorted, the best first."""

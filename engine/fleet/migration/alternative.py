@@ -98,6 +98,7 @@ class Alternative:
         warnings: what to know of it.
         region: where the price is from.
         price_date: when the price was seen.
+        price_provider: whose price it is; empty where none is known.
         price_source: provider, instance, region and day of it, marked where it is old or was not verified.
         price_days: age of the price in days; None where its day is not known.
         price_is_old: whether the price was seen so long ago, or nobody knows when, that it is marked.
@@ -135,6 +136,7 @@ class Alternative:
     warnings: tuple[str, ...] = ()
     region: str | None = None
     price_date: str | None = None
+    price_provider: str = ""
     price_source: str = ""
     price_days: int | None = None
     price_is_old: bool = False

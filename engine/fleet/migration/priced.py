@@ -178,6 +178,7 @@ def _with_source(found: Alternative, machine: Machine) -> Alternative:
         found,
         region=quote.region,
         price_date=quote.price_date,
+        price_provider=quote.provider,
         price_source=quote.words,
         price_days=quote.age.days,
         price_is_old=quote.age.is_old,

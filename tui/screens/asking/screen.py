@@ -110,12 +110,12 @@ class AskingScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Follow the plan."""
-        self.session.plan_changes.subscribe(self, lambda _: self._follow())
+        self.session.plan_changes.subscribe(self, lambda _: self.follow_plan())
         self.go_to(self.table)
 
     def on_screen_resume(self) -> None:
         """Ask about the plan as it is now, unless that is done."""
-        self._follow()
+        self.follow_plan()
 
     # What the threads report
 
@@ -214,7 +214,11 @@ class AskingScreen(ViewScreen):
         """Ask for a text at the bottom."""
         self.prompt.ask(question, value, accept)
 
-    def _follow(self) -> None:
+    def forget_answers(self) -> None:
+        """Answer the question anew when it is next looked at."""
+        self._searching.forget()
+
+    def follow_plan(self) -> None:
         """Ask anew where the plan is another one and this view is shown; elsewhere only stop."""
         if not self.is_current:
             if self._searching.is_running and not self._searching.is_current:

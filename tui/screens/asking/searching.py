@@ -81,6 +81,10 @@ class Searching:
         """Keep the rows for what the plan has become with one of them."""
         self._answered.append(document)
 
+    def forget(self) -> None:
+        """Take no answer for one about the plan as it is."""
+        self._answered = []
+
     def stop(self) -> bool:
         """Stop searching, and keep the best so far; return whether there was anything to stop."""
         if not self.is_running or self._stop.is_set():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -13,6 +13,7 @@ from capacity_tui.engine.api import (
     JobWords,
     Migration,
     MigrationQuestion,
+    ModeName,
     PlanError,
     command_text,
     edited,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.found import FoundRow
 
 
+_USUAL = "balanced"
 _FORMS = {
     "markdown": ("Offers in Markdown", ".md", "verdict, offers, what moving takes, recommendations"),
     "csv": ("Offers as CSV", ".csv", "every figure of every offer, a line each"),
@@ -49,7 +51,13 @@ _FORMS = {
 
 @dataclass(frozen=True)
 class OffersQuestion(PlanQuestion):
-    """What a plan of the engine's would be worth on other machines."""
+    """What a plan of the engine's would be worth on other machines.
+
+    Attributes:
+        mode: id of the mode that fills the plan; empty for the usual one.
+    """
+
+    mode: str = ""
 
     def fields(self) -> tuple[Field, ...]:
         """Return its parts."""
@@ -65,6 +73,7 @@ class OffersQuestion(PlanQuestion):
         words += ["--commitment", asked.commitment] if asked.commitment else []
         words += ["--to", ",".join(asked.instances)] if asked.instances else []
         words += ["--data", self._texts["data"]] if self._texts["data"] else []
+        words += ["--mode", asked.fills] if replace(asked, mode=None).fills != asked.fills else []
         return command_text(tuple(words))
 
     def _job_words(self, asked: MigrationQuestion) -> list[str]:
@@ -106,6 +115,7 @@ class OffersQuestion(PlanQuestion):
             commitment=None if texts["commitment"] == "none" else texts["commitment"],
             instances=instances,
             data_bytes=parse_quantity(texts["data"], "B") if texts["data"] else 0.0,
+            mode=cast("ModeName", self.mode or _USUAL),
         )
 
     def _found(self, migration: Migration, asked: MigrationQuestion) -> Found:

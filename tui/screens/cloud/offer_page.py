@@ -58,7 +58,8 @@ def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
 def _in_words(offer: Alternative, *, is_current: bool) -> str:
     where = "where the plan runs now; " if is_current else ""
     devices = f"{offer.devices} device{'s' if offer.devices > 1 else ''}"
-    held = "the job fits" if offer.fits else f"{format_bytes(offer.short_bytes)} short on one of them"
+    short = f"{format_bytes(offer.short_bytes)} short on one of them"
+    held = short if offer.short_bytes else ": ".join(filter(None, (offer.verdict.words, offer.reason)))
     return f"{where}{devices}; {held}; risk {offer.risk.level}, change {offer.complexity.level}"
 
 

@@ -110,6 +110,7 @@ def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -
     yield _Column(FoundColumn("pays in", -1, rank=5, unit="s"), _break_even)
     yield _Column(FoundColumn("move", -1, rank=5, unit="USD"), lambda each: _move(each, each is current))
     yield _Column(FoundColumn("risk", -1, is_number=False, rank=2), lambda each: _level(each.risk.level))
+    yield _Column(FoundColumn("price of", -1, is_number=False, rank=2), _source)
     yield _Column(FoundColumn("warnings", -1, is_number=False, rank=7), _warnings)
 
 
@@ -169,13 +170,26 @@ def _warnings(each: Alternative) -> FoundCell:
 
 def _about(each: Alternative) -> Iterator[str]:
     """Yield what speaks against an offer, then what it is and where its price is from."""
-    lacking = [] if each.fits else [f"{format_bytes(each.short_bytes)} short on a device"]
-    lacking += [] if each.fits else [remedy.words for remedy in each.remedies]
+    lacking = [] if each.fits else [_misfit(each), *(remedy.words for remedy in each.remedies)]
     levels = (("risk", each.risk), ("change", each.complexity))
     told = [f"{name} {found.level}: {'; '.join(found.reasons)}" for name, found in levels if found.reasons]
     yield " · ".join((*lacking, *told, *each.warnings)) or "nothing speaks against it"
     devices = f"{each.devices} device{'s' if each.devices > 1 else ''}"
     yield f"{each.count} × {each.instance} · {devices} · {each.price_source or each.absence}"
+
+
+def _misfit(each: Alternative) -> str:
+    if each.short_bytes:
+        return f"{format_bytes(each.short_bytes)} short on a device"
+    return f"{each.verdict.words}: {each.reason}"
+
+
+def _source(each: Alternative) -> FoundCell:
+    """Return whose price it is, and how old that is in days."""
+    if not each.price_provider:
+        return FoundCell("n/a")
+    age = "" if each.price_days is None else f" {each.price_days} d"
+    return FoundCell(f"{each.price_provider}{age}", None if each.price_days is None else float(each.price_days))
 
 
 def _middle(value: Interval | None) -> float | None:

@@ -39,7 +39,8 @@ class CloudScreen(AskingScreen):
 
     def __init__(self, session: Session) -> None:
         offer = Offer()
-        super().__init__(session, Offers(), offer, lambda document, said: document.migration(said))
+        super().__init__(session, Offers(), offer, lambda document, said: document.migration(self._mode, said))
+        self._mode = ""
         self._offer, self._conclusion = offer, Conclusion()
         self._told: tuple[tuple[str, str], ...] = ()
         following = Following(session, self, offer, self.show_text, self._leave_offer, self._explainer)
@@ -60,6 +61,14 @@ class CloudScreen(AskingScreen):
     def has_room_aside(self) -> bool:
         """Whether there is room for the offer beside or below the rows."""
         return self.has_class("-broad") or self.has_class("-tall")
+
+    def follow_plan(self) -> None:
+        """Ask anew also where another mode fills the plan."""
+        column = self.session.store.mode_column
+        if column is not None and column.mode != self._mode:
+            self._mode = column.mode
+            self.forget_answers()
+        super().follow_plan()
 
     def conclusion(self) -> ComposeResult:
         """Put the verdict below the question."""

@@ -21,7 +21,7 @@ from capacity_tui.tui.widgets.table import GAP, fitted
 from capacity_tui.tui.widgets.verdicts import mark_of
 
 _TITLE = 28
-_COLUMNS = (("memory", 19), ("time", 14), ("price", 11))
+_COLUMNS = (("memory", 19), ("time", 14), ("cost", 10), ("price", 11), ("source", 13))
 _LEAST_DETAIL = 8
 _LISTED = "as listed"
 _AT_ONCE = 4
@@ -38,6 +38,7 @@ class TriedPicker(Picker):
         attempt: returns what the plan would be with a choice, by its id; runs in a thread.
         current: id of what is chosen now.
         typed: what may be typed instead.
+        order: what the rows are sorted by to begin with; empty for as they are listed.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "sort", "Sort", priority=True)]
@@ -50,11 +51,12 @@ class TriedPicker(Picker):
         attempt: Callable[[str], Tried],
         current: str = "",
         typed: Typed | None = None,
+        order: str = "",
     ) -> None:
         super().__init__(session, title, read, current, typed)
         self._attempt = attempt
         self._tried: dict[str, Tried] = {}
-        self._order = _LISTED
+        self._order = order or _LISTED
         self._wanted: tuple[str, ...] = ()
 
     def on_mount(self) -> None:

@@ -141,7 +141,9 @@ class PlanEdits(FieldEdits):
         document = self._store.document
         if field.key in (MODEL_KEY, HARDWARE_KEY) and document is not None:
             attempt = partial(document.tried, field.key)
-            picker: Picker = TriedPicker(self._session, field.label, self._choices(field), attempt, field.text, typed)
+            order = "fit" if field.key == HARDWARE_KEY else ""
+            shown = (field.label, self._choices(field), attempt, field.text, typed, order)
+            picker: Picker = TriedPicker(self._session, *shown)
         else:
             picker = Picker(self._session, field.label, self._choices(field), field.text, typed)
         self._session.app.push_screen(picker, picked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from capacity_tui.engine.api import (
@@ -12,6 +13,7 @@ from capacity_tui.engine.api import (
     Machine,
     ModePlan,
     Plan,
+    Quote,
     Verdict,
     edited,
     estimated_changes,
@@ -25,6 +27,7 @@ Pair: TypeAlias = tuple[str, str]
 _JOB = "computation.estimated_train_time_seconds"
 _EACH = "computation.infer.time_per_output_token_seconds"
 _STEP = "computation.step_seconds"
+_COST = "cost.usd"
 
 
 def tried(plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: Machine | None) -> Tried:
@@ -33,7 +36,8 @@ def tried(plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: M
         filled = fill(edited(plan, change, catalog).plan, "balanced", machine, catalog)
     except CapacityError as error:
         return Tried(Verdict.CANNOT_RUN, reason=error.title)
-    return _told(filled.estimate, filled.plan)
+    quote = next(iter(filled.resolved.cluster.price.rate_quotes), None)
+    return replace(_told(filled.estimate, filled.plan), source="" if quote is None else _source(quote))
 
 
 def tried_pairs(
@@ -64,8 +68,13 @@ def tried_pairs(
             yield {pair: tried(plan, change, balanced.catalog, machine)}, True
 
 
+def _source(quote: Quote) -> str:
+    """Return whose price it is, and how old that is in days."""
+    return f"{quote.provider}{'' if quote.age.days is None else f' {quote.age.days} d'}"
+
+
 def _told(estimate: Estimate, plan: Plan) -> Tried:
-    held, price = usage(estimate), figure(estimate, "cost.usd_per_hour")
+    held, price, cost = usage(estimate), figure(estimate, "cost.usd_per_hour"), figure(estimate, _COST)
     seconds, time = _time(plan, estimate)
     return Tried(
         estimate.verdict,
@@ -76,6 +85,8 @@ def _told(estimate: Estimate, plan: Plan) -> Tried:
         words=verdict_words(estimate),
         seconds=seconds,
         usd=price.number,
+        cost="" if cost.number is None else cost.text,
+        cost_usd=cost.number,
     )
 
 
