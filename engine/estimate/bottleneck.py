@@ -16,7 +16,8 @@ from capacity_tui.engine.numeric import Flags, Number, added, first_label, where
 
 # Other parts of a step are named from this share on.
 LEAST_TOLD = 0.01
-KERNELS = frozenset({"compute", "attention", "optimizer"})
+LAYERS = ("compute", "attention")
+OPTIMIZER = "optimizer"
 NETWORK = ("tensor_parallel", "context_parallel", "expert_parallel", "data_parallel", "pipeline_bubble")
 
 
@@ -116,7 +117,7 @@ def kernel_seconds(totals: Balance, parts: Mapping[str, Number]) -> tuple[Number
     """Return the seconds of a step in kernels bound by arithmetic, and in kernels bound by memory."""
     arithmetic = arithmetic_share(totals.compute_bound, totals.memory_bound)
     layers = parts.get("compute", 0.0) + parts.get("attention", 0.0)
-    return layers * arithmetic, layers * (1.0 - arithmetic) + parts.get("optimizer", 0.0)
+    return layers * arithmetic, layers * (1.0 - arithmetic) + parts.get(OPTIMIZER, 0.0)
 
 
 def bottleneck(
@@ -128,8 +129,8 @@ def bottleneck(
 ) -> Bottleneck:
     """Return what limits each run: memory capacity, or what most of a step goes to.
 
-    That is the arrival of data, communication, the host that launches kernels, or the kernels themselves: then their
-    arithmetic or their memory traffic.
+    That is the arrival of data, communication, the host that launches kernels, or the kernels themselves: then the
+    optimizer, or of the others their arithmetic or their memory traffic.
 
     Args:
         totals: arithmetic and memory of the kernels.
@@ -143,12 +144,15 @@ def bottleneck(
     overhead = parts.get("overhead", 0.0)
     late = parts.get("input", 0.0)
     beside = np.maximum(network, overhead) > computing + moving
+    update = parts.get(OPTIMIZER, 0.0)
     kinds: dict[BottleneckKind, object] = {
         "capacity": False if held is None else ~held,
         # The devices wait for data as soon as these take longer than all the rest: nothing else then sets the pace.
         "input": np.greater(late, LEAST_TOLD * (computing + moving + network + overhead)),
         "network": beside & np.greater_equal(network, overhead),
         "overhead": beside,
+        # On a processor that keeps the states, or after few tokens, updating the weights may take the most.
+        "optimizer": np.greater(update, np.maximum(computing, moving - update)),
         "compute": np.greater_equal(computing, moving),
     }
     return Bottleneck(
@@ -161,14 +165,14 @@ def bottleneck(
 
 
 def bottleneck_text(found: Bottleneck) -> str:
-    """Say how the step of a single plan divides: kernels by what limits them, and the largest other part."""
+    """Say how the step of a single plan divides: kernels by what limits them, and what takes most beside the layers."""
     if not found.parts:
         return ""
     step = max(float(added(found.parts.values())), SHORTEST)
     shares = {part: float(seconds) / step for part, seconds in found.parts.items()}
-    inside = sum(share for part, share in shares.items() if part in KERNELS)
+    inside = sum(share for part, share in shares.items() if part in (*LAYERS, OPTIMIZER))
     words = f"kernels {inside:.0%} of the step, {float(found.memory_bound):.0%} of their time bound by memory"
-    others = {part: share for part, share in shares.items() if part not in KERNELS}
+    others = {part: share for part, share in shares.items() if part not in LAYERS}
     largest = max(others, key=lambda part: others[part], default="")
     if not largest or others[largest] < LEAST_TOLD:
         return words

@@ -23,7 +23,7 @@ from capacity_tui.engine.uncertainty.intervals import Interval, Range
 from capacity_tui.engine.verdict import Holds, Verdict
 
 Iteration = Literal["step", "batch", "fit"]
-BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead"]
+BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead", "optimizer"]
 
 
 # Speeds of serving that only a load of requests has.
@@ -108,7 +108,8 @@ class Bottleneck:
     """Which resource limits.
 
     Attributes:
-        kinds: compute, memory_bandwidth, network, capacity, input, or overhead: the host that launches kernels.
+        kinds: compute, memory_bandwidth, network, capacity, input, optimizer, or overhead: the host that launches
+            kernels.
         arithmetic_intensity: FLOPs per byte of device memory traffic.
         ridge_point: FLOPs per byte above which the device is compute-bound.
         parts: exposed seconds of a step by part.

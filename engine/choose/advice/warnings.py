@@ -228,11 +228,15 @@ def _power(case: EstimatedPlan) -> Iterator[Note]:
         return
     each = _number(watts / cluster.devices)
     if each >= share * _number(limit):
+        count = int(_number(cluster.devices))
+        what = "processor" if cluster.device.kind == "cpu" else "device"
+        whole = "" if count == 1 else f" a {what}, {format_power(_number(watts))} in all"
         detail = (
-            f"{format_power(each)} of {format_power(_number(limit))} a device, {format_power(_number(watts))} in all: "
-            f"supply and cooling must carry it for the whole run and keep devices below {alarm:g} C."
+            f"{format_power(each)} of {format_power(_number(limit))}{whole}: supply and cooling must carry it for the "
+            f"whole run and keep the {what}{'' if count == 1 else 's'} below {alarm:g} C."
         )
-        yield Note("power", "Devices run near their power limit", detail)
+        subject = f"The {what} runs near its" if count == 1 else f"All {what}s run near their"
+        yield Note("power", f"{subject} power limit", detail)
 
 
 def _unverified(case: EstimatedPlan) -> Iterator[Note]:

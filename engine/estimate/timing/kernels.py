@@ -11,7 +11,10 @@ from capacity_tui.engine.cluster.cluster import Device
 
 def why_not_read(weights: Quantization, engine: str, device: Device, catalog: Catalog) -> str:
     """Return why an engine cannot read a format of weights on a device; empty where it can, or nothing is known."""
-    if weights.engines and engine not in weights.engines:
+    # Engines go by other names too.
+    row_of_engine = catalog.engines.find_id(engine)
+    known = engine if row_of_engine is None else catalog.engines[row_of_engine].engine
+    if weights.engines and known not in weights.engines:
         return f"{engine} does not read it; these do: {', '.join(weights.engines)}"
     row = catalog.accelerators.get(device.id)
     least, capability = weights.min_compute_capability, "" if row is None else row.compute_capability or ""

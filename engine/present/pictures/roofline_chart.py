@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
+from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.roofline import Point, Roofline
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_number, format_percent
@@ -14,6 +15,7 @@ from capacity_tui.engine.units import format_bandwidth, format_flops, format_num
 _BRAILLE = 0x2800
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Dots of a braille cell from the top down, in its left and its right half."""
+_RATES = ("computation.tokens_per_second", "computation.samples_per_second")
 _UP = 4
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MARGIN = 2.0
@@ -104,16 +106,22 @@ def limit_text(roofline: Roofline, estimate: Estimate) -> str:
         "capacity": "Memory capacity limits",
         "input": "Input limits",
         "overhead": "The host that launches kernels limits",
+        "optimizer": "The optimizer limits",
     }[bottleneck.kind]
     reached = format_percent(roofline.flops_per_second / roofline.peak)
     text = (
         f"{said} ({bottleneck_text(bottleneck)}). The run does {intensity_text(roofline.intensity)}, {side} the ridge "
         f"point of {intensity_text(roofline.ridge)}, and reaches {reached} of peak."
     )
-    if estimate.recommendations:
-        best = estimate.recommendations[0]
-        text = f"{text} What moves it most: {best.title}."
+    faster = max(estimate.recommendations, key=_gained, default=None)
+    if faster is not None and _gained(faster) > 0.0:
+        text = f"{text} What moves it most: {faster.title}."
     return text
+
+
+def _gained(note: Note) -> float:
+    """Return by how many tokens or samples a second a recommendation is faster."""
+    return max((note.saves or {}).get(key, 0.0) for key in _RATES)
 
 
 def _plane(roofline: Roofline, width: int, height: int, glyphs: Glyphs) -> list[list[str]]:
