@@ -81,7 +81,10 @@ def _has_load(plan: Plan) -> bool:
     return plan.inference.request_rate is not None or plan.inference.concurrency is not None
 
 
-SAMPLES = Need("needs samples: without them the job has no length", lambda here: here.plan.training.samples is None)
+SAMPLES = Need(
+    "needs samples (training.samples), or tokens in their place: without a length there is neither time nor cost",
+    lambda here: here.plan.training.samples is None,
+)
 
 
 def _may_be_unlike(plan: Plan) -> bool:

@@ -18,7 +18,7 @@ from capacity_tui.engine.printable import printable_lines
 from capacity_tui.engine.units import format_percent
 
 TITLES = {"knob": "Fields, one step", "unknown": "Unknowns, end to end"}
-TORNADO_HEADS = ("Lowest", "Highest", "From", "To")
+TORNADO_HEADS = ("Lowest", "Highest", "Lowest with", "Highest with")
 BAR_WIDTH = 24
 
 

@@ -211,6 +211,8 @@ def _levels(estimate: Estimate) -> Iterator[Row]:
 
 
 def _cost(estimate: Estimate) -> Iterator[Row]:
+    if (price := figure(estimate, "cost.usd_per_hour")).number is None:
+        yield _row(price)
     for row, key in _keyed(estimate, _COST):
         # The price of an hour is the one fact of the block; all else follows from it.
         yield Row(row.label, row.value, estimate.cost.source) if key == "cost.usd_per_hour" else row

@@ -11,6 +11,7 @@ from capacity_tui.engine.choose.advice.advice import MOST_RECOMMENDATIONS
 from capacity_tui.engine.choose.advice.worth import LEAST_EFFECT
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.candidates import candidate
+from capacity_tui.engine.choose.line_plan import plan_of_line
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
 from capacity_tui.engine.choose.modes.modes import compare, fill
 from capacity_tui.engine.choose.whatif.deltas import value_of
@@ -21,6 +22,7 @@ from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.plan.plan import Plan
 
 PRICE_OF_TOKENS = "cost.usd_per_million_tokens"
@@ -283,3 +285,71 @@ def test_advice_says_what_a_fused_loss_saves() -> None:
     notes = answer(plan).estimate.recommendations
     before, after = answer(plan).estimate.memory, with_note(plan, noted(notes, "fused_loss")).memory
     assert float(after.per_device_bytes.value) < 0.5 * float(before.per_device_bytes.value)
+
+
+def advised(line: str) -> Estimate:
+    return answer(plan_of_line(read_line(line)).plan).estimate
+
+
+@pytest.mark.parametrize(
+    "line", ["llama-2-13b serve vllm aws-g6-4xlarge", "llama-2-13b serve vllm l4", "deepseek-r1 serve bf16 8xh200"]
+)
+def test_lighter_weights_come_before_another_card(line: str) -> None:
+    found = advised(line)
+    assert found.fits is False
+    said = codes(found.recommendations)
+    weights = [place for place, code in enumerate(said) if code.startswith("quantize_weights")]
+    others = [place for place, code in enumerate(said) if code == "accelerator"]
+    assert weights and (not others or max(weights) < others[0])
+    note = noted(found.warnings, "does_not_fit")
+    assert note.change and "inference.weights" in note.change
+
+
+def test_idle_stages_are_filled_by_more_chunks() -> None:
+    line = read_line("llama-3.1-405b train 16384xh100 8k 15.6T tp 8 pp 16 batch 2048 parallelism.interleave=1")
+    found = answer(plan_of_line(line).plan).estimate
+    note = noted(found.recommendations[:1], "interleave")
+    assert note.saves and note.saves["computation.step_seconds"] < -0.2 * float(found.computation.step_seconds.value)
+
+
+def test_what_saves_money_is_surely_no_dearer() -> None:
+    for line in ("gpt-3-175b train 1024xa100 300B", "llama-3.1-8b train 2048xh100 8k 15T"):
+        plan = plan_of_line(read_line(line)).plan
+        found = answer(plan).estimate
+        for note in (each for each in found.recommendations if each.code == "spot"):
+            after = with_note(plan, note)
+            assert after.cost.interval is not None and found.cost.interval is not None
+            assert after.cost.interval.high <= found.cost.interval.high
+
+
+def test_nobody_waits_far_longer_than_is_saved() -> None:
+    plan = plan_of_line(read_line("llama-3.2-3b q4 serve i7-1165g7 16GiB ram")).plan
+    before = answer(plan).estimate
+    for note in before.recommendations:
+        after, key = with_note(plan, note), "computation.infer.time_to_first_token_seconds"
+        slower = (value_of(after, key) or 0.0) / (value_of(before, key) or 1.0) - 1.0
+        cheaper = 1.0 - (value_of(after, "computation.tokens_per_second") or 1.0) ** -1 * (
+            value_of(before, "computation.tokens_per_second") or 1.0
+        )
+        assert slower <= 0.03 or slower <= 10.0 * cheaper
+
+
+def test_images_with_channels_last_and_larger_batches_are_advised() -> None:
+    said = codes(advised("resnet50 train a100").recommendations)
+    assert {"micro_batch", "memory_format"} <= set(said)
+
+
+def test_an_engine_by_another_name_reads_the_same_formats() -> None:
+    for name in ("llama.cpp", "llamacpp"):
+        plan = plan_of(
+            model={"name": "llama-2-7b"},
+            task="infer",
+            inference={"engine": name, "weights": "q4_0"},
+            hardware={"name": "rtx-4090"},
+        )
+        assert "no_kernels" not in codes(answer(plan).estimate.warnings)
+
+
+def test_a_larger_card_is_named_where_no_single_one_of_the_same_holds_it() -> None:
+    found = advised("llama-3-8b full finetune rtx-3060")
+    assert "Smallest devices" in noted(found.warnings, "does_not_fit").detail

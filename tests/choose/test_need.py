@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose.line_plan import plan_of_line
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.need.bounds import Bounds
 from capacity_tui.engine.choose.need.need import need
@@ -18,6 +19,7 @@ from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.present.needed import needed_as_dict
 from capacity_tui.engine.uncertainty.intervals import Interval
 
@@ -30,14 +32,13 @@ TRAINED = plan_from_data(
         "hardware": {"name": "a100-sxm-80gb", "devices": 8},
     }
 )
-SERVED = plan_from_data(
-    {
-        "task": "infer",
-        "model": {"name": "llama-3.1-8b"},
-        "inference": {"batch": 16, "output_tokens": 512, "engine": "vllm"},
-        "hardware": {"name": "l40s", "devices": 1},
-    }
-)
+SERVED_DATA = {
+    "task": "infer",
+    "model": {"name": "llama-3.1-8b"},
+    "inference": {"batch": 16, "output_tokens": 512, "engine": "vllm"},
+    "hardware": {"name": "l40s", "devices": 1},
+}
+SERVED = plan_from_data(SERVED_DATA)
 
 
 def asked(plan, solve, *limits, goal=None, **more):
@@ -242,3 +243,35 @@ def test_a_budget_goes_to_the_size_that_learns_most_from_it():
     assert found.found.change["model.name"] == best
     assert found.found.number("training.expected_loss") == pytest.approx(losses[best], rel=1e-3)
     assert found.binding == "cost.usd"
+
+
+@pytest.mark.parametrize(
+    ("line", "solve", "more", "value"),
+    [
+        ("qlora 4090", "model.name", {}, "qwen3-30b-a3b"),
+        ("llama-65b qlora 512", "hardware.name", {"hardware": ("rtx-a6000",)}, "rtx-a6000"),
+    ],
+)
+def test_what_planning_says_fits_is_found_whatever_a_method_leaves_to_its_default(line, solve, more, value):
+    plan = plan_of_line(read_line(line), catalog=FACTS).plan
+    found = asked(plan, solve, "memory<=100%", **more)
+    assert found.value == value
+    assert holds(plan, found.found.change, "memory<=100%")
+
+
+@pytest.mark.parametrize("method", ["full", "lora", "qlora"])
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "qwen2.5-32b", "mixtral-8x7b"])
+def test_no_plan_takes_less_memory_than_its_bound_says(method, name):
+    tuned = {"model": {"name": name}, "task": "finetune", "training": {"method": method, "micro_batch": 1}}
+    plan = plan_from_data({**tuned, "hardware": {"name": "b200-sxm", "devices": 1}})
+    change = {"hardware.name": "b200-sxm"}
+    reached = figure(fill(plan, "balanced", catalog=FACTS).estimate, "memory.utilization_percent").number
+    assert Bounds(plan, FACTS).at_best(change)["memory.utilization_percent"] <= reached
+
+
+def test_the_next_name_is_the_one_that_comes_nearest():
+    plan = plan_from_data({**SERVED_DATA, "model": {"name": "qwen2.5-72b"}})
+    found = asked(plan, "hardware.name", devices=(1, 2, 4, 8))
+    assert found.value is not None
+    if found.neighbour is not None:
+        assert found.neighbour.excess <= 1.0

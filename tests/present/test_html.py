@@ -25,6 +25,8 @@ from capacity_tui.engine.units import format_bytes
 
 VOID = {"meta", "br", "line", "rect", "circle", "polygon", "polyline", "link", "img", "hr"}
 
+RATE = "computation.tokens_per_second"
+
 
 class Page(HTMLParser):
     """Checks that tags nest, and collects names and attributes."""
@@ -168,7 +170,10 @@ def test_the_roofline_of_a_terminal_keeps_its_width(drawn: Roofline, width: int)
 def test_what_limits_is_said_in_words(drawn: Roofline, found: Answer) -> None:
     said = limit_text(drawn, found.estimate)
     assert "above the ridge point of 153 FLOP/B" in said
-    assert found.estimate.recommendations[0].title in said
+    faster = [note for note in found.estimate.recommendations if (note.saves or {}).get(RATE, 0.0) > 0.0]
+    assert found.estimate.recommendations[0] not in faster, "money alone makes no step shorter"
+    assert any(note.title in said for note in faster)
+    assert not any(note.title in said for note in found.estimate.recommendations if note not in faster)
 
 
 def test_markdown_has_roofline_and_plan(found: Answer, drawn: Roofline) -> None:

@@ -13,7 +13,7 @@ from capacity_tui.engine.choose.advice.make_fit import holds, searched_settings,
 from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.advice.warnings import cautions
-from capacity_tui.engine.choose.advice.worth import LEAST_EFFECT, allowed, is_short, worth
+from capacity_tui.engine.choose.advice.worth import DEAR, LEAST_EFFECT, allowed, is_short, worth
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import open_fields
@@ -180,7 +180,8 @@ def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) 
     ranked = sorted(best.values(), key=lambda entry: (short and _harm(*entry[:2]), -entry[0]))
     if short and ranked:
         least = 1.0 + _NOT_MUCH_DEARER * (max(effect for effect, _, _ in ranked) - 1.0)
-        ranked = [each for each in ranked if each[0] <= 1.0 or each[0] >= least or not each[1].moves_hardware]
+        here = max((effect for effect, remedy, _ in ranked if not remedy.moves_hardware), default=0.0)
+        ranked = [each for each in ranked if each[0] <= 1.0 or each[0] >= _least(each[1], least, here)]
     ranked = _without_leading_spot(case, ranked)
     found_changes = [found.change for _, _, found in ranked]
     # The search may arrive at what a single remedy says already.
@@ -203,6 +204,17 @@ def offer_of(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> Offer:
         saves=saves(before, after),
         words=words,
     )
+
+
+def _least(remedy: Remedy, least: float, here: float) -> float:
+    """Return what a remedy that keeps the limits has to be worth at the least: the best, or what is not dear.
+
+    Args:
+        remedy: the remedy.
+        least: what is worth it where hardware changes.
+        here: what the best is worth that leaves the hardware as it is.
+    """
+    return least if remedy.moves_hardware else min(here, 1.0 + 1.0 / DEAR)
 
 
 def _harm(effect: float, remedy: Remedy) -> int:

@@ -15,7 +15,7 @@ from capacity_tui.engine.verdict import Verdict
 # A change is worth telling from this share of time, money or memory on.
 LEAST_EFFECT = 0.03
 # What makes a plan keep its limits is advice up to so many times its cost.
-_DEAR = 2.0
+DEAR = 2.0
 # Nobody waits so many times the share longer that is saved in cost.
 _MOST_TRADED = 10.0
 _LATENCIES = (
@@ -44,7 +44,7 @@ def worth(case: EstimatedPlan, found: Candidate, gentle: bool) -> float:
     ratio = cost_ratio(after, before)
     broken = case.violations
     if broken and not found.violations:
-        return 1.0 + 1.0 / ratio if gentle or ratio <= _DEAR else 0.0
+        return 1.0 + 1.0 / ratio if gentle or ratio <= DEAR else 0.0
     if broken:
         nearer = 1.0 - max(_share_left(each, found) for each in broken)
         return min(1.0, nearer - max(0.0, ratio - 1.0))
