@@ -169,3 +169,8 @@ def test_a_stage_entered_again_counts_on():
     assert (train.seconds, train.samples) == (5.0, 4)
     assert (test.seconds, test.samples, test.samples_per_second) == (1.0, None, None)
     assert opened[0] == "test"
+
+
+def test_what_was_never_started_has_nothing_to_tell():
+    with pytest.raises(CapacityError, match="not started"):
+        ProfilingEngine().stop()

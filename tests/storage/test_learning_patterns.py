@@ -102,3 +102,9 @@ def test_more_patterns_never_take_less(learnt, times_more):
     assert database_seconds(more, 1e5, more / 2, 1e4) >= database_seconds(learnt, 1e5, learnt / 2, 1e4)
     assert memory_seconds(more, 1e9, more * 100, 1e4) >= memory_seconds(learnt, 1e9, learnt * 100, 1e4)
     assert disk_seconds(2, more, 1e9) >= disk_seconds(2, learnt, 1e9)
+
+
+def test_a_bench_is_printed_in_a_line_or_two():
+    each = Latency((0.001,) * 10_000)
+    bench = DatabaseBench(BenchQuestion(), "db", "SQLite 3", "", 100, each, each, DatabaseSize(1, 1), 1, 1, 1)
+    assert len(repr(bench)) < 500

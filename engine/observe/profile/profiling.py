@@ -124,7 +124,12 @@ class ProfilingEngine:
 
         Args:
             ended: how a command ended that was watched.
+
+        Raises:
+            CapacityError: it was never started, so that there is nothing to return.
         """
+        if self._thread is None:
+            raise CapacityError("profiling was not started", hint="call start() before the work, stop() behind it")
         return self.profile(ended).summary
 
     def profile(self, ended: Ended | None = None, command: tuple[str, ...] = ()) -> Profile:

@@ -37,7 +37,7 @@ def learning_as_dict(found: LearningForecast) -> dict[str, object]:
 def learning_parts(found: LearningForecast) -> Iterator[Part]:
     """Yield what would hold learning up, and the time of each resource."""
     question = found.storage.question
-    job = f"{format_count(float(question.samples))} samples, chunks of {question.chunk}, {question.levels} levels"
+    job = f"{format_count(float(question.samples))} samples, chunks of {format_count(float(question.chunk))}, {question.levels} levels"
     yield TextPart(f"Predicted bottleneck of learning {job}: {found.kind}, {found.evidence}", "strong")
     rows = [
         (

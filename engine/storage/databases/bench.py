@@ -68,6 +68,10 @@ class Latency:
         """Calls a second, one after the other."""
         return 1000 / self.mean_ms
 
+    def __repr__(self) -> str:
+        """Return how many there were and how long they took, in place of thousands of numbers."""
+        return f"Latency({len(self.seconds)} calls, mean {self.mean_ms:.3g} ms)"
+
     def ms(self, share: float) -> float:
         """Return the milliseconds that a share of the calls does not exceed."""
         return 1000 * quantile(sorted(self.seconds), share)
