@@ -1,9 +1,10 @@
-"""Which one-line faults in the formulas the tests notice.
+"""Which one-line faults the tests notice, room by room.
 
-Every mutation is applied to a copy of the program, and the tests of the formulas run on it: first those that know what
-is right, then the predictions kept as text, which know only what was. Prints what killed each mutation, and the score.
+Every mutation is applied to a copy of the program, and the tests that should know what is right there run on it; then,
+for formulas of estimates, the predictions kept as text, which know only what was. Prints what killed each mutation, and
+the score of each room.
 
-Usage: uv run python benchmarks/mutations.py [name ...]
+Usage: uv run python benchmarks/mutations.py [room or part of a name ...]
 """
 
 from __future__ import annotations
@@ -25,20 +26,42 @@ PHYSICS = (
     "tests/estimate/test_serving.py",
 )
 KEPT = ("tests/golden",)
+MONTHS = ("tests/fleet/test_month_figures.py",)
+STORED = ("tests/storage/test_nodes_of_a_training.py", "tests/storage/test_storage_plan.py")
+LADDER = ("tests/observe/test_ladder.py",)
+SEARCH = "tests/choose/test_search.py::"
+PASSES = ("tests/estimate/test_prompt_passes.py", "tests/estimate/test_loads.py")
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """One fault: some text of a file that occurs there once, and what stands in its place."""
+    """One fault.
+
+    Attributes:
+        name: what is wrong.
+        file: where.
+        old: some text that occurs there once.
+        new: what stands in its place.
+        tests: those that should know; they know of formulas where nothing else is said.
+        room: part of the program.
+    """
 
     name: str
     file: str
     old: str
     new: str
+    tests: tuple[str, ...] = PHYSICS
+    room: str = "estimate"
+
+    @property
+    def noticed_by(self) -> dict[str, tuple[str, ...]]:
+        """Tests by what they are, in the order in which they run."""
+        kept = {"predictions": KEPT} if self.room == "estimate" else {}
+        return {"tests": self.tests, **kept}
 
 
 TRAINING, SERVING = "engine/estimate/transformer", "engine/estimate/serving"
-MUTATIONS = (
+FORMULAS = (
     Mutation("attention backward costs as much as forward", "engine/estimate/timing/attention.py",
              "FUSED_BACKWARD = counted(", "FUSED_BACKWARD = 0.4 * counted("),
     Mutation("no weight gradients", f"{TRAINING}/operators.py", "    if has_weight_gradient:\n",
@@ -108,6 +131,59 @@ MUTATIONS = (
     Mutation("memory without what lies outside the allocator", "engine/estimate/assemble.py",
              "interval(allocated + added(outside.values()))", "interval(allocated)"),
 )  # fmt: skip
+ROOMS = (
+    Mutation("a ratio's low end from two low ends", "engine/fleet/migration/months.py",
+             "np.hypot(below, own_above)", "np.hypot(below, own_below)", MONTHS, "fleet"),
+    Mutation("errors of one device count twice", "engine/fleet/migration/months.py",
+             "abs(below - own_below)", "abs(below + own_below)", MONTHS, "fleet"),
+    Mutation("moving has paid in months, not hours", "engine/fleet/migration/months.py",
+             "return once / saving * hours", "return once / saving", MONTHS, "fleet"),
+    Mutation("a job of many machines is the work of one", "engine/fleet/scheduling/bounds.py",
+             "return sum(min(task.seconds) * task.machines", "return sum(min(task.seconds)",
+             ("tests/fleet/test_schedules.py::test_a_job_of_two_machines_waits_for_both_and_others_fill_the_gap",),
+             "fleet"),
+    Mutation("every node writes what is not sharded", "engine/storage/training/checkpoints.py",
+             "min(nodes, float(np.ceil(model / mean(cluster.per_node))))", "nodes", STORED, "storage"),
+    Mutation("a cluster fails as rarely as a device", "engine/storage/training/checkpoints.py",
+             "* HOUR_SECONDS / devices", "* HOUR_SECONDS", STORED, "storage"),
+    Mutation("a node holds what one device offloads", "engine/storage/training/host_memory.py",
+             "offloaded=devices * mean(", "offloaded=mean(", STORED, "storage"),
+    Mutation("kinds without half a rank", "engine/storage/zipf.py", "return -(kinds + 0.5) * np", "return -kinds * np",
+             ("tests/storage/test_zipf_law.py",), "storage"),
+    Mutation("memory that ran out is what was estimated", "engine/observe/guard/ladder.py",
+             "return share * _figure(case.estimate, key) / estimated",
+             "return share * float(np.max(np.asarray(capacity)))", LADDER, "guard"),
+    Mutation("a batch that replicas do not share", "engine/observe/guard/ladder.py",
+             "int(training.micro_batch) * int(parallel.dp or 1)", "int(training.micro_batch)", LADDER, "guard"),
+    Mutation("a doubled batch keeps its steps", "engine/observe/guard/ladder.py",
+             "max(1, training.steps // 2)", "training.steps", LADDER, "guard"),
+    Mutation("a processor computes in what it has no units for", "engine/observe/guard/ladder.py",
+             "    while precision in runs_as:\n        precision = runs_as[precision]\n", "", LADDER, "guard"),
+    Mutation("memory grows without its swing", "engine/observe/foresight/memory.py",
+             "capacity - grows.level - grows.swing", "capacity - grows.level",
+             ("tests/observe/test_foresight.py",), "guard"),
+    Mutation("a command's exit code is what the disk says", "engine/observe/guard/running/attempt.py",
+             "        if self._own_exit_code is not None:\n            return self._own_exit_code\n", "",
+             ("tests/observe/test_guard_output.py",), "guard"),
+    Mutation("a record of output that only grows", "engine/observe/guard/running/keeper.py",
+             "self._size + len(data) > PART_BYTES", "self._size < 0", ("tests/observe/test_guard_output.py",), "guard"),
+    Mutation("copies of files by their name alone", "engine/observe/guard/rewritten_files.py",
+             "folder / _FOLDER / str(number) / Path(source).name", "folder / _FOLDER / Path(source).name",
+             ("tests/observe/test_guard_placeholders.py",), "guard"),
+    Mutation("limits are kept at the near end", "engine/choose/search/judge.py",
+             "_within(limit, found.low, found.high)", "_within(limit, found.high, found.low)",
+             (f"{SEARCH}test_limits_hold_at_the_far_end_of_the_range",), "search"),
+    Mutation("a front keeps equals", "engine/choose/search/front.py", "second < before", "second <= before",
+             (f"{SEARCH}test_a_front_is_the_same_however_its_points_come",), "search"),
+    Mutation("waiting for a slot twice as long", f"{SERVING}/queueing.py",
+             "(1.0 + spread**2) / 2.0 * full**power", "(1.0 + spread**2) * full**power", PASSES, "loads"),
+    Mutation("what is cached of a prompt is attended to for nothing", f"{SERVING}/operators.py",
+             "known = cached * forward_attention_flops(", "known = 2.0 * cached * forward_attention_flops(",
+             PASSES, "loads"),
+    Mutation("stored scores of a quarter", f"{SERVING}/operators.py",
+             "SCORE_BYTES = FP32_BYTES", "SCORE_BYTES = FP32_BYTES / 4.0", PASSES, "loads"),
+)  # fmt: skip
+MUTATIONS = (*FORMULAS, *ROOMS)
 
 
 def mutated(text: str, mutation: Mutation) -> str:
@@ -144,32 +220,34 @@ def passes(folder: Path, tests: tuple[str, ...]) -> bool:
 
 
 def killer(folder: Path, mutation: Mutation) -> str:
-    """Return what notices a mutation: ``physics``, ``predictions`` or nothing."""
+    """Return what notices a mutation: ``tests``, ``predictions`` or nothing."""
     path = folder / "capacity_tui" / mutation.file
     text = path.read_text("utf-8")
     path.write_text(mutated(text, mutation), "utf-8")
     try:
-        noticed = {"physics": PHYSICS, "predictions": KEPT}
-        return next((name for name, tests in noticed.items() if not passes(folder, tests)), "")
+        return next((name for name, tests in mutation.noticed_by.items() if not passes(folder, tests)), "")
     finally:
         path.write_text(text, "utf-8")
 
 
 def main(names: list[str]) -> None:
-    """Apply the mutations whose names contain one of the words, all by default."""
-    chosen = [each for each in MUTATIONS if not names or any(name in each.name for name in names)]
+    """Apply the mutations of the named rooms, and those whose names contain one of the words; all by default."""
+    chosen = [each for each in MUTATIONS if not names or each.room in names or any(name in each.name for name in names)]
     for each in MUTATIONS:
         mutated((ROOT / each.file).read_text("utf-8"), each)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copied(folder)
-        if not passes(folder, (*PHYSICS, *KEPT)):
+        needed = dict.fromkeys(test for each in chosen for tests in each.noticed_by.values() for test in tests)
+        if not passes(folder, tuple(needed)):
             raise SystemExit("the tests fail without any mutation")
-        found = []
+        found: dict[str, list[str]] = {}
         for each in chosen:
-            found.append(killer(folder, each))
-            print(f"{'killed by ' + found[-1] if found[-1] else 'SURVIVED':22} {each.name}", flush=True)
-    print(f"killed {sum(map(bool, found))} of {len(found)}, {found.count('physics')} by tests of the physics")
+            by = killer(folder, each)
+            found.setdefault(each.room, []).append(by)
+            print(f"{each.room:9} {'killed by ' + by if by else 'SURVIVED':22} {each.name}", flush=True)
+    for room, killers in found.items():
+        print(f"{room}: killed {sum(map(bool, killers))} of {len(killers)}, {killers.count('tests')} by its tests")
 
 
 if __name__ == "__main__":

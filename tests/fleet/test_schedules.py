@@ -86,7 +86,7 @@ def test_the_earliest_deadline_goes_first_where_one_machine_has_to_do() -> None:
 def test_a_job_of_two_machines_waits_for_both_and_others_fill_the_gap() -> None:
     problem = problem_of([(3.0,), (2.0,), (3.0,)], (0, 0), machines=[1, 2, 1])
     found = best_schedule(problem).timetable
-    assert found.makespan == 5.0
+    assert found.makespan == 5.0 == lower_bounds(problem).makespan, "3 + 2 x 2 + 3 seconds of machines, on two"
     both = next(each for each in found.placed if each.task == 1)
     assert len(both.machines) == 2
 

@@ -18,6 +18,7 @@ from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.ladder import next_step, why_no_step
 from capacity_tui.engine.observe.guard.step import Step
+from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_text
 
 Mode = Literal["conservative", "balanced", "extreme"]
@@ -185,3 +186,15 @@ def test_a_run_that_is_too_large_for_the_processors_memory_takes_smaller_batches
     assert step.plan.training.micro_batch < 8
     assert step.plan.training.global_batch == 32
     assert step.answer.estimate.fits
+
+
+def test_memory_that_ran_out_was_more_than_was_estimated_so_that_the_estimate_has_to_shrink() -> None:
+    """14 GiB were estimated of 24: half of those, not of these, is what another start may take."""
+    answer = filled(SMALL, "balanced", "watch: {memory_share: 0.5}\nrecovery: {out_of_memory: [micro_batch]}")
+    before = float(answer.estimate.memory.reserved_bytes.value)
+    assert before < 0.7 * float(answer.estimate.memory.capacity_bytes or 0)
+    step = next_step(answer, MEMORY)
+    assert step is not None
+    assert step.figures["memory.reserved_bytes"][1] <= 0.5 * before
+    gentler = edited(answer.plan, {"training.micro_batch": 2 * step.plan.training.micro_batch}).plan
+    assert float(fill(gentler, "balanced").estimate.memory.reserved_bytes.value) > 0.5 * before

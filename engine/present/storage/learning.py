@@ -37,7 +37,8 @@ def learning_as_dict(found: LearningForecast) -> dict[str, object]:
 def learning_parts(found: LearningForecast) -> Iterator[Part]:
     """Yield what would hold learning up, and the time of each resource."""
     question = found.storage.question
-    job = f"{format_count(float(question.samples))} samples, chunks of {format_count(float(question.chunk))}, {question.levels} levels"
+    samples, chunk = (format_count(float(each)) for each in (question.samples, question.chunk))
+    job = f"{samples} samples, chunks of {chunk}, {question.levels} levels"
     yield TextPart(f"Predicted bottleneck of learning {job}: {found.kind}, {found.evidence}", "strong")
     rows = [
         (
