@@ -126,8 +126,8 @@ FORMULAS = (
     Mutation("energy of one device", "engine/estimate/money.py", "return devices * limit * (", "return limit * ("),
     Mutation("price of a million tokens of one", "engine/estimate/money.py", "unit_seconds * MEGA",
              "unit_seconds * 1e3"),
-    Mutation("nothing tight", "engine/estimate/result.py", "Verdict.TIGHT: np.greater(self",
-             "Verdict.TIGHT: np.greater(0.0 * self"),
+    Mutation("nothing tight", "engine/estimate/constraint.py", "self._inside(self.reached.low, self.reached.high)",
+             "self._inside(self.reached.value, self.reached.value)", ("tests/estimate/test_constraints.py",)),
     Mutation("memory without what lies outside the allocator", "engine/estimate/assemble.py",
              "interval(allocated + added(outside.values()))", "interval(allocated)"),
 )  # fmt: skip
