@@ -123,18 +123,18 @@ if TYPE_CHECKING:
     from capacity_tui.engine.errors import Place as Place
     from capacity_tui.engine.errors import PlanError as PlanError
     from capacity_tui.engine.errors import StorageError as StorageError
-    from capacity_tui.engine.estimate import figures as _estimate_figures
+    from capacity_tui.engine.estimate import figure_table as _estimate_figure_table
     from capacity_tui.engine.estimate.classical.reasonable import reasonable_rows as reasonable_rows
     from capacity_tui.engine.estimate.estimate import Answer as Answer
-    from capacity_tui.engine.estimate.figure_texts import figure_text as figure_text
     from capacity_tui.engine.estimate.figures import figure as figure
+    from capacity_tui.engine.estimate.figures import figure_text as figure_text
     from capacity_tui.engine.estimate.figures import figures_of as figures_of
     from capacity_tui.engine.estimate.figures import interval_text as interval_text
     from capacity_tui.engine.estimate.figures import limit_label as limit_label
+    from capacity_tui.engine.estimate.figures import panel_figures as panel_figures
     from capacity_tui.engine.estimate.filled_by import UsedShare as UsedShare
     from capacity_tui.engine.estimate.note import Note as Note
     from capacity_tui.engine.estimate.resolve import resolve_plan as resolve_plan
-    from capacity_tui.engine.estimate.result import UNDER_LOAD as UNDER_LOAD
     from capacity_tui.engine.estimate.result import Estimate as Estimate
     from capacity_tui.engine.estimate.result import Scaling as Scaling
     from capacity_tui.engine.estimate.unsaid import with_assumed as with_assumed
@@ -149,6 +149,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.files import storage_error as storage_error
     from capacity_tui.engine.files import write_atomically as write_atomically
     from capacity_tui.engine.fleet_names import *
+    from capacity_tui.engine.keys import Figure as Figure
+    from capacity_tui.engine.keys import Key as Key
     from capacity_tui.engine.machine import doctor as _machine_doctor
     from capacity_tui.engine.machine import sample as _machine_sample
     from capacity_tui.engine.machine.benchmark import all_benchmarks as _machine_benchmark_all_benchmarks
@@ -292,8 +294,7 @@ if TYPE_CHECKING:
     doctor_lines = _machine_doctor.report_lines
     doctor_report = _machine_doctor.examine
     MachineSample = _machine_sample.Sample
-    FIGURES = _estimate_figures.METRICS
-    written_figure = _estimate_figures.written
+    FIGURES = _estimate_figure_table.METRICS
     SearchAnswer = _choose_search_answer.Answer
     FigureLimit = _choose_search_question.Limit
     SearchGoal = _choose_search_question.Goal

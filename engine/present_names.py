@@ -16,6 +16,10 @@ from capacity_tui.engine.present.explanation import explanation_as_dict as expla
 from capacity_tui.engine.present.explanation import explanation_text as explanation_text
 from capacity_tui.engine.present.explanation import followed as followed
 from capacity_tui.engine.present.exported import exported_plan as exported_plan
+from capacity_tui.engine.present.figure_columns import column_figures as column_figures
+from capacity_tui.engine.present.figure_columns import column_head as column_head
+from capacity_tui.engine.present.figure_columns import column_text as column_text
+from capacity_tui.engine.present.figure_columns import column_unit as column_unit
 from capacity_tui.engine.present.fleet.migration import MIGRATION_HEADS as MIGRATION_HEADS
 from capacity_tui.engine.present.fleet.migration import MIGRATION_RIGHT as MIGRATION_RIGHT
 from capacity_tui.engine.present.fleet.migration import migration_as_dict as migration_as_dict

@@ -79,10 +79,11 @@ NAMES = {
     "estimate.classical.reasonable": "reasonable_rows",
     "estimate.estimate": "Answer",
     "estimate.filled_by": "UsedShare",
-    "estimate.figure_texts": "figure_text",
-    "estimate.figures": "METRICS:FIGURES figure figures_of interval_text limit_label written:written_figure",
+    "keys": "Figure Key",
+    "estimate.figure_table": "METRICS:FIGURES",
+    "estimate.figures": "figure figure_text figures_of interval_text limit_label panel_figures",
     "estimate.resolve": "resolve_plan",
-    "estimate.result": "UNDER_LOAD Estimate Interval Note Scaling",
+    "estimate.result": "Estimate Interval Note Scaling",
     "explain.roofline": "Roofline roofline",
     # Fleets
     "fleet.migration.alternative": (
@@ -228,6 +229,7 @@ NAMES = {
     "nodes.search.searching": "Shared:SharedAnswer search_on_ray",
     # Presentation
     "present.benchmark_figures": "benchmark_figure_text benchmark_parts",
+    "present.figure_columns": "column_figures column_head column_text column_unit",
     "present.machine_facts": "machine_parts",
     "present.machine_report": "job_parts machine_report_parts score_parts surroundings_parts",
     "present.parts": "Part TablePart TextPart",

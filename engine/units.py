@@ -3,7 +3,7 @@
 Inside the program bytes are whole numbers, durations are seconds, rates are per second and shares are
 fractions of one. These functions are the only edge where they become text. Texts are plain ASCII with a
 space before the unit and between groups of three digits; ``THIN_SPACE`` may be passed as ``group`` where
-the output is known to show it. ``None`` and NaN read ``n/a``.
+the output is known to show it. ``None``, NaN and what is infinite read ``n/a``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from capacity_tui.engine.errors import Place, UnitError
 
 # What the figures of data sheets and tables are given in, in the units that formulas reckon with.
 NANO, MICRO, KILO, MEGA, GIGA, TERA = 1e-9, 1e-6, 1e3, 1e6, 1e9, 1e12
-HOUR_SECONDS, PERCENT = 3600.0, 100.0
-BITS_PER_BYTE = 8.0
+HOUR_SECONDS, PERCENT, BITS_PER_BYTE = 3600.0, 100.0, 8.0
 # Bytes of a number in the types that formulas name themselves: sums and scores in fp32, tables of classical algorithms.
 FP64_BYTES, FP32_BYTES, FP16_BYTES, FP16_BITS = 8.0, 4.0, 2.0, 16.0
 
@@ -70,6 +69,7 @@ _MONEY_UNITS: dict[str, float] = {
     for prefix, factor in (("", 1), ("k", 10**3), ("m", 10**6), ("b", 10**9))
     for name in ("", "usd", "$")
 }
+_MILLION, _NO_CENTS_FROM, _CENTS_FROM, _NO_TIME = 1e6, 1e3, 0.1, 5e-9
 _SI_FACTORS = {"": 1.0, "m": 1e-3, "k": KILO, "M": MEGA, "G": GIGA, "T": TERA, "P": 1e15, "E": 1e18}
 
 _NUMBER = r"[+-]?(?:\d[\d_,\s]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
@@ -151,7 +151,7 @@ def not_available(reason: str = "") -> str:
 
 def format_number(value: float | None, decimals: int = 0, group: str = " ") -> str:
     """Return a number with its digits in groups of three: ``4 096``."""
-    if value is None or math.isnan(value):
+    if value is None or not math.isfinite(value):
         return NOT_AVAILABLE
     return f"{value:,.{decimals}f}".replace(",", group)
 
@@ -165,7 +165,7 @@ def format_bytes(value: float | None, unit: str = "GiB") -> str:
     """
     names, base = (_BINARY, 1024) if "i" in unit else (_DECIMAL, 1000)
     if value is None or not math.isfinite(value):
-        return _not_finite(value, unit)
+        return NOT_AVAILABLE
     power = _power(value, base, _BYTE_DECIMALS)
     return f"{value / base**power:.{_BYTE_DECIMALS[power]}f} {names[power]}"
 
@@ -219,17 +219,17 @@ def format_percent(share: float | None, decimals: int = 0) -> str:
 
 
 def format_money(usd: float | None, decimals: int = 2, group: str = " ") -> str:
-    """Return US dollars: ``$1 234.50``; a price that would read as nothing is ``< $0.01``."""
+    """Return US dollars: ``$1 234.50``, ``$197 M``; a price that would read as nothing is ``< $0.01``."""
     if usd is not None and 0 < usd < 0.5 * 10**-decimals:
         return f"< ${10**-decimals:.{decimals}f}"
-    text = format_number(usd, decimals, group)
+    text = format_number(usd, decimals, group) if abs(usd or 0.0) < _MILLION else _three_figures(usd)
     return text if text == NOT_AVAILABLE else f"-${text[1:]}" if text.startswith("-") else f"${text}"
 
 
 def format_seconds(value: float | None) -> str:
     """Return a duration in its two largest units: ``3 d 4 h``, ``2 min 5 s``, ``9.48 s``, ``412 ms``."""
     if value is None or not math.isfinite(value):
-        return _not_finite(value, "s")
+        return NOT_AVAILABLE
     if value < 0:
         return f"-{format_seconds(-value)}"
     for large, large_name, small, small_name in _LONG_TIMES:
@@ -238,7 +238,7 @@ def format_seconds(value: float | None) -> str:
     if round(value, 1) >= _MINUTE:
         return _two_units(round(value), _MINUTE, "min", "s")
     for scale, name in ((1, "s"), (1e3, "ms")):
-        if value == 0 or round(value * scale, 3) >= 1:
+        if value < _NO_TIME or round(value * scale, 3) >= 1:
             return f"{_three_digits(value * scale)} {name}"
     return f"{_three_digits(value * 1e6)} us"
 
@@ -246,7 +246,7 @@ def format_seconds(value: float | None) -> str:
 def format_significant(value: float | None) -> str:
     """Return a number of any size to four digits: ``4 096``, ``0.62``, ``8.03 B``, ``1.300e-05``."""
     if value is None or not math.isfinite(value):
-        return _not_finite(value, "")
+        return NOT_AVAILABLE
     if abs(value) >= 1e6:
         return format_count(value, decimals=2)
     if value == round(value) or abs(value) >= 1e4:
@@ -266,16 +266,33 @@ def _two_units(count: int, ratio: int, large_name: str, small_name: str) -> str:
 
 
 def _three_digits(value: float) -> str:
-    if value == 0:
+    if value < _NO_TIME:
         return "0"
     decimals = 2 if round(value, 2) < 10 else 1 if round(value, 1) < 100 else 0
     return f"{value:.{decimals}f}"
 
 
+def _price(usd: float | None) -> str:
+    """Return what a piece of something costs: ``$12.50``, below ten cents two digits of it: ``$0.00039``."""
+    return f"${usd:.{1 - math.floor(math.log10(usd))}f}" if usd and 0.0 < usd < _CENTS_FROM else format_money(usd)
+
+
+def _three_figures(value: float | None, unit: str = "") -> str:
+    """Return a number of any size to three digits: ``197 M``, ``28.7 M``, ``10.9``, ``0.04``."""
+    if not value or not math.isfinite(value):
+        return _with_unit(format_number(value), unit)
+    if 0 < value < 0.01:
+        return f"< 0.01 {unit}"
+    power = _power(value, 1000, (0,) * len(_COUNT_SUFFIXES))
+    scaled = value / 1000**power
+    decimals = max(2 - math.floor(math.log10(abs(scaled))), 0) if abs(scaled) >= 1 else 2
+    return _with_unit(format_number(scaled, decimals), f"{_COUNT_SUFFIXES[power]} {unit}".strip())
+
+
 def _scaled(value: float | None, prefixes: tuple[str, ...], unit: str, decimals: int, glued: bool = False) -> str:
     """Return the value over the power of a thousand that leaves one to three digits before the point."""
     if value is None or not math.isfinite(value):
-        return _not_finite(value, unit)
+        return NOT_AVAILABLE
     power = _power(value, 1000, (decimals,) * len(prefixes))
     number = f"{value / 1000**power:.{decimals}f}" if power or value != round(value) else f"{value:.0f}"
     suffix = prefixes[power] + unit if glued else f"{prefixes[power]} {unit}".strip()
@@ -288,10 +305,6 @@ def _power(value: float, base: int, decimals: tuple[int, ...]) -> int:
     while power < len(decimals) - 1 and round(abs(value) / base**power, decimals[power]) >= base:
         power += 1
     return power
-
-
-def _not_finite(value: float | None, unit: str) -> str:
-    return NOT_AVAILABLE if value is None or math.isnan(value) else _with_unit(f"{value:.0f}", unit)
 
 
 def _with_unit(number: str, unit: str) -> str:
@@ -376,7 +389,10 @@ _WRITERS: Mapping[str, Callable[[float | None], str]] = {
     "FLOP": format_flops,
     "FLOP/s": lambda value: format_flops(value, per_second=True),
     **{unit: partial(format_rate, unit=unit) for unit in ("tok/s", "samples/s", "images/s", "rows/s", "requests/s")},
-    "USD": format_money,
+    "USD": lambda usd: format_money(usd, 0 if usd is not None and abs(usd) >= _NO_CENTS_FROM else 2),
+    "USD/M": lambda usd: format_money(usd, 0 if usd is not None and abs(usd) >= _NO_CENTS_FROM else 3),
+    "USD/request": _price,
+    **{unit: partial(_three_figures, unit=unit) for unit in ("GPU-h", "device-h")},
     "W": format_power,
     "kWh": format_energy,
     "%": lambda value: format_percent(None if value is None else value / 100),

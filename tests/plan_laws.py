@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.estimate.figures import METRICS, figure, figures_of
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure, figures_of
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.numeric import added, mean
 from capacity_tui.engine.plan.files.loading import plan_from_text

@@ -13,7 +13,7 @@ from capacity_tui.engine.accuracy.scoring import Prediction
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
-from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.room import CLAIMED

@@ -69,6 +69,8 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
         arithmetic_power=catalog.coefficients["arithmetic-power"].value,
         memory_power=catalog.coefficients["memory-power"].value,
         waiting_power=catalog.coefficients["waiting-power"].value,
+        host_power=catalog.coefficients["host-power"].value,
+        cooling_power=catalog.coefficients["cooling-power"].value,
         source=f"{row.name}: {row.source} ({row.confidence})",
         row=row.id,
         boost=row.boost,

@@ -70,6 +70,8 @@ class Efficiency:
     arithmetic_power: Number
     memory_power: Number
     waiting_power: Number
+    host_power: Number
+    cooling_power: Number
     source: str
     row: str = "other"
     attention_reach: Number | None = None

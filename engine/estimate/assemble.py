@@ -135,6 +135,7 @@ class Assembled:
             unit=work.facts.unit,
             units_per_sample=work.units_per_sample,
             iteration=self._iteration,
+            device_kind=self._cluster.device.kind,
         )
 
     @cached_property

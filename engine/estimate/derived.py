@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.units import PERCENT, TERA
+from capacity_tui.engine.units import HOUR_SECONDS, MEGA, PERCENT, TERA
 
 STEP = "definition: work of a step over its time"
 
@@ -68,6 +68,33 @@ def job_seconds(steps: Number, step_seconds: Number) -> Number:
         step_seconds: seconds of a step.
     """
     return steps * step_seconds
+
+
+@equation("hours = seconds / 3600 · devices", unit="h", source="hours of the job, times devices", part="cost.gpu_hours")
+def device_hours(seconds: Number, devices: Number) -> Number:
+    """Hours of a job over all devices, as clusters bill them.
+
+    Args:
+        seconds: seconds of the job.
+        devices: devices that share the work.
+    """
+    return seconds / HOUR_SECONDS * devices
+
+
+@equation(
+    "usd = million / 10^6 · units",
+    unit="USD",
+    source="price of a million tokens, for those of a request",
+    part="cost.usd_per_request",
+)
+def usd_per_request(million: Number, units: Number) -> Number:
+    """Price of a request.
+
+    Args:
+        million: price of a million tokens or samples, USD.
+        units: tokens of a request, prompt and answer; 1 where samples are counted.
+    """
+    return million / MEGA * units
 
 
 @equation(

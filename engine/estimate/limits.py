@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figures import Figured, figure
+from capacity_tui.engine.estimate.figure_readers import Figured
+from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.serving.latency import EACH, FIRST, limited, limits_of
 from capacity_tui.engine.estimate.serving.room import SEQUENCES
 from capacity_tui.engine.numeric import Number

@@ -127,6 +127,23 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
     return watts * seconds / HOUR_SECONDS / KILO
 
 
+@equation(
+    "system = kwh · host · cooling",
+    unit="kWh",
+    source="energy of the devices, with the machines and the building around them; shares in coefficients.yaml",
+    part="energy.kwh_system",
+)
+def system_kwh(kwh: Number, host: Number, cooling: Number) -> Number:
+    """Energy of a job as a meter of the building counts it.
+
+    Args:
+        kwh: energy of the devices, kWh.
+        host: power of a node over that of its devices.
+        cooling: power with cooling and supply over that of the nodes.
+    """
+    return kwh * host * cooling
+
+
 @equation("usd = kwh · usd_per_kwh", unit="USD", source="pricing.usd_per_kwh of the plan", part="energy.usd")
 def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
     """Price of a job's electricity.
@@ -296,4 +313,12 @@ def energy(
     if seconds is None:
         return EnergyEstimate(None, watts, None)
     kwh = job_kwh(watts, seconds)
-    return EnergyEstimate(kwh, watts, electricity_usd(kwh, usd_per_kwh))
+    system = system_kwh(kwh, reach.host_power, _cooling(cluster))
+    return EnergyEstimate(kwh, watts, electricity_usd(kwh, usd_per_kwh), system)
+
+
+def _cooling(cluster: Cluster) -> Number:
+    """Return the power with cooling and supply over that of the machines: of a machine of one's own as its row says."""
+    quote = next(iter(cluster.price.rate_quotes), None)
+    bought = None if quote is None else quote.purchase
+    return cluster.device.efficiency.cooling_power if bought is None else bought.overhead

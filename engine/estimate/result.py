@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from capacity_tui.engine.cluster.cluster import DeviceKind
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.estimate.constraint import Constraint, in_words, verdicts
 from capacity_tui.engine.estimate.equation import Record
@@ -24,17 +25,6 @@ from capacity_tui.engine.verdict import Holds, Verdict
 
 Iteration = Literal["step", "batch", "fit"]
 BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead", "optimizer"]
-
-
-# Speeds of serving that only a load of requests has.
-UNDER_LOAD = (
-    "largest_requests_per_second",
-    "time_to_first_token_percentile_seconds",
-    "time_per_output_token_percentile_seconds",
-    "request_seconds",
-    "running_requests",
-    "waiting_requests",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +77,7 @@ class ComputationEstimate:
         unit: what is counted.
         units_per_sample: tokens in one sample.
         iteration: what ``step_seconds`` times: an optimizer step, a batch or a fit.
+        device_kind: what shares the work.
     """
 
     step_seconds: Interval
@@ -101,6 +92,7 @@ class ComputationEstimate:
     unit: Literal["token", "sample"] = "token"
     units_per_sample: Number = 1.0
     iteration: Iteration = "step"
+    device_kind: DeviceKind = "gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +152,13 @@ class EnergyEstimate:
         kwh: energy of all devices, None when the job's length is open.
         watts_average: mean power of all devices while running.
         usd: its price.
+        kwh_system: energy with that of the machines around them, and of cooling and supply.
     """
 
     kwh: Number | None
     watts_average: Number | None
     usd: Number | None
+    kwh_system: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)

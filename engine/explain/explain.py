@@ -10,7 +10,8 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, recording
 from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figures import Figure, figure, result_key
+from capacity_tui.engine.estimate.figure_names import named_figure
+from capacity_tui.engine.estimate.figures import FigureValue, figure
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.notes import remarks
@@ -40,7 +41,7 @@ class Explanation:
         assumed: what was not given.
     """
 
-    figure: Figure
+    figure: FigureValue
     sum: Sum | None
     derivations: tuple[Derivation, ...]
     remarks: tuple[str, ...]
@@ -80,7 +81,7 @@ def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, cata
     Raises:
         PlanError: no result has that key.
     """
-    key = result_key(name)
+    key = named_figure(name, estimate, str(resolved.plan.task))
     with recording(after=estimate.derivations) as record:
         found = figure(estimate, key)
         summed = sum_of(key, resolved, estimate, catalog)
@@ -95,7 +96,7 @@ def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, cata
     )
 
 
-def _basis(key: str, found: Figure, estimate: Estimate) -> str:
+def _basis(key: str, found: FigureValue, estimate: Estimate) -> str:
     """Return what the range of a figure rests on; empty where it has none."""
     return estimate.range_of(key).basis if isinstance(found.value, Interval) else ""
 

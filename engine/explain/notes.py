@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import figure_label
-from capacity_tui.engine.estimate.figures import Figure
+from capacity_tui.engine.estimate.figures import FigureValue
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.transformer.resolve import base_format
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.plugins import PluginSpec
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import format_money, format_seconds
@@ -30,7 +31,7 @@ _REMEDIES = {
 }
 
 
-def remarks(figure: Figure, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[str]:
+def remarks(figure: FigureValue, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[str]:
     """Yield what to know about a figure, one line each."""
     key, number = figure.metric.key, figure.number
     if number is None:
@@ -64,7 +65,7 @@ def _origin(key: str, resolved: ResolvedPlan, estimate: Estimate) -> Iterator[st
         yield f"{figure_label(behind)} of {device.name}: {device.known[behind]}"
     if key == "memory.host_bytes" and resolved.plan.task == "fit":
         yield "the data lie in host memory until they are copied to the device"
-    if key.startswith("cost."):
+    if key.startswith("cost.") and key != Figure.COST_GPU_HOURS:
         usd = estimate.cost.usd_per_hour
         hour = format_money(None if usd is None else mean(usd))
         yield f"{hour} an hour for {resolved.cluster.words}: {estimate.cost.source}"

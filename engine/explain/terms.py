@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.equation import Derivation, Input, origin
-from capacity_tui.engine.estimate.figures import part_label
+from capacity_tui.engine.estimate.figure_parts import part_label
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.timing.passes import PhaseTime

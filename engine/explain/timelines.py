@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from capacity_tui.engine.estimate.figures import part_label
+from capacity_tui.engine.estimate.figure_parts import part_label
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.work import Beside, Collective, Part, Phase

@@ -12,14 +12,15 @@ from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.budget import GROWING
 from capacity_tui.engine.choose.need.furthest import READS
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figures import METRICS, figure, written
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.results import result_as_dict
-from capacity_tui.engine.units import format_percent
+from capacity_tui.engine.units import format_percent, format_quantity
 from capacity_tui.engine.verdict import Verdict
 
 # From this share of a limit on, tenths of a percent say nothing.
@@ -158,7 +159,7 @@ def _end_text(each: Reached) -> str:
 
 
 def _written(value: float, each: Reached) -> str:
-    return written(value, each.constraint.unit) if np.isfinite(value) else "without end"
+    return format_quantity(value, each.constraint.unit) if np.isfinite(value) else "without end"
 
 
 def _missed_by(each: Reached) -> str:

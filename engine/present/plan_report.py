@@ -6,7 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.choose.scaling import Curve, curves
-from capacity_tui.engine.estimate.figures import Metric, figure, limit_label, part_label, written
+from capacity_tui.engine.estimate.figure_parts import part_label
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure, limit_label
+from capacity_tui.engine.estimate.metric import Metric
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import Estimate, Scaling
 from capacity_tui.engine.explain.roofline import Roofline
@@ -19,6 +22,7 @@ from capacity_tui.engine.units import (
     format_flops,
     format_number,
     format_percent,
+    format_quantity,
     format_seconds,
 )
 from capacity_tui.engine.verdict import Verdict
@@ -27,12 +31,6 @@ KERNEL_HEADS = ("Kernel", "Intensity", "Reaches", "Kernel time", "Bound by")
 
 
 SCALING_HEADS = ("Devices", "Batch", "Step", "Speed-up", "Efficiency", "Waits for others", "Limited by")
-# Of each group the first figure that changes is told.
-_TOLD = (
-    ("computation.estimated_train_time_seconds", "computation.tokens_per_second", "computation.step_seconds"),
-    ("memory.reserved_bytes",),
-    ("cost.usd", "cost.usd_per_million_tokens"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +76,15 @@ def shares(slices: Iterable[Slice]) -> tuple[Share, ...]:
 def savings(note: Note, estimate: Estimate) -> tuple[str, ...]:
     """Return what a note changes in an estimate, as signed amounts: time, memory, money."""
     saved = note.saves or {}
-    firsts = (next((key for key in group if key in saved), None) for group in _TOLD)
-    return tuple(_saving(figure(estimate, key).metric, saved[key]) for key in firsts if key is not None)
+    firsts: dict[str, str] = {}
+    for key, metric in METRICS.items():
+        if metric.told and key in saved:
+            firsts.setdefault(metric.told, key)
+    return tuple(_saving(figure(estimate, key).metric, saved[key]) for key in firsts.values())
 
 
 def _saving(metric: Metric, amount: float) -> str:
-    return f"{metric.label} {'-' if amount < 0 else '+'}{written(abs(amount), metric.unit)}"
+    return f"{metric.name} {'-' if amount < 0 else '+'}{format_quantity(abs(amount), metric.unit)}"
 
 
 def kernel_rows(roofline: Roofline) -> tuple[tuple[str, ...], ...]:
@@ -167,7 +168,8 @@ def _price_text(curve: Curve) -> str:
 
 
 def _run_text(point: Scaling) -> str:
-    return f"{devices_in_words(point.devices)}, {format_seconds(point.job_seconds)}, {written(point.usd or 0.0, 'USD')}"
+    cost = format_quantity(point.usd or 0.0, "USD")
+    return f"{devices_in_words(point.devices)}, {format_seconds(point.job_seconds)}, {cost}"
 
 
 def scaling_text(points: Iterable[Scaling]) -> tuple[str, ...]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import fields
 
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figures import METRICS, central, figure
+from capacity_tui.engine.estimate.figure_parts import PARTS
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import central, figure
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes
-from capacity_tui.engine.estimate.result import (
-    Bottleneck,
-    CostEstimate,
-    Estimate,
-)
+from capacity_tui.engine.estimate.metric import Metric
+from capacity_tui.engine.estimate.result import Bottleneck, Estimate
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.files.writing import yaml_text
 from capacity_tui.engine.plan.plan import Plan
@@ -23,23 +21,8 @@ from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.uncertainty.intervals import Interval
 
-MEMORY_PARTS = (
-    "weights", "gradients", "optimizer", "activations", "logits", "buffers", "kv_cache", "context", "reserve",
-)  # fmt: skip
-"""Parts of memory that every answer names; those a plan has none of take 0 bytes."""
-_WITH_ENDS = frozenset(
-    {
-        "memory.per_device_bytes",
-        "memory.reserved_bytes",
-        "computation.step_seconds",
-        "computation.estimated_train_time_seconds",
-    }
-)
-"""Figures whose own value holds its range."""
-TIME_PARTS = (
-    "compute", "attention", "tensor_parallel", "pipeline_bubble", "data_parallel", "optimizer", "overhead",
-)  # fmt: skip
-"""Parts of a step that every answer names, likewise."""
+# Speeds that models of images and tables have as samples alone.
+_OF_TOKENS = ("tokens_per_second", "tokens_per_second_per_device")
 
 
 def json_report(of: Report) -> str:
@@ -73,8 +56,8 @@ def result_as_dict(plan: Plan, estimate: Estimate, not_understood: tuple[str, ..
         "ranges": _ranges(estimate),
         "bottleneck": _bottleneck(estimate.bottleneck),
         "scalability": estimate.scalability,
-        "cost": {name: value for name, value in _items(estimate.cost) if not name.endswith("interval")},
-        "energy": estimate.energy,
+        "cost": _cost(estimate),
+        "energy": _group(estimate, "energy"),
         "assumed": estimate.assumed,
         "not_understood": not_understood,
         "recommendations": estimate.recommendations,
@@ -83,10 +66,6 @@ def result_as_dict(plan: Plan, estimate: Estimate, not_understood: tuple[str, ..
         "details": estimate.details,
     }
     return {key: to_builtins(value) for key, value in result.items()}
-
-
-def _items(cost: CostEstimate) -> Iterator[tuple[str, object]]:
-    return ((entry.name, getattr(cost, entry.name)) for entry in fields(cost))
 
 
 def to_json(result: object, one_line: bool = False) -> str:
@@ -125,6 +104,21 @@ def _constraint(of: Constraint) -> dict[str, object]:
     return {"figure": of.figure, **limit, **reached, "holds": of.holds.value, "why": of.why}
 
 
+def _group(estimate: Estimate, group: str) -> dict[str, object]:
+    """Return the figures whose keys lie directly below another, as JSON has them."""
+    found = (metric for metric in METRICS.values() if metric.key.rpartition(".")[0] == group)
+    return {metric.key.rpartition(".")[2]: _value(estimate, metric) for metric in found}
+
+
+def _value(estimate: Estimate, metric: Metric) -> object:
+    """Return a figure as JSON has it: with its range where it stands or without, and bytes whole."""
+    value = figure(estimate, metric.key).value
+    shown = value if metric.has_ends else central(value)
+    if metric.unit != "B":
+        return shown
+    return _whole_interval(shown) if isinstance(shown, Interval) else _whole(shown)
+
+
 def _model(estimate: Estimate) -> dict[str, object]:
     model = estimate.model
     return {
@@ -136,15 +130,9 @@ def _model(estimate: Estimate) -> dict[str, object]:
 
 
 def _memory(estimate: Estimate) -> dict[str, object]:
-    memory, capacity = estimate.memory, estimate.memory.capacity_bytes
-    return {
-        "per_device_bytes": _whole_interval(memory.per_device_bytes),
-        "reserved_bytes": _whole_interval(memory.reserved_bytes),
-        "parts": dict.fromkeys(MEMORY_PARTS, 0) | {part: _whole(value) for part, value in memory.parts.items()},
-        "capacity_bytes": _whole(capacity),
-        "utilization_percent": _central(estimate, "memory.utilization_percent"),
-        "host_bytes": _whole(memory.host_bytes),
-        "host_capacity_bytes": _whole(memory.host_capacity_bytes),
+    memory = estimate.memory
+    return _group(estimate, "memory") | {
+        "parts": dict.fromkeys(PARTS["memory.parts"], 0) | {part: _whole(size) for part, size in memory.parts.items()},
         "peak": memory.peak or None,
         "stages": {name: _stage(memory, name) for name in ("first", "last", "fullest")},
         "timeline": [
@@ -172,38 +160,25 @@ def _bottleneck(bottleneck: Bottleneck) -> dict[str, object]:
 
 def _computation(estimate: Estimate) -> dict[str, object]:
     computation = estimate.computation
-    has_tokens = computation.unit == "token"
-    total = figure(estimate, "computation.estimated_train_time_seconds")
-    return {
-        "step_seconds": computation.step_seconds,
-        "parts": dict.fromkeys(TIME_PARTS, 0.0) | dict(computation.parts),
-        "tokens_per_second": _central(estimate, "computation.tokens_per_second") if has_tokens else None,
-        "tokens_per_second_per_device": (
-            _central(estimate, "computation.tokens_per_second_per_device") if has_tokens else None
-        ),
-        "samples_per_second": _central(estimate, "computation.samples_per_second"),
-        "model_tflops_per_device": _central(estimate, "computation.model_tflops_per_device"),
-        "mfu": computation.mfu,
+    total = figure(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS)
+    found = _group(estimate, "computation") | {
+        "parts": dict.fromkeys(PARTS["computation.parts"], 0.0) | dict(computation.parts),
         "steps": computation.steps,
-        "total_flops": _central(estimate, "computation.total_flops"),
-        "estimated_train_time_seconds": total.value,
         "estimated_train_time_human": None if total.number is None else total.text,
-        "infer": computation.infer,
+        "infer": None if computation.infer is None else _group(estimate, "computation.infer"),
     }
+    return found if computation.unit == "token" else found | dict.fromkeys(_OF_TOKENS)
 
 
-def _central(estimate: Estimate, key: str) -> Number | None:
-    return central(figure(estimate, key).value)
+def _cost(estimate: Estimate) -> dict[str, object]:
+    cost = estimate.cost
+    return _group(estimate, "cost") | {"source": cost.source, "why_no_spot": cost.why_no_spot}
 
 
 def _ranges(estimate: Estimate) -> dict[str, object]:
     """Return the ranges of the figures that are plain numbers above, by result key."""
-    found = {key: figure(estimate, key).value for key in METRICS if key not in _WITH_ENDS}
-    return {
-        key: {"low": value.low, "high": value.high}
-        for key, value in found.items()
-        if isinstance(value, Interval) and not key.startswith("computation.infer.")
-    }
+    found = {key: figure(estimate, key).value for key, metric in METRICS.items() if not metric.has_ends}
+    return {key: {"low": value.low, "high": value.high} for key, value in found.items() if isinstance(value, Interval)}
 
 
 def _whole_interval(interval: Interval) -> dict[str, object]:

@@ -7,30 +7,19 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
 from capacity_tui.engine.choose.search.question import unit_of
-from capacity_tui.engine.estimate.figure_texts import usual_words
-from capacity_tui.engine.estimate.figures import METRICS, part_label, written
+from capacity_tui.engine.estimate.figure_parts import part_label
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import usual_words
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_values import short_name
 from capacity_tui.engine.present.as_builtins import to_builtins
+from capacity_tui.engine.present.figure_columns import column_figures, column_head
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import format_count, format_number, format_percent
+from capacity_tui.engine.units import format_count, format_number, format_percent, format_quantity
 
-# Shown beside what was asked for, as far as the plan has them.
-_SHOWN = (
-    "memory.utilization_percent",
-    "computation.estimated_train_time_seconds",
-    "cost.usd",
-    "computation.tokens_per_second",
-    "computation.mfu",
-)
-_INSTEAD = {
-    "computation.estimated_train_time_seconds": "computation.step_seconds",
-    "cost.usd": "cost.usd_per_million_tokens",
-}
 # What a configuration runs, and on what, has a column of its own; of the rest only what is not plain.
 _OWN_COLUMNS = ("model.name", "hardware.name", "hardware.devices")
-_HEADS = {"memory.utilization_percent": "memory", "computation.tokens_per_second": "tok/s"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +86,7 @@ def search_table(answer: Answer) -> SearchTable:
         values = (_value(found.set.get(path)) for path in own)
         return (f"{place + 1}{mark}", *values, goal, *([told or "-"] if settings else []), *others, behind)
 
-    goal, *others = (_HEADS.get(key, label_of(key)) for key in figures) if figures else ("",)
+    goal, *others = (column_head(key) for key in figures) if figures else ("",)
     heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "behind")
     rows = tuple(row(place, found) for place, found in enumerate(answer.top))
     kept = 2 + len(own) + bool(settings)
@@ -127,7 +116,7 @@ def progress_text(answer: Answer) -> str:
     tried = ", ".join((format_percent(answer.share_done), *counts))
     if not answer.top or answer.goal not in answer.top[0].figures:
         return tried
-    best = written(mean(answer.top[0].figures[answer.goal].value), unit_of(answer.goal))
+    best = format_quantity(mean(answer.top[0].figures[answer.goal].value), unit_of(answer.goal))
     return f"{tried}; {label_of(answer.goal)} {best} so far; ctrl-c stops"
 
 
@@ -141,8 +130,8 @@ def figure_text(key: str, value: Interval) -> str:
     unit = unit_of(key)
     middle, low, high = (mean(end) for end in (value.value, value.low, value.high))
     if low == high:
-        return written(middle, unit)
-    return f"{written(middle, unit)} ({written(low, unit)} to {written(high, unit)})"
+        return format_quantity(middle, unit)
+    return f"{format_quantity(middle, unit)} ({format_quantity(low, unit)} to {format_quantity(high, unit)})"
 
 
 def label_of(key: str) -> str:
@@ -164,13 +153,12 @@ def _is_plain(path: str, value: object) -> bool:
 def _number(key: str, value: Interval | None, ranged: bool) -> str:
     if value is None:
         return ""
-    return figure_text(key, value) if ranged else written(mean(value.value), unit_of(key))
+    return figure_text(key, value) if ranged else format_quantity(mean(value.value), unit_of(key))
 
 
 def _figures(answer: Answer) -> tuple[str, ...]:
     known = {key for found in answer.top for key in found.figures}
-    usual = (key if key in known else _INSTEAD.get(key, key) for key in _SHOWN)
-    return tuple(key for key in dict.fromkeys((answer.goal, *answer.compared, *usual)) if key in known)
+    return tuple(dict.fromkeys((answer.goal, *answer.compared, *column_figures(known)) if known else ()))
 
 
 def _value(value: object) -> str:

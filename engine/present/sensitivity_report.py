@@ -10,12 +10,11 @@ from capacity_tui.engine.choose.sensitivity.measurements import Narrowing
 from capacity_tui.engine.choose.sensitivity.swing import Swing
 from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity
 from capacity_tui.engine.choose.sensitivity.unknowns import RATIO
-from capacity_tui.engine.estimate.figures import written
 from capacity_tui.engine.present.markdown import escaped, table_lines
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.printable import printable_lines
-from capacity_tui.engine.units import format_percent
+from capacity_tui.engine.units import format_percent, format_quantity
 
 TITLES = {"knob": "Fields, one step", "unknown": "Unknowns, end to end"}
 TORNADO_HEADS = ("Lowest", "Highest", "Lowest with", "Highest with")
@@ -82,7 +81,7 @@ def tornado_tables(found: Sensitivity, top: int, ascii_only: bool = False) -> It
                 TornadoRow(
                     each.label,
                     scale.bar(each),
-                    (written(each.low, unit), written(each.high, unit)),
+                    (format_quantity(each.low, unit), format_quantity(each.high, unit)),
                     (_value(each, each.start), _value(each, each.end)),
                 )
                 for each in swings[:top]
@@ -96,9 +95,12 @@ def measurement_advice(found: Sensitivity, plan_name: str) -> str:
     if best is None:
         return "Nothing that this program measures would narrow the range."
     unit = found.figure.metric.unit
+    narrowed, now = (
+        f"{format_quantity(low, unit)} to {format_quantity(high, unit)}"
+        for low, high in ((best.narrowed_low, best.narrowed_high), (best.low, best.high))
+    )
     return (
-        f"Measure next: {best.measurement.what}. With it the range is at best {written(best.narrowed_low, unit)} to "
-        f"{written(best.narrowed_high, unit)}, in place of {written(best.low, unit)} to {written(best.high, unit)}: "
+        f"Measure next: {best.measurement.what}. With it the range is at best {narrowed}, in place of {now}: "
         f"{format_percent(best.share)} narrower. {_command(best, plan_name)}"
     )
 

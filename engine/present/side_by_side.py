@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figures import METRICS, Figure, figure
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import FigureValue, figure
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import plan_values
 from capacity_tui.engine.present.plan_values import plan_value_text
@@ -65,7 +66,7 @@ class Compared:
     """
 
     key: str
-    found: tuple[Figure, ...]
+    found: tuple[FigureValue, ...]
 
     @property
     def label(self) -> str:
@@ -141,7 +142,7 @@ def as_data(of: SideBySide) -> dict[str, object]:
     }
 
 
-def _data(found: Figure, share: float | None) -> dict[str, object] | None:
+def _data(found: FigureValue, share: float | None) -> dict[str, object] | None:
     """Return a figure with its range where it has one, and its difference to the first; None where there is none."""
     if found.number is None:
         return None

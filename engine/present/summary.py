@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from capacity_tui.engine.cluster.cluster import figure_label
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
-from capacity_tui.engine.estimate.figures import Figure, figure, limit_label, part_label
+from capacity_tui.engine.estimate.figure_parts import part_label
+from capacity_tui.engine.estimate.figures import FigureValue, block_figures, figure, limit_label
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.result import UNDER_LOAD, Estimate
-from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
+from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine.facts import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.all_fields import all_fields
@@ -19,39 +20,6 @@ from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.verdict import Holds
-
-# Figures of each block in their order; those that a run has none of are left out.
-_MODEL = ("model.parameters", "model.active_parameters", "model.forward_flops")
-_MEMORY = (
-    "memory.capacity_bytes",
-    "memory.utilization_percent",
-    "memory.host_bytes",
-    "inference.largest_batch",
-    "inference.longest_context",
-)
-_TIME = (
-    "computation.tokens_per_second",
-    "computation.tokens_per_second_per_device",
-    "computation.infer.prefill_tokens_per_second",
-    "computation.infer.decode_tokens_per_second",
-    "computation.infer.time_to_first_token_seconds",
-    "computation.infer.time_per_output_token_seconds",
-    "computation.infer.requests_per_second",
-    *(f"computation.infer.{name}" for name in UNDER_LOAD),
-    "computation.mfu",
-    "computation.estimated_train_time_seconds",
-    "computation.total_flops",
-)
-_LEARNED = (LOSS, LEAST_LOSS, BEST_SIZE, BEST_TOKENS, OVERTRAINING)
-_COST = (
-    "cost.usd",
-    "cost.usd_spot",
-    "cost.usd_per_hour",
-    "cost.usd_per_million_tokens",
-    "energy.kwh",
-    "energy.watts_average",
-    "energy.usd",
-)
 
 MOST_ASSUMED = 6
 """Assumptions that are shown beside a verdict; data have all of them."""
@@ -104,7 +72,7 @@ def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:
         Block("Time", tuple(_time(plan, estimate))),
         Block("Cluster", tuple(_levels(estimate))),
         Block("Cost and energy", tuple(_cost(estimate))),
-        Block("Scaling law", tuple(_figures(estimate, _LEARNED))),
+        Block("Scaling law", tuple(_figures(estimate, "law"))),
     )
     return tuple(block for block in found if block.rows)
 
@@ -170,34 +138,25 @@ def _limits(estimate: Estimate) -> Iterator[Row]:
 
 
 def _model(estimate: Estimate) -> Iterator[Row]:
-    model = estimate.model
-    same = float(model.active_parameters) == float(model.parameters)
-    yield from _figures(estimate, (key for key in _MODEL if not (same and key == "model.active_parameters")))
-    if model.complexity:
-        yield Row("complexity", "", model.complexity)
+    yield from _figures(estimate, "model")
+    if estimate.model.complexity:
+        yield Row("complexity", "", estimate.model.complexity)
 
 
 def _memory(plan: Plan, estimate: Estimate) -> Iterator[Row]:
-    yield _row(figure(estimate, "memory.per_device_bytes"))
-    yield _row(figure(estimate, "memory.reserved_bytes"))
-    if plan.report.detailed_breakdown:
-        yield from _parts(estimate, "memory.parts", estimate.memory.parts)
-    # Without offloading there is nothing to say of the host.
-    yield from _figures(estimate, (key for key in _MEMORY if key != "memory.host_bytes" or estimate.memory.host_bytes))
+    for row, key in _keyed(estimate, "memory"):
+        yield row
+        if key == Figure.MEMORY_RESERVED_BYTES and plan.report.detailed_breakdown:
+            yield from _parts(estimate, "memory.parts", estimate.memory.parts)
 
 
 def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
-    computation = estimate.computation
-    yield _row(figure(estimate, "computation.step_seconds"))
-    if plan.report.detailed_breakdown:
-        yield from _parts(estimate, "computation.parts", computation.parts)
-    hidden = set()
-    if float(computation.devices) == 1:
-        hidden.add("computation.tokens_per_second_per_device")
-    if computation.iteration == "fit":
-        # One fit is the whole job.
-        hidden.add("computation.estimated_train_time_seconds")
-    yield from _figures(estimate, (key for key in _TIME if key not in hidden))
+    if plan.task == "infer" and estimate.computation.infer is not None:
+        yield _request(plan)
+    for row, key in _keyed(estimate, "time"):
+        yield row
+        if key == Figure.STEP_SECONDS and plan.report.detailed_breakdown:
+            yield from _parts(estimate, "computation.parts", estimate.computation.parts)
     yield Row("limited by", limit_label(estimate.bottleneck.kind), bottleneck_text(estimate.bottleneck))
 
 
@@ -210,13 +169,19 @@ def _levels(estimate: Estimate) -> Iterator[Row]:
         yield Row(level.name, level.holds, level.speed)
 
 
+def _request(plan: Plan) -> Row:
+    """Return what a request is: every figure of serving rests on its length."""
+    prompt, answer = (format_number(count) for count in (plan.inference.prompt_tokens, plan.inference.output_tokens))
+    return Row("request", f"{prompt} + {answer} tok", "prompt and answer")
+
+
 def _cost(estimate: Estimate) -> Iterator[Row]:
-    if (price := figure(estimate, "cost.usd_per_hour")).number is None:
+    if (price := figure(estimate, Figure.COST_USD_PER_HOUR)).number is None:
         yield _row(price)
-    for row, key in _keyed(estimate, _COST):
+    for row, key in _keyed(estimate, "cost"):
         # The price of an hour is the one fact of the block; all else follows from it.
-        yield Row(row.label, row.value, estimate.cost.source) if key == "cost.usd_per_hour" else row
-    if (power := figure(estimate, "energy.watts_average")).number is None:
+        yield replace(row, spread=estimate.cost.source) if key == Figure.COST_USD_PER_HOUR else row
+    if (power := figure(estimate, Figure.ENERGY_WATTS_AVERAGE)).number is None:
         yield _row(power)
 
 
@@ -226,17 +191,17 @@ def _parts(estimate: Estimate, group: str, parts: Mapping[str, Number]) -> Itera
             yield Row(f"  {part_label(part)}", figure(estimate, f"{group}.{part}").text)
 
 
-def _figures(estimate: Estimate, keys: Iterable[str]) -> Iterator[Row]:
-    return (row for row, _ in _keyed(estimate, keys))
+def _figures(estimate: Estimate, block: str) -> Iterator[Row]:
+    return (row for row, _ in _keyed(estimate, block))
 
 
-def _keyed(estimate: Estimate, keys: Iterable[str]) -> Iterator[tuple[Row, str]]:
-    """Yield the rows of the figures that an estimate has, with their keys."""
-    for key in keys:
+def _keyed(estimate: Estimate, block: str) -> Iterator[tuple[Row, str]]:
+    """Yield the rows of a block for the figures that an estimate has, with their keys."""
+    for key in block_figures(estimate, block):
         found = figure(estimate, key)
-        if found.number is not None:
+        if found.value is not None:
             yield _row(found), key
 
 
-def _row(found: Figure) -> Row:
+def _row(found: FigureValue) -> Row:
     return Row(found.metric.label, found.text, found.range_text)

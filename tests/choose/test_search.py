@@ -21,7 +21,7 @@ from capacity_tui.engine.choose.search.search import search
 from capacity_tui.engine.choose.space.grid import Axis
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import Plan

@@ -16,7 +16,7 @@ from capacity_tui.engine.choose.space.serving import ServingSpace, serving_space
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.numeric import Number

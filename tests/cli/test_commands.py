@@ -70,7 +70,7 @@ def run(capsys: pytest.CaptureFixture[str]):
         (("models", "--details", "gpt5"), "nearest known"),
         (("hardware", "--details", "h1000"), "nearest known"),
         (("examples", "--show", "transfromer"), "did you mean transformer"),
-        (("plan", "plan.yaml", "--explain", "memory.nothing"), "no result"),
+        (("plan", "plan.yaml", "--explain", "memory.nothing"), "no figure"),
         (("plan", "plan.yaml", "-o", "no/such/folder/a.json"), "make the folder first"),
         (("plan", "plan.yaml", "-o", "plan.yaml"), "this is the plan itself"),
         (("plan", "plan.yaml", "-o", "plan.pdf"), ".pdf files cannot be written"),

@@ -19,7 +19,8 @@ from capacity_tui.engine.choose.modes.modes import with_auto_resolved
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
 from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figures import METRICS, figure, keys
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure, keys
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.explain.explain import Explanation, explain_resolved
 from capacity_tui.engine.plan.files.examples import example_names, example_text

@@ -8,12 +8,12 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figures import written
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
 from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.present.fleet.offer_explanation import TITLES, offer_explanation
+from capacity_tui.engine.units import format_quantity
 
 PLAN = """
 model: {name: llama-3.1-8b}
@@ -45,7 +45,7 @@ def test_a_figure_opens_into_its_formula_and_the_figures_put_in(
 ) -> None:
     shown = offer_explanation(question, SPOT, key, CATALOG)
     value = getattr(offer(found, SPOT), key)
-    assert shown.result == written(getattr(value, "value", value), TITLES[key][1])
+    assert shown.result == format_quantity(getattr(value, "value", value), TITLES[key][1])
     assert shown.title == TITLES[key][0]
     assert "=" in shown.formula
     assert shown.sources

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import yaml
 
+from capacity_tui.engine.estimate.figure_parts import PARTS
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.results import MEMORY_PARTS, TIME_PARTS, result_as_dict, to_json, to_yaml
+from capacity_tui.engine.present.results import result_as_dict, to_json, to_yaml
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 PROMISED = [
@@ -26,13 +27,13 @@ PROMISED = [
     "memory.per_device_bytes.low",
     "memory.per_device_bytes.high",
     "memory.reserved_bytes.value",
-    *(f"memory.parts.{part}" for part in MEMORY_PARTS),
+    *(f"memory.parts.{part}" for part in PARTS["memory.parts"]),
     "memory.capacity_bytes",
     "memory.utilization_percent",
     "memory.host_bytes",
     "computation.step_seconds.value",
     "computation.step_seconds.low",
-    *(f"computation.parts.{part}" for part in TIME_PARTS),
+    *(f"computation.parts.{part}" for part in PARTS["computation.parts"]),
     "computation.tokens_per_second",
     "computation.tokens_per_second_per_device",
     "computation.samples_per_second",

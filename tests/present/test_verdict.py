@@ -73,7 +73,7 @@ def test_an_estimate_above_the_device_does_not_fit_though_its_low_end_would() ->
 def shown(plan: Plan, estimate: Estimate) -> str:
     console = Console(width=200, file=StringIO())
     with console.capture() as captured:
-        for table in answer_tables(plan, estimate):
+        for table in answer_tables(plan, estimate, in_full=True):
             console.print(table)
     return captured.get()
 

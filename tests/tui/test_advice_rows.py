@@ -11,7 +11,7 @@ from flow import plan_screen, press, settle, shown
 
 from capacity_tui.engine.choose.advice.advice import Offer
 from capacity_tui.engine.choose.whatif.deltas import Effect
-from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.screens.plan.advice_view import advice_of
@@ -88,7 +88,7 @@ async def test_a_plan_that_nothing_improves_says_so(make_app: MakeApp) -> None:
 
 
 def test_an_effect_says_its_unit_once() -> None:
-    rate = replace(METRICS["computation.tokens_per_second"], unit="tok/s", brief="tok/s")
+    rate = replace(METRICS["computation.tokens_per_second"], label="throughput", unit="tok/s", brief="tok/s")
     effects = tuple(Effect(metric, 400.0, 300.0) for metric in (rate, METRICS["energy.kwh"]))
     texts = [effect.text for effect in advice_of(Offer("Do it", {}, effects, Verdict.FITS)).effects]
     assert texts == ["throughput 300 tok/s -25 %", "energy 300.0 kWh -25 %"]

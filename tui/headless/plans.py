@@ -26,7 +26,7 @@ from capacity_tui.tui.headless.output import (
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, Machine, Plan, PlanFlags, PlanSource, Roofline
+    from capacity_tui.engine.api import Answer, Machine, Plan, PlanFlags, PlanSource, Report, Roofline
 
 BOTTLENECK, PLACEMENT = "bottleneck", "placement"
 EXPLAINED_FORMS = ("table", "json", "yaml")
@@ -58,7 +58,12 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
     help="Write the files that the plan's framework or engine reads to a folder.",
 )
 @click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
-@click.option("-v", "--verbose", is_flag=True, help="Show every part, and draw memory, time and the roofline.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show every part and the basis, and draw memory, time and roofline.",
+)
 @click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
 @history_option
 @format_option(*REPORT_FORMATS)
@@ -124,7 +129,8 @@ def plan(
         else:
             shape = wanted or _default_format(files, output, answer)
             pictures = _pictures(answer) if verbose and not REPORT_FORMATS[shape].writer else ()
-            texts.append(_report(answer, shape, len(files) > 1, output, source.not_understood))
+            of = _reported(answer, len(files) > 1, source.not_understood)
+            texts.append(_report(of, shape, output, in_full=verbose or output is not None))
             texts += (_drawn(answer, group, output) for group in pictures)
         is_short = not answer.estimate.fits
         codes.append(DOES_NOT_FIT if check and is_short else 0)
@@ -262,11 +268,17 @@ def _with_assumed(answer: Answer, source: PlanSource, settings: tuple[str, ...])
     return replace(answer, estimate=with_assumed(answer.estimate, answer.plan, left))
 
 
-def _report(answer: Answer, form: str, many: bool, output: Path | None, not_understood: tuple[str, ...] = ()) -> str:
-    from capacity_tui.engine.api import Report, write_report
+def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Report:
+    from capacity_tui.engine.api import Report
+
+    return Report(answer, _roofline, many, not_understood)
+
+
+def _report(of: Report, form: str, output: Path | None, *, in_full: bool) -> str:
+    from capacity_tui.engine.api import write_report
 
     if REPORT_FORMATS[form].writer:
-        return write_report(form, Report(answer, _roofline, many, not_understood))
+        return write_report(form, of)
     from capacity_tui.tui.headless.tables.answer import answer_tables
 
-    return as_text(answer_tables(answer.plan, answer.estimate), output is not None)
+    return as_text(answer_tables(of.answer.plan, of.answer.estimate, in_full=in_full), output is not None)

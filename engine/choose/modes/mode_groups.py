@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.metric import LESS
 
 MODEL = "model.name"
 THE_PLAN = "the plan"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
+from dataclasses import dataclass
 from typing import Literal
 
-from capacity_tui.engine.catalog.names import key_of, nearest
-from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.choose.space.grid import Axis
 from capacity_tui.engine.errors import Place, PlanError, UnitError
-from capacity_tui.engine.estimate.figure_texts import usual_words
-from capacity_tui.engine.estimate.figures import LESS, METRICS, MORE, PARTS, result_key
+from capacity_tui.engine.estimate.figure_names import figure_keys
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import usual_words
+from capacity_tui.engine.estimate.metric import MORE
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_quantity, parse_quantity
 
@@ -97,75 +95,17 @@ class Question:
     each: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Short words for figures, of ``profiles/figure_words.yaml``.
-
-    Attributes:
-        keys: result keys by task and word.
-        open_length: figures that lead to the same choice where the length of a job is open.
-        wanted: ``less`` or ``more`` of figures that are neither good nor bad by themselves.
-    """
-
-    keys: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
-    open_length: dict[str, str] = field(default_factory=dict)
-    wanted: dict[str, Better] = field(default_factory=dict)
-
-
-@cache
-def figure_words() -> Words:
-    """Return the short words for figures."""
-    data = parse_shipped(files("capacity_tui.profiles") / "figure_words.yaml")
-    keys: dict[str, dict[str, tuple[str, ...]]] = {TRAINED: {}, SERVED: {}}
-    for word, by_task in data["words"].items():
-        for task, found in by_task.items():
-            keys[task][word] = tuple(found)
-    return Words(keys, dict(data["open_length"]), dict(data["wanted"]))
-
-
-def figure_keys(name: str, task: str = TRAINED) -> tuple[str, ...]:
-    """Return the result keys that a word, a key or the name that tables show stands for, the usual one first.
-
-    Args:
-        name: a short word, a result key, or what a figure is called, as ``training time`` or ``training_time``.
-        task: what is done with the model; ``infer`` has other words than all the rest.
-
-    Raises:
-        PlanError: no figure is called that; the hint tells the nearest.
-    """
-    words = figure_words().keys[SERVED if task == SERVED else TRAINED]
-    if name.casefold() in words:
-        return words[name.casefold()]
-    key = result_key(name)
-    group, _, part = key.rpartition(".")
-    if key in METRICS or part in PARTS.get(group, ()):
-        return (key,)
-    if key_of(name) in _keys_by_label():
-        return (_keys_by_label()[key_of(name)],)
-    near = nearest(name, (*words, *METRICS))
-    hint = f"did you mean {' or '.join(near)}?" if near else f"short words: {', '.join(words)}"
-    raise PlanError("no figure is called", repr(name)[:80], hint)
-
-
-@cache
-def _keys_by_label() -> dict[str, str]:
-    """Return the figure of each name that tables show, of several the first."""
-    return {key_of(usual_words(METRICS[key].label)): key for key in reversed([*METRICS])}
-
-
 def unit_of(figure: str) -> str:
     """Return the unit of a figure by its result key, as quantities are written."""
     if figure in METRICS:
-        unit = METRICS[figure].unit
-        return "tok/s" if unit == "{counted}/s" else unit
+        return usual_words(METRICS[figure].unit).replace("tokens", "tok")
     return "B" if figure.startswith("memory") else "s"
 
 
 def better_of(figure: str) -> Better:
     """Return whether less of a figure is better, or more."""
-    if figure in figure_words().wanted:
-        return figure_words().wanted[figure]
-    return "more" if figure in METRICS and METRICS[figure].better == MORE else "less"
+    metric = METRICS.get(figure)
+    return "more" if metric is not None and (metric.better or metric.goal) == MORE else "less"
 
 
 def parse_limit(text: str, task: str = TRAINED) -> Limit:
@@ -205,7 +145,7 @@ def parse_goal(text: str, task: str = TRAINED) -> Goal:
         PlanError: no figure is called that, or neither more nor less of it is better.
     """
     key = figure_keys(text.strip(), task)[0]
-    if key in METRICS and METRICS[key].better not in (LESS, MORE) and key not in figure_words().wanted:
+    if key in METRICS and not METRICS[key].better and not METRICS[key].goal:
         raise PlanError("neither more nor less of this is better", key, "name another figure as the goal")
     return Goal(key, better_of(key))
 

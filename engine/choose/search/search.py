@@ -11,9 +11,10 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.search.answer import Answer
 from capacity_tui.engine.choose.search.best import Best
 from capacity_tui.engine.choose.search.judge import Judge, refused_part, space_part
-from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of, figure_words
+from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of
 from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate.figure_names import open_length
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.sections.training import LENGTHS
 from capacity_tui.engine.schema.field_types import AUTO
@@ -110,4 +111,4 @@ def _of_length(question: Question, figure: str) -> str:
     given = training.steps or training.tokens or (training.epochs and training.samples)
     varied = any(axis.path in {f"training.{name}" for name in LENGTHS} for axis in question.vary)
     is_open = question.plan.task != "fit" and not given and not varied
-    return figure_words().open_length.get(figure, figure) if is_open else figure
+    return open_length(figure) if is_open else figure

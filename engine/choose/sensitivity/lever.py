@@ -10,7 +10,9 @@ from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.sensitivity.steps import one_step_away
 from capacity_tui.engine.choose.whatif.together import estimated_changes
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.figures import LESS, METRICS, figure
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.metric import LESS
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.plan.fields import PlanField
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.search.question import figure_keys, figure_words
 from capacity_tui.engine.choose.sensitivity.knobs import knob_swings
 from capacity_tui.engine.choose.sensitivity.measurements import Narrowing, measure_next
 from capacity_tui.engine.choose.sensitivity.swing import Swing
 from capacity_tui.engine.choose.sensitivity.unknowns import unknown_swings
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figures import Figure, figure
+from capacity_tui.engine.estimate.figure_names import figure_keys, open_length
+from capacity_tui.engine.estimate.figures import FigureValue, figure
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan.plan import Plan
@@ -33,7 +33,7 @@ class Sensitivity(ShownInNotebooks):
         measure_next: what would narrow its range most; None where nothing that this program measures does.
     """
 
-    figure: Figure
+    figure: FigureValue
     swings: tuple[Swing, ...]
     measure_next: Narrowing | None
 
@@ -67,10 +67,10 @@ def sensitivity(plan: Plan, of: str, machine: Machine | None = None, catalog: Ca
     return Sensitivity(found, tuple(swings), measure_next(case, key, found.number, unknowns))
 
 
-def _figure(estimate: Estimate, of: str, task: str) -> Figure:
+def _figure(estimate: Estimate, of: str, task: str) -> FigureValue:
     """Return the first figure that a name may mean and the plan has; what a word means for any length is one."""
     keys = figure_keys(of, task)
     if of not in keys:
-        keys = (*keys, *(other for key in keys if (other := figure_words().open_length.get(key))))
+        keys = (*keys, *map(open_length, keys))
     found = [figure(estimate, key) for key in keys]
     return next((each for each in found if each.number is not None), found[0])

@@ -16,7 +16,11 @@ from capacity_tui.engine.cluster.pricing import HOUR, price_ends
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.assemble import WITHOUT_RANGE, Assembled
 from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figures import METRICS, MORE, Figured, figure, part_label
+from capacity_tui.engine.estimate.figure_parts import part_label
+from capacity_tui.engine.estimate.figure_readers import Figured
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.metric import MORE
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import StepTime
 from capacity_tui.engine.numeric import mean

@@ -11,7 +11,8 @@ import numpy as np
 from capacity_tui.engine.choose.space.excluded import Excluded
 from capacity_tui.engine.choose.space.grid import Grid, Values
 from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figures import Figured, central, read_figure
+from capacity_tui.engine.estimate.figure_readers import Figured
+from capacity_tui.engine.estimate.figures import central, read_figure
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.uncertainty.intervals import Interval
 

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from capacity_tui.engine.estimate.figures import Metric, figure, written
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.metric import Metric
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.plan import Section
-from capacity_tui.engine.units import format_percent
+from capacity_tui.engine.units import format_percent, format_quantity
 
-# Figures a change is judged by; those of the whole job only where both jobs are the same work.
-SAVED = (
-    "memory.reserved_bytes",
-    "memory.host_bytes",
-    "computation.step_seconds",
-    "computation.tokens_per_second",
-    "computation.samples_per_second",
-    "computation.infer.decode_tokens_per_second",
-    "computation.infer.time_to_first_token_seconds",
-    "cost.usd_per_million_tokens",
-)
-SAVED_OF_JOB = ("computation.estimated_train_time_seconds", "cost.usd", "energy.kwh")
 # Changes smaller than this are the arithmetic's, not the machine's.
 _NOTHING = 1e-6
 _WORTH_TELLING = 0.005
@@ -31,16 +22,15 @@ _WORTH_TELLING = 0.005
 
 def value_of(estimate: Estimate, key: str) -> float | None:
     """Return a figure without its range; None where there is none."""
-    if key == "computation.tokens_per_second" and estimate.computation.unit != "token":
+    if key == Figure.TOKENS_PER_SECOND and estimate.computation.unit != "token":
         return None
     return figure(estimate, key).number
 
 
 def saves(before: Estimate, after: Estimate) -> dict[str, float]:
     """Return what changes, by result key: new value minus old."""
-    keys = (*SAVED, *SAVED_OF_JOB) if _same_work(before, after) else SAVED
     found: dict[str, float] = {}
-    for key in keys:
+    for key in _compared(before, after):
         old, new = value_of(before, key), value_of(after, key)
         if old is not None and new is not None and abs(new - old) > _NOTHING * max(abs(old), abs(new)):
             found[key] = new - old
@@ -64,7 +54,7 @@ class Effect:
     @property
     def text(self) -> str:
         """The value with the change."""
-        return written(self.after, self.metric.unit)
+        return format_quantity(self.after, self.metric.unit)
 
     @property
     def percent(self) -> str:
@@ -79,14 +69,14 @@ class Effect:
 
 def effects(before: Estimate, after: Estimate) -> Iterator[Effect]:
     """Yield what changes by more than nothing: time or speed, memory, money."""
-    for keys in _spoken(before, after):
-        for key in keys:
-            old, new = value_of(before, key), value_of(after, key)
-            if old is None or new is None:
-                continue
-            if abs(new - old) > _WORTH_TELLING * abs(old):
-                yield Effect(figure(before, key).metric, old, new)
-            break
+    told = set()
+    for key in _compared(before, after):
+        subject, old, new = METRICS[key].told, value_of(before, key), value_of(after, key)
+        if not subject or subject in told or old is None or new is None:
+            continue
+        told.add(subject)
+        if abs(new - old) > _WORTH_TELLING * abs(old):
+            yield Effect(figure(before, key).metric, old, new)
 
 
 def effect_text(before: Estimate, after: Estimate) -> str:
@@ -96,22 +86,15 @@ def effect_text(before: Estimate, after: Estimate) -> str:
 
 def _effect_text(effect: Effect) -> str:
     percent = f" ({effect.percent})" if effect.percent else ""
-    return f"{effect.metric.label} {effect.text} instead of {written(effect.before, effect.metric.unit)}{percent}"
-
-
-def _spoken(before: Estimate, after: Estimate) -> tuple[tuple[str, ...], ...]:
-    """Of each group the first figure that both estimates have is told."""
-    job = _same_work(before, after)
     return (
-        (
-            *(("computation.estimated_train_time_seconds",) if job else ()),
-            "computation.tokens_per_second",
-            "computation.samples_per_second",
-        ),
-        ("computation.infer.time_to_first_token_seconds",),
-        ("memory.reserved_bytes",),
-        (*(("cost.usd",) if job else ()), "cost.usd_per_million_tokens"),
+        f"{effect.metric.name} {effect.text} instead of {format_quantity(effect.before, effect.metric.unit)}{percent}"
     )
+
+
+def _compared(before: Estimate, after: Estimate) -> tuple[str, ...]:
+    """Return the keys of the figures that a change is judged by; those of the job only where it is the same work."""
+    kinds = ("all", "same work") if _same_work(before, after) else ("all",)
+    return tuple(metric.key for metric in METRICS.values() if metric.difference in kinds)
 
 
 def _same_work(before: Estimate, after: Estimate) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.estimate.figures import written
 from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import format_number
+from capacity_tui.engine.units import format_number, format_quantity
 
 # Ratios from here on are written without decimals.
 _WHOLE = 10.0
@@ -14,7 +13,7 @@ _WHOLE = 10.0
 
 def money(usd: Number) -> str:
     """Return a sum of money, without cents where it is large."""
-    return written(mean(usd), "USD")
+    return format_quantity(mean(usd), "USD")
 
 
 def percent(share: Interval) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from capacity_tui.engine.cluster.measured_here import device_key
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figures import METRICS, read_figure
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import read_figure
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.observe.history.records import Ends, Kind, RunRecord, now, this_host
 from capacity_tui.engine.plan.plan import DETECTED

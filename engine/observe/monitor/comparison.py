@@ -10,7 +10,9 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figures import LESS, METRICS, MORE, Metric, figure
+from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.metric import LESS, MORE, Metric
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples

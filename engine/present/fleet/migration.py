@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from capacity_tui.engine.estimate.figures import written
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
 from capacity_tui.engine.fleet.migration.batches import WorkloadRun
 from capacity_tui.engine.numeric import mean
@@ -14,7 +13,7 @@ from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.results import to_json, to_yaml
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import format_bytes, format_count, format_percent
+from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_quantity
 
 MIGRATION_HEADS = (
     "instance", "n", "$/h", "saving", "same work", "performance", "work/s", "$/M tok", "risk", "month", "on spot",
@@ -115,7 +114,7 @@ def _work(each: Alternative) -> str:
 
 def _usd_per_million(each: Alternative) -> str:
     usd = each.figures.get("cost.usd_per_million_tokens")
-    return _NONE if usd is None else written(mean(usd.value), "USD/M")
+    return _NONE if usd is None else format_quantity(mean(usd.value), "USD/M")
 
 
 def migration_parts(found: Migration, most: int | None = None) -> Iterator[Part]:
@@ -218,7 +217,7 @@ def _title(found: Migration) -> str:
 
 def _money(usd: float | Interval | None) -> str:
     value = usd.value if isinstance(usd, Interval) else usd
-    return _NONE if value is None else written(mean(value), "USD")
+    return _NONE if value is None else format_quantity(mean(value), "USD")
 
 
 def _percent(share: Interval | None) -> str:

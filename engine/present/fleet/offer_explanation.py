@@ -10,12 +10,12 @@ import numpy as np
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, recording
-from capacity_tui.engine.estimate.figures import written
 from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.explanation import ExplanationText, FormulaInput, derived_step
 from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.units import format_quantity
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
@@ -67,7 +67,7 @@ def offer_explanation(
         key=key,
         title=title,
         formula="",
-        result="n/a" if value is None else written(value, unit),
+        result="n/a" if value is None else format_quantity(value, unit),
         interval=_interval(interval, unit),
         remarks=tuple(text for text in (offer.price_source, offer.absence) if text),
     )
@@ -115,8 +115,8 @@ def _is(one: float, other: float) -> bool:
 def _interval(value: object, unit: str) -> str:
     if not isinstance(value, Interval) or mean(value.low) == mean(value.high):
         return ""
-    return f"({written(mean(value.low), unit)} to {written(mean(value.high), unit)})"
+    return f"({format_quantity(mean(value.low), unit)} to {format_quantity(mean(value.high), unit)})"
 
 
 def _usd(usd: float | None) -> str:
-    return "n/a" if usd is None else written(usd, "USD")
+    return "n/a" if usd is None else format_quantity(usd, "USD")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.estimate.figures import written
 from capacity_tui.engine.fleet.recommend import DeadlineQuestion, Machines, Recommended
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_part
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.units import format_bytes, format_money, format_number, format_seconds
+from capacity_tui.engine.units import format_bytes, format_money, format_number, format_quantity, format_seconds
 
 _HEADS = ("machines", "time", "cost", "memory", "$/h", "GPUs", "RAM", "cores", "storage", "database")
 _RIGHT = (1, 2, 4, 5, 6, 7, 8)
@@ -35,7 +34,7 @@ def recommended_so_far(found: Recommended) -> str:
     best = next(iter(found.cheapest), None)
     if best is None:
         return tried
-    usd, seconds = written(mean(best.usd.value), "USD"), format_seconds(mean(best.seconds.value))
+    usd, seconds = format_quantity(mean(best.usd.value), "USD"), format_seconds(mean(best.seconds.value))
     return f"{tried}; cheapest so far {best.count} x {best.instance}: {usd} in {seconds}"
 
 
@@ -91,6 +90,6 @@ def _cells(each: Machines) -> tuple[str, ...]:
 
 
 def _ranged(figure: Interval, unit: str) -> str:
-    low, high = (written(mean(end), unit) for end in (figure.low, figure.high))
-    value = written(mean(figure.value), unit)
+    low, high = (format_quantity(mean(end), unit) for end in (figure.low, figure.high))
+    value = format_quantity(mean(figure.value), unit)
     return value if low == high else f"{value} ({low} to {high})"

@@ -6,13 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.estimate.estimate import ITERATIONS
-from capacity_tui.engine.estimate.figures import METRICS, written
+from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.observe.history.records import RunRecord, as_data
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.leaves import leaves
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.printable import csv_table, printable
-from capacity_tui.engine.units import PERCENT, format_number
+from capacity_tui.engine.units import PERCENT, format_number, format_quantity
 
 LIST_HEADS = (
     "id", "started (UTC)", "kind", "what", "memory", "step", "ratio", "hardware", "measured memory", "measured step",
@@ -155,7 +155,7 @@ def _unit(key: str) -> str:
 
 
 def _figure_text(key: str, value: float | None) -> str:
-    return _NONE if value is None else written(value, _unit(key))
+    return _NONE if value is None else format_quantity(value, _unit(key))
 
 
 def _measured(run: RunRecord, key: str) -> float | None:
@@ -178,7 +178,7 @@ def _range(run: RunRecord, key: str) -> str:
     ends = run.predicted.get(key, {})
     if "low" not in ends or "high" not in ends:
         return ""
-    return f"{written(ends['low'], _unit(key))} to {written(ends['high'], _unit(key))}"
+    return f"{format_quantity(ends['low'], _unit(key))} to {format_quantity(ends['high'], _unit(key))}"
 
 
 def _ratio(ratio: float | None) -> str:
@@ -193,5 +193,5 @@ def _change(first: float | None, second: float | None) -> str:
 
 def _words(name: str, value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return written(value, _unit(name)) if _unit(name) else format_number(value)
+        return format_quantity(value, _unit(name)) if _unit(name) else format_number(value)
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -26,8 +26,8 @@ from capacity_tui.tui.headless.tables.layout import table
 _STYLES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "dim": "yellow"}
 
 
-def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
-    """Yield what an answer says, from the verdict to where the numbers come from."""
+def answer_tables(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> Iterator[RenderableType]:
+    """Yield what an answer says, from the verdict to what was assumed; in full where all the numbers come from."""
     yield verdict_line(plan, estimate)
     if assumed := assumed_text(estimate):
         yield Text(f"Assumed: {assumed}", style="dim")
@@ -45,7 +45,10 @@ def answer_tables(plan: Plan, estimate: Estimate) -> Iterator[RenderableType]:
     if told := chosen_settings(plan, estimate):
         yield Text("Chosen:", style="bold")
         yield from (Text(f"  - {line}") for line in told)
-    yield Text(f"Basis: {basis_text(estimate)}", style="dim")
+    if in_full:
+        yield Text(f"Basis: {basis_text(estimate)}", style="dim")
+    elif estimate.basis.assumed:
+        yield Text(f"Also assumed: {', '.join(estimate.basis.assumed)}", style="dim")
 
 
 def verdict_line(plan: Plan, estimate: Estimate) -> Text:
@@ -65,7 +68,7 @@ def _figures(found: Iterable[FigureBlock]) -> Table:
     figures.add_column(style="dim", overflow="fold")
     for block in found:
         figures.add_row(Text(block.title, style="bold"))
-        for row in block.rows:
+        for row in (row for row in block.rows if row.value):
             spread = f"({row.spread})" if row.spread else ""
             figures.add_row(Text(f"  {row.label}"), Text(row.value), Text(spread))
     return figures

@@ -9,12 +9,13 @@ from capacity_tui.engine.api import (
     ExplanationText,
     FormulaInput,
     Interval,
+    column_head,
+    column_text,
     format_bytes,
     format_money,
     format_seconds,
     price_age,
 )
-from capacity_tui.tui.screens.asking.figure_cells import head_of, text_of
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Alternative
@@ -86,8 +87,8 @@ def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
     for key in _OF_THE_JOB:
         if key in offer.figures:
             value = offer.figures[key]
-            ends = f"{text_of(key, float(value.low))} – {text_of(key, float(value.high))}"
-            yield FormulaInput(head_of(key), text_of(key, float(value.value)), ends, key=key)
+            ends = f"{column_text(key, float(value.low))} – {column_text(key, float(value.high))}"
+            yield FormulaInput(column_head(key), column_text(key, float(value.value)), ends, key=key)
 
 
 def _remarks(offer: Alternative) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import format_bytes, format_money, format_seconds, price_age
-from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of
+from capacity_tui.engine.api import column_head, format_bytes, format_money, format_seconds, price_age
+from capacity_tui.tui.screens.asking.figure_cells import figure_cell
 from capacity_tui.tui.screens.cloud.offer_page import page_of
 from capacity_tui.tui.shown.found import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
 
@@ -99,8 +99,8 @@ def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -
     yield _Column(FoundColumn("offer", is_number=False), lambda each: FoundCell(each.instance))
     yield _Column(FoundColumn("n"), lambda each: FoundCell(str(each.count), each.count))
     yield _Column(FoundColumn("$/h", -1, rank=1, unit="USD"), _hourly)
-    yield _Column(FoundColumn(head_of(time), -1, rank=ALWAYS, unit="s"), lambda each: _figure(each, time))
-    yield _Column(FoundColumn(head_of(price), -1, rank=ALWAYS, unit="USD"), lambda each: _figure(each, price))
+    yield _Column(FoundColumn(column_head(time), -1, rank=ALWAYS, unit="s"), lambda each: _figure(each, time))
+    yield _Column(FoundColumn(column_head(price), -1, rank=ALWAYS, unit="USD"), lambda each: _figure(each, price))
     if any(not each.fits for each in offers):
         yield _Column(FoundColumn("short", -1, rank=1, unit="B"), _short)
     yield _Column(FoundColumn("saving", 1, rank=1, unit="%"), lambda each: _saving(each, each is current))

@@ -6,24 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import FIGURES, all_fields, plan_value_text
-from capacity_tui.tui.screens.asking.figure_cells import figure_cell, head_of, range_text
-from capacity_tui.tui.shown.found import ALWAYS, ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.engine.api import (
+    FIGURES,
+    Figure,
+    all_fields,
+    column_figures,
+    column_head,
+    column_unit,
+    plan_value_text,
+)
+from capacity_tui.tui.screens.asking.figure_cells import figure_cell, range_text
+from capacity_tui.tui.shown.found import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Found as FoundPlan
     from capacity_tui.engine.api import Plan, Question, Rejected, SearchAnswer
 
-_MEMORY, _HOURLY = "memory.utilization_percent", "cost.usd_per_hour"
-_JOB, _STEP = "computation.estimated_train_time_seconds", "computation.step_seconds"
-_PRICE, _PRICE_EACH = "cost.usd", "cost.usd_per_million_tokens"
-_FIRST = "computation.infer.time_to_first_token_seconds"
-_EACH = "computation.infer.time_per_output_token_seconds"
-_RATE = "computation.infer.output_tokens_per_second"
-_TRAIN = ((_MEMORY,), (_JOB, _STEP), (_HOURLY,), (_PRICE, _PRICE_EACH))
-_INFER = ((_MEMORY,), (_FIRST, _STEP), (_EACH,), (_RATE,), (_HOURLY,), (_PRICE_EACH,))
-"""Figures of a row in order; of several the first that is known."""
-_RANKS = {_MEMORY: 2, _HOURLY: 5, _RATE: 3}
 _MODEL, _HARDWARE, _DEVICES = "model.name", "hardware.name", "hardware.devices"
 _NAMED = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")
@@ -33,9 +31,12 @@ _OTHERS_RANK, _LAYOUT_RANK = 6, 4
 
 def weighed_figures(plan: Plan, goal: str) -> tuple[str, ...]:
     """Return the two figures that are weighed against each other: time and money, or the goal and money."""
-    pair = (_FIRST, _PRICE_EACH) if plan.task == "infer" else (_JOB, _PRICE)
-    if goal in (*pair, _EACH):
-        return (_EACH if goal == _EACH else pair[0], pair[1])
+    first, each = Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS
+    pair = (first, Figure.COST_USD_PER_MILLION_TOKENS)
+    if plan.task != "infer":
+        pair = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD)
+    if goal in (*pair, each):
+        return (each if goal == each else pair[0], pair[1])
     return (goal, pair[1])
 
 
@@ -81,11 +82,9 @@ class _Table:
 
     def figures(self, question: Question) -> tuple[str, ...]:
         """Return the figures of the columns: the usual ones that are known, the goal's and those with limits."""
-        usual = _INFER if question.plan.task == "infer" else _TRAIN
-        known = [next((key for key in keys if self._is_known(key)), None) for keys in usual]
-        asked = [*(limit.figure for limit in question.limits), *([question.goal.figure] if question.goal else [])]
-        more = [key for key in asked if self._is_known(key)]
-        return tuple(dict.fromkeys(key for key in (*known, *more) if key is not None))
+        known = {key for found in self.found for key in found.figures}
+        asked = (*(limit.figure for limit in question.limits), *([question.goal.figure] if question.goal else []))
+        return tuple(dict.fromkeys((*column_figures(known), *(key for key in asked if key in known))))
 
     def columns(self, figures: Sequence[str]) -> Iterator[FoundColumn]:
         """Yield the columns, words first."""
@@ -99,7 +98,7 @@ class _Table:
             yield FoundColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
         for key in figures:
             figure = FIGURES[key]
-            yield FoundColumn(head_of(key), figure.better, rank=_RANKS.get(key, ALWAYS), unit=figure.unit)
+            yield FoundColumn(column_head(key), figure.better, rank=figure.rank, unit=column_unit(key))
 
     def place_of(self, key: str, figures: Sequence[str]) -> int:
         """Return the place of a figure among the columns."""
@@ -143,14 +142,11 @@ class _Table:
         count = found.set.get(_DEVICES, self.question.plan.hardware.devices)
         return count if isinstance(count, int) else None
 
-    def _is_known(self, key: str) -> bool:
-        return any(key in found.figures for found in self.found)
-
 
 def _excluded(rejected: Rejected) -> ExcludedPlans:
     """Return what excluded something, figures by what stands over their column."""
     key, space, rest = rejected.rule.partition(" ")
-    rule = f"{head_of(key)}{space}{rest}" if key in FIGURES else rejected.rule
+    rule = f"{column_head(key)}{space}{rest}" if key in FIGURES else rejected.rule
     return ExcludedPlans(rule, rejected.count, rejected.example)
 
 

@@ -16,6 +16,6 @@ def advice_of(offer: Offer) -> Advice:
         metric = effect.metric
         # The unit stands behind the value: a name that says it would say it twice.
         says_unit = not metric.brief or metric.brief.endswith(metric.unit)
-        name = metric.label if says_unit else metric.brief
+        name = metric.name if says_unit else metric.brief
         effects.append(Effect(f"{name} {effect.text} {effect.percent}".rstrip(), effect.gain))
     return Advice(offer.title, offer.change, offer.verdict, tuple(effects), offer.caution)

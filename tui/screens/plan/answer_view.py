@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.api import Estimate, Plan, Verdict, figure, limit_label
+from capacity_tui.engine.api import Estimate, Figure, Plan, Verdict, figure, limit_label
 from capacity_tui.tui.shown.headlines import Headline, Usage
 
-_FIRST = "computation.infer.time_to_first_token_seconds"
-_EACH = "computation.infer.time_per_output_token_seconds"
-_JOB = "computation.estimated_train_time_seconds"
 # The order in which figures give way where there is little room, the highest first.
 _LIMIT, _RATE, _SECOND_TIME = 8, 6, 5
 
 
 def usage(estimate: Estimate) -> Usage:
     """Return the memory of the fullest device beside what there is of it."""
-    used, capacity = (figure(estimate, f"memory.{name}") for name in ("reserved_bytes", "capacity_bytes"))
-    share = figure(estimate, "memory.utilization_percent").number
+    used, capacity = (figure(estimate, key) for key in (Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_CAPACITY_BYTES))
+    share = figure(estimate, Figure.MEMORY_UTILIZATION_PERCENT).number
     if share is None:
         return Usage(used.text)
     number, _, unit = used.text.rpartition(" ")
@@ -43,15 +40,17 @@ def headlines(plan: Plan, estimate: Estimate) -> tuple[Headline, ...]:
 
 def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
     speed, is_open = estimate.computation.infer, estimate.computation.steps is None
-    if speed is not None and figure(estimate, _FIRST).number is not None:
-        yield _timed(estimate, _FIRST, "first token ")
-        yield _timed(estimate, _EACH, "", "/token", rank=_SECOND_TIME)
+    if speed is not None and figure(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS).number is not None:
+        yield _timed(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS, "first token ")
+        yield _timed(estimate, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, "", "/token", rank=_SECOND_TIME)
     elif is_open or plan.task == "infer":
-        yield _timed(estimate, "computation.step_seconds", f"{estimate.computation.iteration} ")
+        yield _timed(estimate, Figure.STEP_SECONDS, f"{estimate.computation.iteration} ")
     else:
-        yield _timed(estimate, _JOB, "fit " if plan.task == "fit" else "")
+        yield _timed(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS, "fit " if plan.task == "fit" else "")
     yield _cost(plan, estimate, is_open)
-    yield Headline(figure(estimate, "computation.tokens_per_second").text, rank=_RATE)
+    answers = figure(estimate, Figure.OUTPUT_TOKENS_PER_SECOND)
+    rate = f"output {answers.text}" if answers.number else figure(estimate, Figure.TOKENS_PER_SECOND).text
+    yield Headline(rate, rank=_RATE)
     yield Headline(f"limit {limit_label(estimate.bottleneck.kind)}", rank=_LIMIT)
 
 
@@ -63,11 +62,11 @@ def _timed(estimate: Estimate, key: str, before: str, after: str = "", rank: int
 def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
     """Return what the job costs; where its length is open, what its tokens do, or an hour."""
     if not is_open:
-        found = figure(estimate, "cost.usd")
+        found = figure(estimate, Figure.COST_USD)
         return Headline(found.absence or found.text)
     if plan.task == "infer":
-        found = figure(estimate, "cost.usd_per_million_tokens")
+        found = figure(estimate, Figure.COST_USD_PER_MILLION_TOKENS)
         counted = "tok" if estimate.model.unit == "token" else estimate.model.counted
         return Headline(found.absence or f"{found.text}/M {counted}")
-    found = figure(estimate, "cost.usd_per_hour")
+    found = figure(estimate, Figure.COST_USD_PER_HOUR)
     return Headline(found.absence or f"{found.text}/h")

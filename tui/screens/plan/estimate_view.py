@@ -10,11 +10,11 @@ from capacity_tui.engine.api import (
     AUTO,
     FIGURES,
     OWN_PARAMETERS,
-    UNDER_LOAD,
     Catalog,
     Estimate,
     EstimatedPlan,
     ExplanationText,
+    Figure,
     Holds,
     Interval,
     ModeGroup,
@@ -30,6 +30,7 @@ from capacity_tui.engine.api import (
     interval_text,
     larger_devices_note,
     limit_label,
+    panel_figures,
     plan_value_text,
     plan_values,
 )
@@ -40,22 +41,10 @@ from capacity_tui.tui.shown.compared import Chosen, Column, Note, Row
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Machine
 
-_JOB = "computation.estimated_train_time_seconds"
-_SERVING_TIMES = (
-    "computation.infer.time_to_first_token_seconds",
-    "computation.infer.time_per_output_token_seconds",
-)
-_SERVING_RATES = (
-    "computation.tokens_per_second",
-    "computation.infer.prefill_tokens_per_second",
-    "computation.infer.decode_tokens_per_second",
-    "computation.infer.requests_per_second",
-)
 # Before the figure of which a mode allows a share.
 _SHARE = "mode."
 # How much more would fit.
-ROOM = ("inference.largest_batch", "inference.longest_context")
-_RESERVED = "memory.reserved_bytes"
+ROOM = (Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT)
 _ROLES = {Holds.YES: "", Holds.LIKELY: "warn", Holds.NO: "bad"}
 _BRIEF = {
     "conservative": "cons.",
@@ -65,9 +54,16 @@ _BRIEF = {
     "cheapest token": "cheap",
 }
 """Names of modes where there is little room."""
-# What a job costs, and what running costs where its length is open.
-_JOB_COST = ("cost.usd", "energy.kwh")
-_OPEN_COST = ("cost.usd_per_hour", "cost.usd_per_million_tokens", "energy.watts_average")
+# What decides first whether a run fits; limits of other figures come next.
+_MEMORY = (Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_UTILIZATION_PERCENT)
+# Rows that belong to the one above.
+_INDENTED = {Figure.MEMORY_UTILIZATION_PERCENT, Figure.MFU}
+_SHARE_HELP = {
+    "memory": "Memory that the run uses, and the share its mode allows. What the mode leaves free is for spikes and "
+    "other programs.",
+    "power": "Power that the run draws, and the share of the limit its mode allows. Above it the mode says how far to "
+    "lower the limit.",
+}
 
 
 def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -> Column:
@@ -152,19 +148,19 @@ def warning_lines(estimate: Estimate) -> tuple[str, ...]:
 
 def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """Yield what it comes to first, then what the modes chose, then the parts."""
-    yield from _memory_rows(estimate)
+    if plan.task == "infer" and estimate.computation.infer is not None:
+        sizes = (plan.inference.prompt_tokens, plan.inference.output_tokens)
+        yield Row("inference.prompt_tokens", "request", f"{' + '.join(map(plan_value_text, sizes))} tok")
+    figures = [_figure_row(estimate, key) for key in panel_figures(estimate)]
+    yield from (row for row in figures if row.key in _MEMORY)
     yield from _limit_rows(estimate)
-    yield from _time_rows(plan, estimate)
-    yield from _money_rows(estimate)
-    yield from _rate_rows(plan, estimate)
-    yield Row("bottleneck.arithmetic_intensity", "limited by", limit_label(estimate.bottleneck.kind))
+    yield from figures
+    yield Row(Figure.BOTTLENECK_ARITHMETIC_INTENSITY, "limited by", limit_label(estimate.bottleneck.kind))
     yield from _setting_rows(plan, estimate)
     yield from _share_rows(estimate)
     for part, size in estimate.memory.parts.items():
         if float(size) > 0:
-            yield _figure_row(estimate, f"memory.parts.{part}", indent=1)
-    if estimate.computation.steps is not None:
-        yield _figure_row(estimate, "computation.total_flops")
+            yield replace(_figure_row(estimate, f"memory.parts.{part}"), indent=1)
 
 
 def _explained(plan: Plan, estimate: Estimate) -> Iterator[Row]:
@@ -175,20 +171,13 @@ def _explained(plan: Plan, estimate: Estimate) -> Iterator[Row]:
         rows.setdefault(row.key, row)
     for key, row in rows.items():
         role = _ROLES[limits[key]] if key in limits else ""
-        yield replace(row, help=figure_text(key) or field_text(key).help, role=role)
-
-
-def _memory_rows(estimate: Estimate) -> Iterator[Row]:
-    yield _figure_row(estimate, _RESERVED)
-    used = _figure_row(estimate, "memory.utilization_percent", indent=1)
-    # Without its value no delta is shown: the row above has the same one.
-    yield replace(used, value=None, share=usage(estimate).share)
+        yield replace(row, help=row.help or figure_text(key) or field_text(key).help, role=role)
 
 
 def _limit_rows(estimate: Estimate) -> Iterator[Row]:
     """Yield the figures that are under a limit besides memory of the devices: of the host, latency, load."""
     for limit in estimate.constraints:
-        if limit.figure in FIGURES and limit.figure != _RESERVED:
+        if limit.figure in FIGURES and limit.figure != Figure.MEMORY_RESERVED_BYTES:
             yield replace(_figure_row(estimate, limit.figure), label=limit.name, brief=limit.label)
 
 
@@ -228,55 +217,32 @@ def _layout_rows(plan: Plan) -> Iterator[Row]:
         yield Row("parallelism.dp", "dp × tp × pp", " × ".join(map(str, sizes)))
 
 
-def _time_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
-    if estimate.computation.infer is not None:
-        yield from (_figure_row(estimate, key) for key in _SERVING_TIMES)
-    elif plan.task != "infer":
-        yield _figure_row(estimate, _JOB)
-
-
-def _money_rows(estimate: Estimate) -> Iterator[Row]:
-    is_open = estimate.computation.steps is None
-    for key in _OPEN_COST if is_open else _JOB_COST:
-        yield _figure_row(estimate, key)
-
-
 def _share_rows(estimate: Estimate) -> Iterator[Row]:
     """Yield what the run uses of the shares of its mode; nothing where no mode chose anything."""
     for name in ("memory", "power"):
         share = _share(estimate, f"{_SHARE}{name}")
         if share is not None:
-            yield Row(f"{_SHARE}{name}", f"{name} share", share.text)
+            yield Row(f"{_SHARE}{name}", f"{name} share", share.text, help=_SHARE_HELP[name])
 
 
-def _rate_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
-    if estimate.computation.infer is not None:
-        yield from (_figure_row(estimate, key) for key in _SERVING_RATES)
-        yield from (_figure_row(estimate, key) for key in ROOM if estimate.computation.infer.request_seconds is None)
-        if estimate.computation.infer.request_seconds is not None:
-            yield from (_figure_row(estimate, f"computation.infer.{name}") for name in UNDER_LOAD)
-        return
-    yield _figure_row(estimate, "computation.tokens_per_second")
-    if plan.task != "fit":
-        yield _figure_row(estimate, "computation.step_seconds")
-    yield _figure_row(estimate, "computation.mfu", indent=1)
-
-
-def _figure_row(estimate: Estimate, key: str, indent: int = 0) -> Row:
+def _figure_row(estimate: Estimate, key: str) -> Row:
     found = figure(estimate, key)
     metric, value = found.metric, found.value
     low, high = (float(value.low), float(value.high)) if isinstance(value, Interval) else (None, None)
+    is_share = key == Figure.MEMORY_UTILIZATION_PERCENT
     return Row(
         key=key,
         label=metric.label,
         text=found.text,
-        value=found.number,
+        # Without its value no delta is shown: the row above has the same one.
+        value=None if is_share else found.number,
         low=low,
         high=high,
         interval=interval_text(value),
         better=metric.better,
-        indent=indent,
+        indent=int(key in _INDENTED),
         brief=metric.brief,
+        share=usage(estimate).share if is_share else None,
     )
 
 
@@ -299,5 +265,5 @@ def _chosen(filled: ModePlan, catalog: Catalog) -> dict[str, Chosen]:
 
 
 def _note(note: EngineNote) -> Note:
-    saved = (note.saves or {}).get("memory.reserved_bytes")
+    saved = (note.saves or {}).get(Figure.MEMORY_RESERVED_BYTES)
     return Note(note.title, note.detail, f"saves {format_bytes(-saved)}" if saved and saved < 0 else "")

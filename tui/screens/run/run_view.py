@@ -16,6 +16,7 @@ from capacity_tui.engine.api import (
     RunRecord,
     WantedRuns,
     format_number,
+    format_quantity,
     format_seconds,
     history_place,
     learnt_from,
@@ -27,7 +28,6 @@ from capacity_tui.engine.api import (
     run_hardware,
     what_ran,
     write_measured,
-    written_figure,
 )
 from capacity_tui.tui.screens.run.devices_view import devices_of, events_of, left_text
 from capacity_tui.tui.screens.run.graphs_view import FIGURES, graphs_of
@@ -207,7 +207,7 @@ def _cells(
         _NONE if seconds is None else format_seconds(seconds),
         _NONE if ratio is None else f"{ratio:.2f} ×",
         left or _NONE,
-        _NONE if memory is None else written_figure(memory, "B"),
+        _NONE if memory is None else format_quantity(memory, "B"),
         run_hardware(record) or str(record.machine.get("name", "")) or _NONE,
         record.id,
     )

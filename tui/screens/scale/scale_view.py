@@ -11,11 +11,11 @@ from capacity_tui.engine.api import (
     figure,
     format_number,
     format_percent,
+    format_quantity,
     growing_runs,
     growth_remarks,
     limit_label,
     scaling_points,
-    written_figure,
 )
 from capacity_tui.tui.screens.plan.answer_view import usage
 from capacity_tui.tui.shown.columns import TableColumn
@@ -135,7 +135,7 @@ def _saved(point: Scaling) -> str:
     usd = point.usd_per_hour_saved
     if usd is None:
         return _NOTHING
-    return "cheaper" if usd <= 0 else written_figure(usd, "USD")
+    return "cheaper" if usd <= 0 else format_quantity(usd, "USD")
 
 
 def _layout(plan: Plan, own: Plan) -> str:

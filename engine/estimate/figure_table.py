@@ -1,0 +1,231 @@
+"""The table of figures: JSON, reports, screens, differences, explanations, limits and goals read it.
+
+A row here and its name in ``Figure`` are all that a new figure takes. The order of rows is that of reports, panels and
+columns: what a run comes to first, then what that rests on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from capacity_tui.engine.estimate.figure_readers import (
+    detail,
+    device_throughput,
+    gpu_hours,
+    job_time,
+    of_job,
+    of_serving,
+    per_step,
+    request_price,
+    sample_throughput,
+    tflops_per_device,
+    throughput,
+    total_flops,
+    utilization,
+)
+from capacity_tui.engine.estimate.metric import LESS, MORE, Metric
+from capacity_tui.engine.keys import Figure
+
+_ROWS = (
+    Metric(Figure.MODEL_PARAMETERS, "parameters", "", lambda e: e.model.parameters, block="model", goal=MORE,
+           words=("parameters",),
+           help="All numbers that the model has learnt. Weights, gradients and optimizer states grow in step with "
+                "them."),
+    Metric(Figure.MODEL_ACTIVE_PARAMETERS, "active parameters", "", lambda e: e.model.active_parameters,
+           block="model", goal=MORE,
+           saying_nothing=lambda e: float(e.model.active_parameters) == float(e.model.parameters),
+           help="The parameters that one token passes through, fewer than all in a mixture of experts. They decide "
+                "the work for a token, while all of them take memory."),
+    Metric(Figure.MODEL_FORWARD_FLOPS, "forward FLOPs per {unit}", "FLOP", lambda e: e.model.forward_flops,
+           block="model",
+           help="Operations of one pass through the model. Training takes about three times as many, and again a "
+                "third where activations are computed anew."),
+    Metric(Figure.MEMORY_RESERVED_BYTES, "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS, "memory",
+           has_ends=True, block="memory", panel="all", difference="all", told="memory", words=("memory",),
+           help="The most memory that the fullest device gives away, with the driver's own and what the allocator "
+                "keeps in reserve. It is what nvidia-smi would show, and decides whether the plan fits."),
+    Metric(Figure.MEMORY_UTILIZATION_PERCENT, "memory utilization", "%", utilization, LESS, "utilization", "memory",
+           block="memory", panel="all", column="memory", rank=2, words=("memory",),
+           help="Peak memory as a share of what the device has. Far below 100 % there is room for larger batches, "
+                "close to it a spike may end the run."),
+    Metric(Figure.MEMORY_CAPACITY_BYTES, "device memory", "B", lambda e: e.memory.capacity_bytes, block="memory",
+           help="The memory of a device that a run can have. What needs more does not start, or ends with an "
+                "out-of-memory error."),
+    Metric(Figure.MEMORY_PER_DEVICE_BYTES, "peak memory allocated", "B", lambda e: e.memory.per_device_bytes, LESS,
+           has_ends=True, block="memory",
+           help="The most that the framework's allocator holds at once on the fullest device. It is what "
+                "torch.cuda.max_memory_allocated would say."),
+    Metric(Figure.MEMORY_HOST_BYTES, "host memory per device", "B", lambda e: e.memory.host_bytes, LESS,
+           "host memory", block="memory", panel="all", difference="all", words=("host_memory",),
+           saying_nothing=lambda e: not e.memory.host_bytes,
+           help="Memory of the machine itself that one device's share of the run takes, for data and for what is "
+                "offloaded. More than there is ends the run as surely as a full device."),
+    Metric(Figure.MEMORY_HOST_CAPACITY_BYTES, "host memory there is per device", "B",
+           lambda e: e.memory.host_capacity_bytes, block="memory", saying_nothing=lambda e: not e.memory.host_bytes,
+           help="Memory of a node, divided by its devices. What they offload and load at once has to fit into it."),
+    Metric(Figure.INFERENCE_LARGEST_BATCH, "largest batch that fits", "requests",
+           detail(Figure.INFERENCE_LARGEST_BATCH), MORE, "largest batch", block="memory", panel="unloaded",
+           help="The most requests at once for which weights and cache fit, all else as it is. It says how far "
+                "throughput can still grow."),
+    Metric(Figure.INFERENCE_LONGEST_CONTEXT, "longest context that fits", "tok",
+           detail(Figure.INFERENCE_LONGEST_CONTEXT), MORE, "context fits", block="memory", panel="unloaded",
+           help="The longest prompt and answer together for which weights and cache fit, all else as it is. It says "
+                "what documents the plan can read."),
+    Metric(Figure.ESTIMATED_TRAIN_TIME_SECONDS, "{job} time", "s", job_time, LESS, "time", has_ends=True, block="time",
+           panel="trained", saying_nothing=lambda e: e.computation.iteration == "fit", difference="same work",
+           told="speed", column="time", trained=("time",), open_length=Figure.TOKENS_PER_SECOND,
+           help="Time of the whole job from the first step to the last, without waiting for machines. Price and "
+                "energy grow with it."),
+    Metric(Figure.TIME_TO_FIRST_TOKEN_SECONDS, "time to first token", "s",
+           of_serving(lambda i: i.time_to_first_token_seconds), LESS, "TTFT", has_ends=True, block="time",
+           panel="served", difference="all", told="latency", column="time", served=("ttft",),
+           help="From a request to its first token, which is the reading of the prompt. Users feel it as the pause "
+                "before an answer begins."),
+    Metric(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS, "slow time to first token", "s",
+           of_serving(lambda i: i.time_to_first_token_percentile_seconds), LESS, "slow TTFT", has_ends=True,
+           block="time", panel="loaded",
+           help="The time to the first token that the slower requests see, at the percentile of the plan. Promises "
+                "to users are made in it, since a mean hides them."),
+    Metric(Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, "time per output token", "s",
+           of_serving(lambda i: i.time_per_output_token_seconds), LESS, "TPOT", has_ends=True, block="time",
+           panel="served", column="token time", served=("tpot",),
+           help="From one token of an answer to the next. Below some 100 ms an answer comes faster than most people "
+                "read."),
+    Metric(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS, "slow time per output token", "s",
+           of_serving(lambda i: i.time_per_output_token_percentile_seconds), LESS, "slow TPOT", has_ends=True,
+           block="time", panel="loaded",
+           help="The time between tokens that the slower requests see, at the percentile of the plan. Promises to "
+                "users are made in it, since a mean hides them."),
+    Metric(Figure.REQUEST_SECONDS, "time of a request", "s", of_serving(lambda i: i.request_seconds), LESS,
+           has_ends=True, block="time", panel="loaded",
+           help="From a request to the end of its answer, waiting included. It is what a program that calls the "
+                "model waits for."),
+    Metric(Figure.COST_USD, "cost", "USD", lambda e: e.cost.interval or e.cost.usd, LESS, block="cost",
+           panel="closed", difference="same work", told="money", column="money", trained=("usd", "cost"),
+           open_length=Figure.COST_USD_PER_MILLION_TOKENS,
+           help="Price of the whole job at the price of an hour, for all devices. It is what the bill says, without "
+                "storage and traffic."),
+    Metric(Figure.COST_USD_SPOT, "spot cost", "USD", lambda e: e.cost.spot_interval or e.cost.usd_spot, LESS,
+           block="cost", trained=("spot",),
+           help="Price of the whole job on spare capacity that may be taken away. It counts the work that "
+                "interruptions lose, and not the waiting for machines."),
+    Metric(Figure.COST_USD_PER_MILLION_TOKENS, "cost per million {counted}{both}", "USD/M",
+           per_step(lambda e: e.cost.usd_per_million_tokens), LESS, "$/M {counted}", block="cost",
+           panel="open", difference="all", told="money", column="money", served=("usd", "cost"),
+           help="Price of working through a million tokens at full use, those of prompts and of answers alike. "
+                "Compare it with what a provider of the same model asks."),
+    Metric(Figure.COST_USD_PER_REQUEST, "cost per request", "USD/request", request_price, LESS, "$/request",
+           block="cost", panel="served",
+           help="Price of a request, its prompt and its answer, at full use. Times the traffic you expect it is what "
+                "serving costs."),
+    Metric(Figure.COST_USD_PER_HOUR, "cost per hour", "USD", lambda e: e.cost.usd_per_hour, LESS, "$ an hour", "$/h",
+           block="cost", panel="open", column="hourly", rank=5, words=("hourly",),
+           help="Price of all devices for an hour, busy or not. It is the figure to compare offers by."),
+    Metric(Figure.COST_GPU_HOURS, "{device}-hours", "{device}-h", gpu_hours, LESS, block="cost", panel="closed",
+           saying_nothing=lambda e: e.computation.iteration == "fit", difference="same work", column="work", rank=6,
+           trained=("gpu_hours", "device_hours"),
+           open_length=Figure.TOKENS_PER_SECOND_PER_DEVICE,
+           help="Hours of the job times its devices. Clusters are billed in them, and published runs are told in "
+                "them."),
+    Metric(Figure.ENERGY_KWH, "energy of the devices", "kWh", of_job(lambda e: e.energy.kwh), LESS, "energy",
+           block="cost", panel="closed", difference="same work", words=("energy",),
+           open_length=Figure.ENERGY_WATTS_AVERAGE,
+           help="Electricity that the devices alone take for the whole job. The machine around them and its cooling "
+                "come on top."),
+    Metric(Figure.ENERGY_KWH_SYSTEM, "energy with host and cooling", "kWh", of_job(lambda e: e.energy.kwh_system), LESS,
+           "energy in all", block="cost",
+           help="Electricity of the whole job with processors, memory and fans of the machines, and with the cooling "
+                "and supply of the building. It is what a meter at the building counts, and what carbon is told of."),
+    Metric(Figure.ENERGY_WATTS_AVERAGE, "average power", "W", lambda e: e.energy.watts_average, block="cost",
+           panel="open", words=("power",), goal=LESS,
+           help="Power of the devices averaged over a step. A rack or a socket has to deliver it."),
+    Metric(Figure.ENERGY_USD, "electricity cost", "USD", of_job(lambda e: e.energy.usd), LESS, block="cost",
+           help="Electricity of the devices for the whole job at the plan's price. For machines of one's own it is "
+                "most of what a run costs."),
+    Metric(Figure.STEP_SECONDS, "{iteration} time", "s", lambda e: e.computation.step_seconds, LESS, head="step",
+           has_ends=True, block="time", panel="not served", difference="all", column="time",
+           words=("step",), served=("time",),
+           help="Time from one update of the weights to the next, or of one batch that is served. Times the number "
+                "of steps it is the length of the job."),
+    Metric(Figure.OUTPUT_TOKENS_PER_SECOND, "output throughput", "tok/s",
+           of_serving(lambda i: i.output_tokens_per_second), MORE, "output tok/s", has_ends=True, block="time",
+           panel="served", difference="all", told="speed", column="speed", rank=3, served=("throughput",),
+           help="Tokens of answers in a second, over all requests, reading of prompts included in the time. It is "
+                "what a buyer of tokens gets."),
+    Metric(Figure.TOKENS_PER_SECOND, "{total}throughput{both}", "{counted}/s", throughput, MORE, "{total}{counted}/s",
+           block="time", panel="all", difference="all", told="speed", column="speed", rank=3, trained=("throughput",),
+           help="What is worked through in a second, by all devices together; of what is served prompts as well as "
+                "answers. The length of the job and its price follow from it."),
+    Metric(Figure.TOKENS_PER_SECOND_PER_DEVICE, "throughput per device", "{counted}/s", device_throughput, MORE,
+           block="time", saying_nothing=lambda e: float(e.computation.devices) == 1.0,
+           help="Throughput divided by the devices. Compare it across counts of devices to see what communication "
+                "costs."),
+    Metric(Figure.SAMPLES_PER_SECOND, "sample throughput", "samples/s", sample_throughput, MORE, difference="all",
+           told="speed",
+           help="Whole sequences, images or rows that are worked through in a second. It is the speed that logs of "
+                "many frameworks print."),
+    Metric(Figure.PREFILL_TOKENS_PER_SECOND, "prefill throughput", "tok/s",
+           of_serving(lambda i: i.prefill_tokens_per_second), MORE, "prefill tok/s", has_ends=True, block="time",
+           panel="served",
+           help="Tokens of prompts that are read in a second. It decides how long a user waits for the first word."),
+    Metric(Figure.DECODE_TOKENS_PER_SECOND, "decode throughput", "tok/s",
+           of_serving(lambda i: i.decode_tokens_per_second), MORE, "decode tok/s", has_ends=True, block="time",
+           panel="served", difference="all",
+           help="Tokens that are written in a second, over the whole batch. It decides how many answers a machine "
+                "gives, and what a token costs."),
+    Metric(Figure.REQUESTS_PER_SECOND, "request throughput", "requests/s", of_serving(lambda i: i.requests_per_second),
+           MORE, "requests/s", has_ends=True, block="time", panel="served", served=("requests",),
+           help="Requests that are answered in full in a second. Divide the traffic you expect by it to know how "
+                "many such machines you need."),
+    Metric(Figure.LARGEST_REQUESTS_PER_SECOND, "most requests", "requests/s",
+           of_serving(lambda i: i.largest_requests_per_second), MORE, has_ends=True, block="time", panel="loaded",
+           help="The most requests in a second that the plan can answer. Beyond it the queue grows without end."),
+    Metric(Figure.RUNNING_REQUESTS, "requests at work", "requests", of_serving(lambda i: i.running_requests),
+           has_ends=True, block="time", panel="loaded",
+           help="Requests that are worked on at once under the load of the plan. They share the cache and the speed "
+                "of the device."),
+    Metric(Figure.WAITING_REQUESTS, "requests waiting", "requests", of_serving(lambda i: i.waiting_requests), LESS,
+           has_ends=True, block="time", panel="loaded",
+           help="Requests that wait for room under the load of the plan. More than a few say that the plan is near "
+                "its limit."),
+    Metric(Figure.MFU, "model FLOPs utilization", "share", per_step(lambda e: e.computation.mfu, -1, 1.0), MORE, "MFU",
+           block="time", panel="not served", column="utilization", rank=7, trained=("mfu",),
+           help="The model's own operations as a share of what the devices could do at their peak. Training reaches "
+                "30 to 55 %; little of it says that something other than arithmetic is the limit."),
+    Metric(Figure.MODEL_TFLOPS_PER_DEVICE, "model TFLOP/s per device", "TFLOP/s", tflops_per_device, MORE,
+           help="Operations of the model that a device does in a second, without those done twice. It is the figure "
+                "papers give beside utilization."),
+    Metric(Figure.TOTAL_FLOPS, "total FLOPs", "FLOP", total_flops, block="time", panel="closed",
+           help="Operations of the whole job, whatever hardware does them. It is how scaling laws and regulations "
+                "measure the size of a training run."),
+    Metric(Figure.TRAINING_EXPECTED_LOSS, "expected loss", "nats", detail(Figure.TRAINING_EXPECTED_LOSS), LESS,
+           block="law", trained=("loss",),
+           help="The loss that a scaling law expects of a dense language model of this size after these tokens, on "
+                "text like that of its own runs. Compare sizes and tokens by it, not with the loss of another data "
+                "set."),
+    Metric(Figure.TRAINING_LEAST_LOSS, "least loss of the same work", "nats", detail(Figure.TRAINING_LEAST_LOSS),
+           block="law",
+           help="The least loss that the law expects of the same work, by a model of another size. The distance to "
+                "it is what a model too large or too small for its tokens gives away."),
+    Metric(Figure.TRAINING_OPTIMAL_PARAMETERS, "compute-optimal parameters", "",
+           detail(Figure.TRAINING_OPTIMAL_PARAMETERS), block="law",
+           help="The size of the model that learns most from the work of this training. A smaller one trained for "
+                "longer learns a little less and is cheaper to serve."),
+    Metric(Figure.TRAINING_OPTIMAL_TOKENS, "compute-optimal tokens", "tok", detail(Figure.TRAINING_OPTIMAL_TOKENS),
+           block="law",
+           help="The tokens that a model of the compute-optimal size sees in the same work. There are some twenty of "
+                "them for a parameter."),
+    Metric(Figure.TRAINING_OVERTRAINING, "overtraining", "", detail(Figure.TRAINING_OVERTRAINING), block="law",
+           help="Tokens a parameter of this training over those of the compute-optimal one. Models that are served a "
+                "lot are trained ten times and more beyond it on purpose."),
+    Metric(Figure.BOTTLENECK_ARITHMETIC_INTENSITY, "arithmetic intensity", "FLOP/B",
+           lambda e: e.bottleneck.arithmetic_intensity,
+           help="Operations done for each byte that is read; with the device's own it tells whether arithmetic or "
+                "memory limits most of the time. Only more of what limits makes the run faster."),
+    Metric(Figure.BOTTLENECK_RIDGE_POINT, "ridge point", "FLOP/B", lambda e: e.bottleneck.ridge_point,
+           help="Operations for each byte at which the device is as busy computing as reading. Kernels below it wait "
+                "for memory, those above it for arithmetic."),
+)  # fmt: skip
+METRICS: Mapping[str, Metric] = MappingProxyType({metric.key: metric for metric in _ROWS})
+"""Every kind of figure by its result key."""
