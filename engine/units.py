@@ -66,7 +66,7 @@ _SECOND_UNITS: dict[str, float] = {
 }
 _MONEY_UNITS: dict[str, float] = {
     f"{prefix}{name}": float(factor)
-    for prefix, factor in (("", 1), ("k", 10**3), ("m", 10**6), ("b", 10**9))
+    for prefix, factor in (("", 1), ("k", 10**3), ("m", 10**6), ("b", 10**9), ("t", 10**12))
     for name in ("", "usd", "$")
 }
 _MILLION, _NO_CENTS_FROM, _CENTS_FROM, _NO_TIME = 1e6, 1e3, 0.1, 5e-9

@@ -73,8 +73,8 @@ _ROWS = (
            help="The longest prompt and answer together for which weights and cache fit, all else as it is. It says "
                 "what documents the plan can read."),
     Metric(Figure.ESTIMATED_TRAIN_TIME_SECONDS, "{job} time", "s", job_time, LESS, "time", has_ends=True, block="time",
-           panel="trained", saying_nothing=lambda e: e.computation.iteration == "fit", difference="same work",
-           told="speed", column="time", trained=("time",), open_length=Figure.TOKENS_PER_SECOND,
+           panel="trained", difference="same work", told="speed", column="time",
+           trained=("time",), open_length=Figure.TOKENS_PER_SECOND,
            help="Time of the whole job from the first step to the last, without waiting for machines. Price and "
                 "energy grow with it."),
     Metric(Figure.TIME_TO_FIRST_TOKEN_SECONDS, "time to first token", "s",
@@ -144,7 +144,8 @@ _ROWS = (
            help="Electricity of the devices for the whole job at the plan's price. For machines of one's own it is "
                 "most of what a run costs."),
     Metric(Figure.STEP_SECONDS, "{iteration} time", "s", lambda e: e.computation.step_seconds, LESS, head="step",
-           has_ends=True, block="time", panel="not served", difference="all", column="time",
+           has_ends=True, block="time", panel="not served",
+           saying_nothing=lambda e: e.computation.iteration == "fit", difference="all", column="time",
            words=("step",), served=("time",),
            help="Time from one update of the weights to the next, or of one batch that is served. Times the number "
                 "of steps it is the length of the job."),

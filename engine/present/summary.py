@@ -153,9 +153,11 @@ def _memory(plan: Plan, estimate: Estimate) -> Iterator[Row]:
 def _time(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     if plan.task == "infer" and estimate.computation.infer is not None:
         yield _request(plan)
+    is_fit = estimate.computation.iteration == "fit"
+    divided = Figure.ESTIMATED_TRAIN_TIME_SECONDS if is_fit else Figure.STEP_SECONDS
     for row, key in _keyed(estimate, "time"):
         yield row
-        if key == Figure.STEP_SECONDS and plan.report.detailed_breakdown:
+        if key == divided and plan.report.detailed_breakdown:
             yield from _parts(estimate, "computation.parts", estimate.computation.parts)
     yield Row("limited by", limit_label(estimate.bottleneck.kind), bottleneck_text(estimate.bottleneck))
 
