@@ -148,12 +148,12 @@ def warning_lines(estimate: Estimate) -> tuple[str, ...]:
 
 def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """Yield what it comes to first, then what the modes chose, then the parts."""
-    if plan.task == "infer" and estimate.computation.infer is not None:
-        sizes = (plan.inference.prompt_tokens, plan.inference.output_tokens)
-        yield Row("inference.prompt_tokens", "request", f"{' + '.join(map(plan_value_text, sizes))} tok")
     figures = [_figure_row(estimate, key) for key in panel_figures(estimate)]
     yield from (row for row in figures if row.key in _MEMORY)
     yield from _limit_rows(estimate)
+    if plan.task == "infer" and estimate.computation.infer is not None:
+        sizes = (plan.inference.prompt_tokens, plan.inference.output_tokens)
+        yield Row("inference.prompt_tokens", "request", f"{' + '.join(map(plan_value_text, sizes))} tok")
     yield from figures
     yield Row(Figure.BOTTLENECK_ARITHMETIC_INTENSITY, "limited by", limit_label(estimate.bottleneck.kind))
     yield from _setting_rows(plan, estimate)
