@@ -7,6 +7,7 @@ import pytest
 
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.modes.modes import compare, fill
+from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.summary import chosen
 
@@ -109,9 +110,9 @@ def test_a_plan_without_open_fields_is_the_same_object_in_all_modes() -> None:
 def test_more_devices_are_advised_with_the_layout_that_uses_them() -> None:
     found = answer(served("h100-sxm-80gb", 1)).estimate
     more = next(note for note in found.recommendations if note.code == "more_devices")
-    change = dict(more.change or {})
-    assert change["parallelism.tp"] == change["hardware.devices"]
-    assert fill(served("h100-sxm-80gb", int(str(change["hardware.devices"]))), "extreme").estimate.fits
+    then = fill(edited(served("h100-sxm-80gb", 1), more.change or {}).plan, "balanced")
+    assert then.plan.parallelism.tp == then.plan.hardware.devices
+    assert then.estimate.fits
 
 
 def test_the_answer_says_which_layout_was_chosen_and_why() -> None:

@@ -211,10 +211,13 @@ def _least(remedy: Remedy, least: float, here: float) -> float:
 
     Args:
         remedy: the remedy.
-        least: what is worth it where hardware changes.
+        least: what other hardware has to be worth.
         here: what the best is worth that leaves the hardware as it is.
     """
-    return least if remedy.moves_hardware else min(here, 1.0 + 1.0 / DEAR)
+    if remedy.moves_hardware and remedy.caution:
+        return least
+    bearable = 1.0 + 1.0 / DEAR
+    return bearable if remedy.moves_hardware else min(here, bearable)
 
 
 def _harm(effect: float, remedy: Remedy) -> int:

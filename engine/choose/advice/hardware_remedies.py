@@ -17,6 +17,7 @@ from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.units import devices_in_words, format_number
 
 SPOT = "spot"
+_TENSOR = "parallelism.tp"
 DROPS_REQUESTS = "Replicas may vanish at two minutes' notice: only beside others that stay."
 WAITS_FOR_CAPACITY = "Interruptions are counted, waiting for capacity is not."
 MOST_TRIED = 2
@@ -26,7 +27,7 @@ LEAST_SPEED = 0.5
 MOST_COST = 0.9
 """Only what promises to save a tenth is tried: bandwidth and peak do not tell more exactly."""
 TIMES = (1, 2, 4, 8)
-"""Of larger devices, as many times the plan's own are tried."""
+"""As many times the plan's own number of devices are tried."""
 # What a row says of its release before the device can be had.
 _ANNOUNCED = "announced"
 _TITLE = "Smallest devices that would hold it"
@@ -50,12 +51,14 @@ def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
         yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {"hardware.devices": count // 2})
     if not _can_grow(case):
         return
-    yield Remedy("more_devices", f"Use {devices_in_words(count * 2)}", {"hardware.devices": count * 2})
-    if case.plan.task == "infer" and case.estimate.held is False:
-        tensor = int(case.plan.parallelism.tp or 1)
-        for times in (2, 4, 8):
-            change = {"hardware.devices": count * times, "parallelism.tp": tensor * times}
-            yield Remedy("more_devices", f"Split it over {count * times} devices, TP {tensor * times}", change)
+    is_split = case.plan.task == "infer" and case.estimate.held is False
+    for times in TIMES[1:] if is_split else TIMES[1:2]:
+        more = count * times
+        yield Remedy("more_devices", f"Use {devices_in_words(more)}", {"hardware.devices": more})
+        if is_split and case.gives(_TENSOR):
+            tensor = times * int(case.plan.parallelism.tp or 1)
+            words = f"Split it over {devices_in_words(more)}, TP {tensor}"
+            yield Remedy("more_devices", words, {"hardware.devices": more, _TENSOR: tensor})
 
 
 def _instances(case: EstimatedPlan) -> Iterator[Remedy]:

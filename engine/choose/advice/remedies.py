@@ -159,7 +159,8 @@ def _layouts(case: EstimatedPlan) -> Iterator[Remedy]:
         words = f"{devices // model} data-parallel replica{'' if devices == model else 's'}"
         change = {"parallelism.tp": size, "parallelism.pp": pipeline}
         yield Remedy("layout", f"Lay out as TP {size}, PP {pipeline}, {words}", change)
-    for other in range(1, min(int(shape.layers) // stages, MOST_CHUNKS) + 1) if stages > 1 else ():
+    most = min(-(-int(shape.layers) // stages), MOST_CHUNKS)
+    for other in range(1, most + 1) if stages > 1 else ():
         if other != chunks and EQUAL_STAGES.holds(replace(layout, interleave=other)):
             title = f"Interleave {other} chunks a stage" if other > 1 else "Keep each stage in one chunk"
             yield Remedy("interleave", title, {"parallelism.interleave": other})

@@ -46,7 +46,7 @@ def worth(case: EstimatedPlan, found: Candidate, gentle: bool) -> float:
     if broken and not found.violations:
         return 1.0 + 1.0 / ratio if gentle or ratio <= DEAR else 0.0
     if broken:
-        nearer = 1.0 - max(_share_left(each, found) for each in broken)
+        nearer = 1.0 - sum(_share_left(each, found) for each in broken) / len(broken)
         return min(1.0, nearer - max(0.0, ratio - 1.0))
     if before.verdict is Verdict.TIGHT and after.verdict is Verdict.FITS:
         return min(1.0, max(1.0 - ratio, 1.0 - _reserved(after) / _reserved(before) - max(0.0, ratio - 1.0)))
@@ -79,13 +79,9 @@ def allowed(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> bool:
 
 
 def _share_left(each: Reached, found: Candidate) -> float:
-    """Return how far from a limit a plan still is with a change, as a share of how far it was."""
-    now = next((other for other in found.constraints if other.key == each.key), None)
-    if now is None or now.end is None or each.end is None:
-        return 1.0
-    if each.most is not None:
-        return now.end / each.end if np.isfinite(each.end) else float(not np.isfinite(now.end))
-    return each.end / now.end if now.end else 1.0
+    """Return what is left with a change of that by which a limit is missed, as a share of it."""
+    left = next((other.excess for other in found.violations if other.key == each.key), 0.0)
+    return left / each.excess if np.isfinite(each.excess) else float(not np.isfinite(left))
 
 
 def _surely_cheaper(before: Estimate, after: Estimate) -> bool:
