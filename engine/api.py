@@ -180,6 +180,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.models.known_models import KnownModel as KnownModel
     from capacity_tui.engine.models.known_models import find_known_model as find_known_model
     from capacity_tui.engine.models.known_models import known_models as known_models
+    from capacity_tui.engine.models.plugins import register_model as register_model
     from capacity_tui.engine.node_names import *
     from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS as OWN_PARAMETERS
     from capacity_tui.engine.plan.all_fields import all_fields as all_fields

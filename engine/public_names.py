@@ -19,6 +19,7 @@ NAMES = {
         "ModelSize:ModelSizeRow Processor:ProcessorRow Workload:WorkloadRow WorkloadSet:WorkloadSetRow load_catalog"
     ),
     "catalog.registering": "register_hardware",
+    "models.plugins": "register_model",
     "catalog.price_age": "PriceAge marked_day price_age",
     "catalog.rows.prices": "Region:RegionRow",
     "catalog.table": "Table:CatalogTable",

@@ -14,6 +14,9 @@ from capacity_tui.engine.choose.scaling import scalability
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.plan.files.examples import example_names, example_text
 from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text
+from capacity_tui.engine.plan.files.sources import read_source
+from capacity_tui.engine.plan.imports.imported import import_plan
+from capacity_tui.engine.plan.imports.mistaken import is_of_tool
 from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -49,7 +52,8 @@ def step_seconds(plan: Plan | Path | str) -> float:
     """Return the seconds of one batch: an optimizer step of training, or a batch served.
 
     Args:
-        plan: a plan, its file, or the name of an example; ``detected`` hardware is looked at.
+        plan: a plan, its file, a configuration of another tool, or the name of an example; ``detected`` hardware is
+            looked at.
 
     Raises:
         CapacityError: there is no such plan, or it cannot be estimated.
@@ -69,4 +73,5 @@ def _this_machine() -> Machine:
 def _loaded(name: Path | str) -> Plan:
     if not Path(name).exists() and str(name) in example_names():
         return plan_from_text(example_text(str(name)), str(name))
-    return load_plan(str(name))
+    source = read_source(str(name))
+    return import_plan([str(name)]).plan if is_of_tool(source.document) else load_plan(str(name))

@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.plan.files.loading import place_in_document
 from capacity_tui.engine.plan.files.sources import PlanSource
+from capacity_tui.engine.plan.line.similar_names import MODEL_NAME, similar_names
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.validation_errors import MOST_FAULTS
 
@@ -113,12 +114,23 @@ def _without(data: Plain, path: list[str], catalog: Catalog) -> Plain:
         # The others are looked at without it: what it lacks then would be told of a plan nobody wrote.
         return _removed(data, path[:2])
     if isinstance(data, dict) and path in _MODEL:
-        return {**data, "model": {"name": _ANY_MODEL}}
+        return {**data, "model": _sound_model(data.get("model"), catalog)}
     if isinstance(data, dict) and path in _HARDWARE:
         hardware = data.get("hardware")
         others = hardware if isinstance(hardware, dict) else {}
         return {**data, "hardware": {**others, "name": next(iter(catalog.accelerators))}}
     return _removed(data, path)
+
+
+def _sound_model(model: Plain, catalog: Catalog) -> Plain:
+    """Return a model section with a model that there is: the one most like the name, so that the rest is judged too."""
+    if not isinstance(model, dict):
+        return {"name": _ANY_MODEL}
+    similar = similar_names(str(model.get("name", "")), catalog)
+    near = next((name for kind, name in similar if kind == MODEL_NAME), None)
+    left = {key: value for key, value in model.items() if key not in ("name", "config", "spec")}
+    spec = {"spec": model["spec"]} if near and "spec" in model else {}
+    return {"name": near or _ANY_MODEL, **left, **spec}
 
 
 def _removed(data: Plain, path: list[str]) -> Plain:

@@ -72,7 +72,7 @@ def _unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> Iterator[Assu
         elif path == WEIGHTS:
             if why := resolved.weights_assumed:
                 yield Assumption(path, value, why)
-        elif value is not None and not _is_written(plan, path) and _applies(resolved, path):
+        elif value is not None and not _is_written(resolved, path) and _applies(resolved, path):
             yield Assumption(path, value, _USUAL)
 
 
@@ -89,9 +89,12 @@ def _value(plan: Plan, path: str) -> object:
     return plan.task if path == "task" else plan.value(path)
 
 
-def _is_written(plan: Plan, path: str) -> bool:
+def _is_written(resolved: ResolvedPlan, path: str) -> bool:
     section, _, name = path.rpartition(".")
-    return not section or name in getattr(plan, section).model_fields_set
+    if section == "model.spec":
+        known = None if resolved.spec is None else type(resolved.spec).model_fields.get(name)
+        return known is None or known.default != resolved.plan.value(path)
+    return not section or name in getattr(resolved.plan, section).model_fields_set
 
 
 @cache

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.classical.specs import SPECS
 from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMERS, Kind
-from capacity_tui.engine.models.networks.specs import CatalogueNetwork, network_spec_type
+from capacity_tui.engine.models.networks.specs import network_spec_type
 from capacity_tui.engine.models.plugins import ModelPlugin, load_plugins
 from capacity_tui.engine.models.spec import Spec, knob_of
 from capacity_tui.engine.models.transformer.transformer_spec import BEST_USES, transformer_spec_type
@@ -87,7 +87,7 @@ def _family_network(name: str) -> KnownModel:
 
 
 def _network(name: str, catalog: Catalog) -> KnownModel:
-    row, spec_type = catalog.networks[name], CatalogueNetwork
+    row, spec_type = catalog.networks[name], network_spec_type(name)
     sizes = {"image_size": row.image_size, "c_in": row.channels, "num_classes": row.classes}
     best_use = row.best_use or spec_type.best_use
     return KnownModel(name, row.name, "network", spec_type.complexity, best_use, spec_type, sizes)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeFloat, ValidationError, create_model
 
@@ -28,6 +28,7 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.units import parse_count
 
+Calculation: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 GROUP = "capacity_tui.models"
 _LONGEST_WORDS = 200
 
@@ -125,6 +126,9 @@ class ModelPlugin:
         return f"the plug-in {self.package} {how}"
 
 
+_registered: dict[str, ModelPlugin] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Plugins:
     """The models of other packages, and what is wrong with those that cannot be used."""
@@ -137,10 +141,41 @@ class Plugins:
         return self.models.get(key_of(name))
 
 
+def register_model(
+    name: str, fields: Mapping[str, Any], title: str = "", best_use: str = ""
+) -> Callable[[Calculation], Calculation]:
+    """Return a decorator that makes a function the model of a name, in plans of this process.
+
+    The function takes the values of the fields and returns the mapping that ``Calculated`` describes. What other
+    processes are to know as well goes into a package with an entry point.
+
+    Args:
+        name: name in plans; a model of that name before is replaced.
+        fields: keys of ``model.spec`` with their defaults, or with mappings, as in a package.
+        title: what the model is.
+        best_use: what it is the right choice for.
+
+    Raises:
+        CatalogError: the fields cannot be those of a model.
+    """
+
+    def registered(calculate: Calculation) -> Calculation:
+        try:
+            said = _Definition(fields=dict(fields), calculate=calculate, title=title, best_use=best_use)
+            _registered[key_of(name)] = _plugin(name, "this script", said)
+        except (ValidationError, ValueError) as error:
+            reason = _first(error) if isinstance(error, ValidationError) else str(error)
+            raise CatalogError(f"the model {printable(name)!r} cannot be used", reason, "correct its fields") from error
+        load_plugins.cache_clear()
+        return calculate
+
+    return registered
+
+
 @cache
 def load_plugins() -> Plugins:
-    """Return the models that installed packages register; a broken one is left out and named."""
-    models: dict[str, ModelPlugin] = {}
+    """Return the models that installed packages and this script register; a broken one is left out and named."""
+    models: dict[str, ModelPlugin] = dict(_registered)
     problems: list[CatalogError] = []
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         try:
@@ -169,11 +204,14 @@ def plugin_of(name: str) -> ModelPlugin:
 
 
 def _loaded(entry: EntryPoint) -> ModelPlugin:
-    definition = _Definition.model_validate(entry.load()())
+    return _plugin(entry.name, _package(entry), _Definition.model_validate(entry.load()()))
+
+
+def _plugin(name: str, package: str, definition: _Definition) -> ModelPlugin:
     fields = dict(_fields(definition.fields))
     title, best_use = printable(definition.title), printable(definition.best_use)
-    spec_type = create_model(entry.name, __base__=PluginSpec, **fields)
-    return ModelPlugin(printable(entry.name), _package(entry), title, best_use, spec_type, definition.calculate)
+    spec_type = create_model(name, __base__=PluginSpec, **fields)
+    return ModelPlugin(printable(name), package, title, best_use, spec_type, definition.calculate)
 
 
 def _package(entry: EntryPoint) -> str:

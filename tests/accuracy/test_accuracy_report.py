@@ -10,7 +10,7 @@ from capacity_tui.engine.accuracy.predicting import predictor
 from capacity_tui.engine.accuracy.published import COMPARED_KINDS
 from capacity_tui.engine.accuracy.render import TITLES, reports_as_data, reports_as_markdown, scatter_svg
 from capacity_tui.engine.accuracy.report import evaluate, scored_measurements
-from capacity_tui.engine.api import load_catalog, step_seconds
+from capacity_tui.engine.api import example_text, fill, load_catalog, plan_from_text, step_seconds
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.plan.plan import Plan
@@ -68,9 +68,23 @@ def test_the_command_writes_page_and_plots(tmp_path, capsys):
 
 
 def test_one_call_gives_the_seconds_of_a_batch():
-    assert 0.5 < step_seconds("llemma_7b_4_2_2_P") < 50
+    assert 0.5 < step_seconds("llemma_7b_4_2_2_V") < 50
     with pytest.raises(CapacityError):
         step_seconds("no-such-example")
+
+
+def test_the_example_of_estimate_train_time_holds_what_that_tool_predicts():
+    # docs/cli-reference.md of github.com/DebarghaG/estimate-train-time 0.1.0: predict --example llemma_7b_4_2_2_P
+    published = 9.4808
+    estimate = fill(plan_from_text(example_text("llemma_7b_4_2_2_P"), "example"), "balanced").estimate
+    step = estimate.computation.step_seconds
+    assert step.low < published < step.high
+    assert "context" not in " ".join(note.title for note in estimate.warnings)
+
+
+def test_the_example_and_the_file_of_the_same_name_are_one_run(tmp_path):
+    file = Path(__file__).parent.parent / "imports" / "samples" / "estimate_train_time.yml"
+    assert step_seconds(str(file)) == pytest.approx(step_seconds("llemma_7b_4_2_2_P"), rel=0.01)
 
 
 def test_memory_of_inference_is_what_serving_takes():

@@ -66,3 +66,14 @@ def test_yes_or_one_line_a_fault(path: Path, text: str) -> None:
         for line in err.getvalue().removesuffix("\n").split("\n"):
             assert line.startswith(f"capacity-tui: {path}")
             assert printable(line) == line
+
+
+def test_an_unknown_model_hides_no_other_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(
+        "model:\n  name: mlpp\n  spec: {layrs: 4, d_in: 100, precision: fp12}\n  optimization: adamx\n"
+        "training: {batch: 4}\nhardware: {name: h100}\n"
+    )
+    assert main(["validate", str(file)]) == 2
+    told = capsys.readouterr().err
+    assert all(word in told for word in ("mlpp", "layrs", "fp12", "adamx", "training.batch"))

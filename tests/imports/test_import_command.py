@@ -89,3 +89,15 @@ def test_a_file_of_another_tool_in_place_of_a_plan_is_told_to_be_one(command: st
 def test_a_model_of_sizes_has_the_context_that_it_is_trained_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", str(SAMPLES / "estimate_train_time.yml")]) == 0
     assert "Contradicts itself: nothing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [("plan", "--import"), ("audit",)])
+def test_a_file_of_no_known_tool_is_not_taken_for_one_by_the_names_of_its_sections(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unknown = tmp_path / "t.yaml"
+    unknown.write_text("training:\n  epochs: 3\n  batch: 64\nmodel:\n  hf: x\n")
+    assert main([*arguments, str(unknown), "--model", "llama-3.1-8b", "--gpu", "8xh100"]) == 2
+    assert "of no known tool" in capsys.readouterr().err
+    assert main(["plan", str(unknown)]) == 2
+    assert "neither a plan nor a configuration of a known tool" in capsys.readouterr().err

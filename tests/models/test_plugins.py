@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.errors import CatalogError, PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
 from capacity_tui.engine.models.families import family_of, plugin_problems
-from capacity_tui.engine.models.plugins import load_plugins
+from capacity_tui.engine.models.plugins import load_plugins, register_model
 from capacity_tui.engine.plan.fields import plan_fields
 from capacity_tui.engine.plan.files.loading import load_plan, plan_from_data, plan_from_text
 from capacity_tui.tui.headless.group import group
@@ -226,3 +226,18 @@ def test_texts_of_a_plug_in_do_nothing_to_the_terminal(install: Install) -> None
         told = CliRunner().invoke(group, words).output
         assert "mine" in told
         assert "\x1b" not in told
+
+
+def test_a_script_registers_a_function_as_a_model() -> None:
+    fields = {"n": 10_000, "p": {"default": 50, "help": "columns"}}
+
+    @register_model("my_table_lookup", fields, title="a lookup")
+    def calculate(spec: Mapping[str, float]) -> Mapping[str, float]:
+        return {"params": spec["n"] * spec["p"], "train_flops": 2e12 * spec["n"]}
+
+    plan = {"model": {"name": "my-table-lookup", "spec": {"n": 20_000}}, "hardware": {"name": "h100"}}
+    estimate = answer(plan_from_data(plan)).estimate
+    assert float(estimate.model.parameters) == 20_000 * 50
+    assert calculate({"n": 1, "p": 1})["params"] == 1
+    with pytest.raises(CatalogError, match="my_other"):
+        register_model("my_other", {"_hidden": 1})(calculate)

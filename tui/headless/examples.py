@@ -10,14 +10,18 @@ from capacity_tui.tui.headless.output import as_text, format_option, tell, write
 
 
 @click.command()
+@click.argument("into", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
 @click.option("--list", "listing", is_flag=True, help="List the examples (the default).")
 @click.option("--show", metavar="NAME", help="Print one.")
 @click.option("--write", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write them all to a folder.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @format_option("table", "json")
-def examples(listing: bool, show: str | None, folder: Path | None, force: bool, wanted: str | None) -> None:
-    """List, print or write the example plans; `plan NAME` estimates one."""
+def examples(
+    into: Path | None, listing: bool, show: str | None, folder: Path | None, force: bool, wanted: str | None
+) -> None:
+    """List, print or write the example plans, to DIR where it is given; `plan NAME` estimates one."""
     del listing
+    folder = folder or into
     from capacity_tui.engine.api import example_names, example_text, example_title
 
     if show is not None:

@@ -16,4 +16,5 @@ class Network(Row):
     channels: PositiveInt = Field(3, description="of the input")
     image_size: PositiveInt = Field(224, description="height and width of the input")
     classes: PositiveInt = Field(1000, description="of the output")
+    is_sampled: bool = Field(False, description="an answer is many passes, each of which denoises a little")
     layers: list[str | dict[str, Any]] = Field(description="in their order; see profiles/README.md")

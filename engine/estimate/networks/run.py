@@ -129,8 +129,15 @@ def checkpointed_share(layers: Number) -> Number:
     return np.minimum(1.0, 2.0 / np.sqrt(layers))
 
 
-def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catalog) -> NetworkRun:
+def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catalog, at_once: int = 1) -> NetworkRun:
     """Return the run of a plan whose fields are all settled.
+
+    Args:
+        plan: settled.
+        network: its layers.
+        cluster: what it runs on.
+        catalog: facts.
+        at_once: passes that a served sample makes of each pass of the network.
 
     Raises:
         PlanError: a layout or a checkpointing that networks of layers do not have.
@@ -156,7 +163,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         numerics = replace(numerics, weight_bytes=weight_bytes, element_bytes=wide.activation_bytes)
     device = cluster.device
     compiled_launches = catalog.coefficients["compiled-launches"].value if training.compile else 1.0
-    batch = float(training.micro_batch if trains else plan.inference.batch)
+    batch = float(training.micro_batch if trains else plan.inference.batch * at_once)
     dp = float(parallel.dp or 1)
     return NetworkRun(
         network=network,

@@ -59,14 +59,17 @@ def network_work(
         steps: optimizer steps of the job; None leaves its length open.
     """
     network = spec.network(catalog, family, trains=plan.task != "infer")
-    run = network_run(plan, network, cluster, catalog)
+    steps_of_sample, at_once = (1, 1) if plan.task != "infer" else spec.passes
+    run = network_run(plan, network, cluster, catalog, at_once)
+    samples = run.global_batch / at_once
     parts, host = network_memory(run)
     supply = (
         supply_of(plan, network_content(spec, network), cluster, catalog)
         if run.trains and plan.data.is_stated
         else None
     )
-    parameters, flops, reach = float(network.parameters), float(network.flops), cluster.device.efficiency
+    parameters, flops = float(network.parameters), float(network.flops) * steps_of_sample * at_once
+    reach, batches = cluster.device.efficiency, run.micro_batches * steps_of_sample
     return Work(
         facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, _samples(spec)),
         memory=parts,
@@ -80,20 +83,25 @@ def network_work(
                 "step",
                 network_operators(run),
                 tuple(_collectives(run)) if run.trains else (),
-                Schedule(run.micro_batches),
+                Schedule(batches),
                 run.launch_seconds,
-                host_seconds(STEP_LAUNCHES * run.trains, float(network.awaited), run.micro_batches, run.launch_seconds),
+                host_seconds(
+                    STEP_LAUNCHES * run.trains,
+                    float(network.awaited),
+                    batches,
+                    run.launch_seconds,
+                ),
             ),
         ),
-        units_per_step=run.global_batch,
+        units_per_step=samples,
         units_per_sample=1.0,
         steps=steps if run.trains else None,
-        model_flops_per_step=run.global_batch * (flops + run.trains * (TRAINING_FLOPS - 1.0) * network.trained_flops),
+        model_flops_per_step=samples * (flops + run.trains * (TRAINING_FLOPS - 1.0) * network.trained_flops),
         peak_flops=run.peak,
         method=METHOD,
         assumed=cluster.assumed if supply is None else (*cluster.assumed, *supply.assumed),
         state_bytes=(lambda: parts["weights"] + parts["optimizer"] + host) if run.trains else None,
-        delivery=None if supply is None else supply.delivery(run.global_batch),
+        delivery=None if supply is None else supply.delivery(samples),
     )
 
 

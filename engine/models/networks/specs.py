@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.models.networks.layers import LayerList, Shape
 from capacity_tui.engine.models.networks.reading import build_network
@@ -21,6 +21,7 @@ MOST_LAYERS = 1000
 LARGEST_IMAGE = 16384
 MOST_STEPS = 4096
 MOST_RECURRENT_LAYERS = 16
+MOST_GUIDANCE = 3
 
 ImageSide = Annotated[int, Field(ge=1, le=LARGEST_IMAGE)]
 Activation = Literal["relu", "gelu", "silu", "tanh", "sigmoid"]
@@ -32,6 +33,11 @@ class NetworkSpec(Spec, ABC):
 
     complexity: ClassVar[str] = "O(Σ height · width · C_in · C_out · kernel²)"
     best_use: ClassVar[str] = "images and other data on a grid"
+
+    @property
+    def passes(self) -> tuple[int, int]:
+        """Passes that an answer takes: how many one after the other, and how many of them at once."""
+        return 1, 1
 
     @abstractmethod
     def network(self, catalog: Catalog, family: str, *, trains: bool = True) -> LayerList:
@@ -188,6 +194,25 @@ class CatalogueNetwork(NetworkSpec):
         return _placed(row.layers, source, classes, trains=trains)
 
 
+class SampledNetwork(CatalogueNetwork):
+    """A network of the catalogue that makes an image in many steps, each of which denoises it a little."""
+
+    sampler_steps: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_STEPS)],
+        Knob("Sampler steps", "integer", "model", "", 1, MOST_STEPS, help="passes of an image", tasks=("infer",)),
+    ] = 25
+    guidance: Annotated[
+        Annotated[int, Field(ge=1, le=MOST_GUIDANCE)],
+        Knob("Guidance passes", "integer", "model", "", 1, MOST_GUIDANCE, help="of a step",
+             tasks=("infer",)),
+    ] = 2  # fmt: skip
+
+    @property
+    def passes(self) -> tuple[int, int]:
+        """The sampler's steps, and the passes that guidance makes of each."""
+        return self.sampler_steps, self.guidance
+
+
 SPECS: Mapping[str, type[NetworkSpec]] = {
     "mlp": Perceptron,
     "simple_cnn": ConvolutionalNetwork,
@@ -196,8 +221,9 @@ SPECS: Mapping[str, type[NetworkSpec]] = {
 
 
 def network_spec_type(family: str) -> type[NetworkSpec]:
-    """Return the class of a family's parameters; networks of the catalogue share one."""
-    return SPECS.get(family, CatalogueNetwork)
+    """Return the class of a family's parameters; networks of the catalogue share one, but for those that sample."""
+    row = load_catalog().networks.get(family)
+    return SPECS.get(family, SampledNetwork if row is not None and row.is_sampled else CatalogueNetwork)
 
 
 def _placed(

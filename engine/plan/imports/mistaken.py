@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog.reading import Document
+from collections.abc import Mapping
+
+from capacity_tui.engine.catalog.reading import Document, Plain
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.plan.files.legacy_format import OLDER_KEYS
+from capacity_tui.engine.plan.leaves import leaves
+
+_OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
 
 
 def refuse_files_of_tools(document: Document) -> None:
@@ -12,13 +19,37 @@ def refuse_files_of_tools(document: Document) -> None:
     Raises:
         PlanError: it is one.
     """
-    data = document.data
-    # Sections of plans and of tools may be called the same; a model that is no section is of no plan.
-    if not isinstance(data, dict) or isinstance(data.get("model"), dict):
+    if not is_of_tool(document):
         return
+    from capacity_tui.engine.plan.imports.sources import known_tools, tool_of  # noqa: PLC0415 - see below
+
+    tool, place = tool_of(document.data), Place(document.file)
+    if tool is None:
+        hint = f"known: {known_tools()}; or write model: {{name: ...}} and hardware: {{name: ...}}"
+        raise PlanError("neither a plan nor a configuration of a known tool", hint=hint, place=place)
+    hint = f"commands read it with --import {document.file}"
+    raise PlanError(f"a configuration of {tool.short_name}, not a plan", hint=hint, place=place)
+
+
+def is_of_tool(document: Document) -> bool:
+    """Whether a document is rather a configuration of another tool, known or not, than a plan.
+
+    Sections of plans and of tools may be called the same: a plan names its model, and most keys are a plan's.
+    """
+    data = document.data
+    if not isinstance(data, dict) or _has_model(data):
+        return False
     from capacity_tui.engine.plan.imports.sources import tool_of  # noqa: PLC0415 - 15 ms, which no plan waits for
 
-    tool = tool_of(data)
-    if tool is not None:
-        hint = f"commands read it with --import {document.file}"
-        raise PlanError(f"a configuration of {tool.short_name}, not a plan", hint=hint, place=Place(document.file))
+    return tool_of(data) is not None or not _is_mostly_plan(data)
+
+
+def _has_model(data: Mapping[str, Plain]) -> bool:
+    model = data.get("model")
+    return isinstance(model, dict) and bool({"name", "config"} & model.keys())
+
+
+def _is_mostly_plan(data: Mapping[str, Plain]) -> bool:
+    """Whether most of its options are fields of plans; a misspelt plan is still one."""
+    paths = [path for path, _ in leaves(data, ("model.spec", "hardware.spec"))]
+    return 2 * sum(path in all_fields() or path in _OLDER for path in paths) >= len(paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -176,14 +176,28 @@ def _readings(document: Document) -> list[Reading]:
 
 
 def tool_of(data: Plain) -> Tool | None:
-    """Return the tool that knows most options of some data, and has a sign among them; None where none has."""
+    """Return the tool that knows most options of some data, and has a sign among them; None where none has.
+
+    Options count one by one, those in sections too: a section that is called as one of a tool is not yet the tool's.
+    """
     if not isinstance(data, dict):
         return None
+    options = list(_options(data))
     scored = [
-        (sum(each.knows(key) for key in data), each)
+        (sum(each.knows_option(path) for path in options), each)
         for each in tools().values()
-        if any(each.named(key) in each.signs for key in data)
+        if any(each.is_signed(path) for path in options)
     ]
     best = max((score for score, _ in scored), default=0)
-    known = best * _LEAST_KNOWN >= len(data)
+    known = best * _LEAST_KNOWN >= len(options)
     return next((each for score, each in scored if score == best and known), None)
+
+
+def _options(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath]:
+    """Yield the paths of the options in some data."""
+    for key, value in data.items():
+        path = (*above, str(key))
+        if isinstance(value, dict) and value:
+            yield from _options(value, path)
+        else:
+            yield path

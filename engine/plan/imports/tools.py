@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog.reading import KeyPath
 
 NOTHING: Final = object()
 """The default of an option that has none."""
@@ -87,10 +88,13 @@ class Tool:
             name = name.replace("-", "_")
         return self.other_names.get(name, name)
 
-    def knows(self, written: str) -> bool:
-        """Whether the tool has an option, or a section, of a name."""
-        named = self.named(written)
-        return named in self.known or any(known.startswith(f"{named}.") for known in self.known)
+    def knows_option(self, path: KeyPath) -> bool:
+        """Whether the tool has an option at a path, or takes what is above it as a whole."""
+        return any(self.named(name) in self.known for name in _and_above(path))
+
+    def is_signed(self, path: KeyPath) -> bool:
+        """Whether an option at a path, or a section above it, tells the tool's files from others."""
+        return any(self.named(name) in self.signs for name in _and_above(path))
 
     @property
     def known(self) -> Collection[str]:
@@ -105,6 +109,11 @@ class Tool:
                 if not isinstance(each, dict | None):
                     found.setdefault(each, word)
         return found
+
+
+def _and_above(path: KeyPath) -> Iterator[str]:
+    """Yield the dotted names of the sections above an option, then its own."""
+    return (".".join(map(str, path[:length])) for length in range(1, len(path) + 1))
 
 
 def option_name(written: str) -> str:
