@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog.price_age import price_age as price_age
     from capacity_tui.engine.catalog.registering import register_hardware as register_hardware
     from capacity_tui.engine.catalog.rows import prices as _catalog_rows_prices
+    from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH as HOURS_OF_A_MONTH
     from capacity_tui.engine.choose import validation as _choose_validation
     from capacity_tui.engine.choose.advice.advice import Offer as Offer
     from capacity_tui.engine.choose.advice.advice import offers as offers

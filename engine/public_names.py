@@ -94,6 +94,7 @@ NAMES = {
     "fleet.migration.jobs": "JobWords question_of_job question_of_workload",
     "fleet.migration.migrate": "migrate",
     "catalog.fleet_files.files": "is_fleet_file",
+    "catalog.rows.workloads": "HOURS_OF_A_MONTH",
     "fleet.checking": "check_fleet_files",
     "estimate.data.prices": "DataPrice holding_price moving_price",
     "fleet.prices.price_feed": "refresh_prices",

@@ -111,3 +111,12 @@ def test_faults_of_ones_own_files_are_named_and_the_rest_is_used(
     assert main(("validate", str(price))) == 0
     assert main(("fleet", "check", "--config", str(tmp_path / "none"))) == 2
     assert "no such file or folder" in capsys.readouterr().err
+
+
+def test_prices_have_a_month_and_the_memory_of_all_accelerators(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fleet", "prices", "--filter", "aws-p5-48xlarge", "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["usd_per_month"] == pytest.approx(55.04 * 720) and row["usd_per_month_spot"] > 0
+    assert row["device_memory_bytes"] == pytest.approx(8 * 79.6 * 2**30, rel=0.01)
+    assert main(["fleet", "prices", "--filter", "aws-p5-48xlarge"]) == 0
+    assert "$39 629" in capsys.readouterr().out

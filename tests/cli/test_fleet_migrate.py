@@ -119,3 +119,17 @@ def test_a_move_whose_price_nobody_knows_says_so(run, tmp_path: Path):
     asked = ("--from", "Mine", "--task", "infer", "--model", "small", "--to", "G6e", "--config", str(tmp_path))
     told = run("fleet", "migrate", *asked)
     assert "but what moving costs is not known:" in told.splitlines()[0]
+
+
+def test_kinds_of_jobs_go_by_the_names_of_workload_files(run):
+    asked = ("fleet", "migrate", "--from", "P5", "--gpus", "1", "--model", "SMALL", "--to", "G6e", "--format", "json")
+    for name, own in (("INFERENCE", "infer"), ("FINE_TUNING", "finetune"), ("TRAINING", "train")):
+        said, plain = (json.loads(run(*asked, "--task", kind)) for kind in (name, own))
+        del said["seconds"], plain["seconds"]
+        assert said == plain
+    assert "finetune" in run(*asked, "--task", "FINE_TUNINGG", expected=2)
+
+
+def test_what_misses_a_limit_or_memory_says_so_in_its_row(run):
+    said = json.loads(run("fleet", "migrate", "--from", "G6", "--model", "small", "--to", "G5", "--format", "json"))
+    assert said["current"]["verdict"] == "does_not_fit" and said["current"]["remedies"][0]["is_enough"]

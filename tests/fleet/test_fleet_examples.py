@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,3 +72,15 @@ def test_names_that_are_not_there_say_what_is_near(tmp_path: Path) -> None:
         analyzer.generate_migration_report("P5", 1, "dreaming", "medium")
     with pytest.raises(CatalogError, match="no such file or folder"):
         AWSGPUMigrationAnalyzer(config=tmp_path / "nothing")
+
+
+def test_the_analyzer_reads_the_folder_that_the_guide_lays_beside_its_scripts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").mkdir()
+    own = {"gpu_instances": {"P5": {"on_demand_cost_per_hour": 45.0}}}
+    (tmp_path / "config" / "gpu_instances.json").write_text(json.dumps(own))
+    monkeypatch.chdir(tmp_path)
+    assert AWSGPUMigrationAnalyzer().catalog.instances["aws-p5-48xlarge"].on_demand_usd_per_hour == 45.0
+    monkeypatch.chdir(tmp_path / "config")
+    assert AWSGPUMigrationAnalyzer().catalog.instances["aws-p5-48xlarge"].on_demand_usd_per_hour != 45.0

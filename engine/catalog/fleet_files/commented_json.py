@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from capacity_tui.engine.catalog.reading import Document, read_text, read_yaml
-from capacity_tui.engine.errors import DocumentError
+from capacity_tui.engine.errors import DocumentError, Place
 
 _TEXT_OR_NOT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/|\t', re.DOTALL)
+_COMMA_TOO_MANY = re.compile(r",(?=\s*[}\]])")
 _VISIBLE = re.compile(r"[^\n]")
 
 
@@ -26,4 +28,15 @@ def read_commented_json(path: Path) -> Document:
     except DocumentError as error:
         if error.title != "not valid YAML":
             raise
-        raise DocumentError("not valid JSON", error.detail, "look for a comma or a quote", error.place) from None
+        raise _in_words_of_json(plain, error) from None
+
+
+def _in_words_of_json(plain: str, error: DocumentError) -> DocumentError:
+    """Return a fault of a file as a reader of JSON has it; as it was where that one finds none."""
+    hint = "look for a comma or a quote"
+    try:
+        json.loads(_COMMA_TOO_MANY.sub(" ", plain))
+    except json.JSONDecodeError as fault:
+        place = Place(error.place.file, fault.lineno)
+        return DocumentError("not valid JSON", f"{fault.msg}, column {fault.colno}", hint, place)
+    return DocumentError("not valid JSON", error.detail, hint, error.place)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, Instance
+from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, Payment, Quote, chosen_quote, quotes, region_id
 from capacity_tui.engine.printable import csv_table
 
@@ -21,6 +22,7 @@ class ListedPrices:
         one_year: the same for a commitment of a year.
         three_years: the same for three years.
         every: all prices that are known, of the part of the world that is asked for.
+        device_memory_bytes: memory of all accelerators together; None without any, or where it is not known.
     """
 
     row: Instance
@@ -29,6 +31,7 @@ class ListedPrices:
     one_year: Quote | None
     three_years: Quote | None
     every: tuple[Quote, ...]
+    device_memory_bytes: float | None = None
 
     @property
     def first(self) -> Quote | None:
@@ -60,7 +63,15 @@ def _listed(row: Instance, wanted: str | None, catalog: Catalog) -> ListedPrices
     every = tuple(quotes(row, catalog))
     if wanted is not None:
         every = tuple(quote for quote in every if _is_in(quote, wanted, catalog))
-    return ListedPrices(row, there(ON_DEMAND), there(SPOT), there("1y"), there("3y"), every)
+    return ListedPrices(
+        row, there(ON_DEMAND), there(SPOT), there("1y"), there("3y"), every, _device_memory(row, catalog)
+    )
+
+
+def _device_memory(row: Instance, catalog: Catalog) -> float | None:
+    if row.accelerator is None:
+        return None
+    return catalog.accelerators[row.accelerator].memory_bytes * float(row.accelerator_count or 0)
 
 
 def _is_in(quote: Quote, wanted: str, catalog: Catalog) -> bool:
@@ -88,6 +99,9 @@ def _data(each: ListedPrices) -> Iterator[tuple[str, object]]:
     yield "usd_per_device_hour_spot", each.spot and each.spot.usd_per_device_hour
     yield "usd_per_hour_1y", each.one_year and each.one_year.usd_per_hour
     yield "usd_per_hour_3y", each.three_years and each.three_years.usd_per_hour
+    yield "usd_per_month", plain and plain.usd_per_hour * HOURS_OF_A_MONTH
+    yield "usd_per_month_spot", each.spot and each.spot.usd_per_hour * HOURS_OF_A_MONTH
+    yield "device_memory_bytes", each.device_memory_bytes
     yield "region", first and first.region
     yield "spot_region", each.spot and each.spot.region
     yield "price_date", first and first.price_date

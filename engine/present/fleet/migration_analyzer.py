@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.catalog.fleet_files.files import fleet_files_below
 from capacity_tui.engine.catalog.fleet_files.workload_entries import guide_instances
 from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.fleet.migration.alternative import Migration
@@ -80,11 +81,18 @@ class RunReport:
         return write_runs(_FORM, self.runs)
 
 
+def _usual_folder() -> Path | None:
+    """Return the folder that the guide's scripts read by themselves, where it has files of theirs."""
+    folder = Path("config")
+    return folder if fleet_files_below(folder) else None
+
+
 class AWSGPUMigrationAnalyzer:
     """Compares a job with what it would be on other instances.
 
     Args:
-        config: a JSON file of instances, sizes or workloads, or a folder that has some; they go over what is known.
+        config: a JSON file of instances, sizes or workloads, or a folder that has some; they go over what is known. By
+            default those of ``config`` in the current folder, where there are any.
         instances: instances to compare jobs with, or a provider for all of its own; by default the guide's nine.
         quiet: whether ``run_`` and ``list_`` only return what they found, without writing it.
 
@@ -93,7 +101,8 @@ class AWSGPUMigrationAnalyzer:
     """
 
     def __init__(self, config: Path | str | None = None, instances: Sequence[str] = (), quiet: bool = False) -> None:
-        self.catalog = load_catalog(None, None if config is None else Path(config))
+        folder = _usual_folder() if config is None else Path(config)
+        self.catalog = load_catalog(None, folder)
         self.instances = tuple(instances) or guide_instances()
         self._quiet = quiet
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 _HEADS = (
-    "id", "$/h", "$/h a device", "spot/h", "1 year/h", "3 years/h", "region", "price of", "devices", "spot region",
+    "id", "$/h", "spot/h", "month", "spot month", "memory", "$/h a device", "1 year/h", "3 years/h", "region",
+    "price of", "devices", "spot region",
 )  # fmt: skip
 _OLD, _DOUBT = "*", "?"
 _LEGEND = {_OLD: "seen over 90 days ago, or on no known day", _DOUBT: "recalled, no source was seen"}
@@ -36,7 +37,8 @@ def prices(
 ) -> None:
     """List what every instance costs: whole and by accelerator, on demand, on spot capacity, committed to.
 
-    A star stands behind a price over 90 days old, or of no known day. JSON and CSV hold the prices of all regions.
+    A month has 720 hours, memory is that of all accelerators together. A star stands behind a price over 90 days old,
+    or of no known day. JSON and CSV hold the prices of all regions.
     """
     from capacity_tui.engine.api import load_catalog, price_list, price_rows, prices_as_csv
 
@@ -52,8 +54,8 @@ def prices(
         write_data(price_rows(listed), form, output)
     else:
         cells = [_cells(each) for each in listed]
-        write_table(_HEADS, cells, range(1, 6), {0, 1, 2, 3}, output, catalog.instances.nearest(text))
-        marks = {mark for row in cells for cell in row[1:6] for mark in _LEGEND if mark in cell}
+        write_table(_HEADS, cells, range(1, 9), {0, 1, 2, 3}, output, catalog.instances.nearest(text))
+        marks = {mark for row in cells for cell in row[1:9] for mark in _LEGEND if mark in cell}
         if marks:
             tell("behind a price: " + "; ".join(f"{mark} {words}" for mark, words in _LEGEND.items() if mark in marks))
 
@@ -71,7 +73,7 @@ def _refreshed(catalog: Catalog) -> Catalog:
 
 
 def _cells(each: ListedPrices) -> Sequence[str]:
-    from capacity_tui.engine.api import marked_day
+    from capacity_tui.engine.api import format_bytes, marked_day
 
     first, spot = each.first, each.spot
     region = "" if first is None else first.region or ""
@@ -79,8 +81,11 @@ def _cells(each: ListedPrices) -> Sequence[str]:
     return (
         each.row.id,
         _usd(each.on_demand),
-        _usd(each.on_demand, by_device=True),
         _usd(spot),
+        _month(each.on_demand),
+        _month(spot),
+        format_bytes(each.device_memory_bytes) if each.device_memory_bytes else "",
+        _usd(each.on_demand, by_device=True),
         _usd(each.one_year),
         _usd(each.three_years),
         f"{each.row.provider} {region}".rstrip(),
@@ -88,6 +93,12 @@ def _cells(each: ListedPrices) -> Sequence[str]:
         each.row.devices_words,
         spot_region if spot_region != region else "",
     )
+
+
+def _month(quote: Quote | None) -> str:
+    from capacity_tui.engine.api import HOURS_OF_A_MONTH, format_money
+
+    return "" if quote is None else format_money(quote.usd_per_hour * HOURS_OF_A_MONTH, 0)
 
 
 def _usd(quote: Quote | None, by_device: bool = False) -> str:
