@@ -20,7 +20,6 @@ from capacity_tui.engine.estimate.serving.room import CLAIMED
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.evidence import FigureName
 from capacity_tui.engine.uncertainty.intervals import Interval
-from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -56,7 +55,7 @@ def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
         answer = answered(measurement, catalog, machine)
         verdict = answer.estimate.verdict
         if measurement.quantity == _FITS:
-            return Prediction(float(verdict is not Verdict.DOES_NOT_FIT), verdict=verdict)
+            return Prediction(float(verdict.holds is not False), verdict=verdict)
         found = measured_figure(answer.estimate, measurement)
         return Prediction(float(found.value), float(found.low), float(found.high), verdict)
 

@@ -49,9 +49,9 @@ Below {least:.0%} they say nothing about it: such a constant is its prior, and p
 term it stands in is right. {unidentified} of {all} are of that kind, and {alone} rest on one publisher, so that leaving
 it out leaves the prior. `{command}` makes this table.
 """
-VERDICTS = """A plan fits where the whole range of its memory lies below what the device has, does not where the whole
-range lies above, and is tight where the range straddles the limit. Of runs that ran, at most 3 % should be refused; of
-runs that ran out of memory, at most 5 % should be said to fit.
+VERDICTS = """A plan fits where the whole range of its memory lies below what the device has, does not where the
+estimate itself lies above, and is tight where only the upper end does. Of runs that ran, at most 3 % should be
+refused; of runs that ran out of memory, at most 5 % should be said to fit.
 """
 VERDICT_HEADINGS = ("published runs that", "runs", "said to fit", "tight", "said not to fit")
 _VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.DOES_NOT_FIT)

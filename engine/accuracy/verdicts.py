@@ -69,7 +69,9 @@ def _failed(predict: Predict) -> Iterable[Judgement]:
 
 
 def _with(judged: Sequence[Judgement], verdict: Verdict) -> tuple[Judgement, ...]:
-    return tuple(each for each in judged if each.verdict is verdict)
+    """Return the runs with a verdict; those that are refused for whatever reason count as not fitting."""
+    is_refusal = verdict is Verdict.DOES_NOT_FIT
+    return tuple(each for each in judged if each.verdict is verdict or (is_refusal and each.verdict.holds is False))
 
 
 def share(judged: Sequence[Judgement], verdict: Verdict) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from capacity_tui.engine.estimate.constraint import Constraint
@@ -38,7 +39,8 @@ def limit(
     of = figure(found, key)
     reached = of.value if of.value is None or isinstance(of.value, Interval) else Interval.exactly(of.value)
     label = of.metric.brief or of.metric.label
-    return Constraint(key, label, of.metric.unit, reached, most, least, why or f"{label}: {of.absence}")
+    why = f"{label}: {of.absence}" if reached is None else why
+    return Constraint(key, label, of.metric.unit, reached, most, least, why)
 
 
 def plan_limits(
@@ -58,7 +60,7 @@ def _served(plan: Plan, found: Figured, numbers: Mapping[str, Number | None]) ->
     wanted, speed = plan.inference, found.computation.infer
     rate = numbers.get(RATE, wanted.request_rate)
     if rate is not None and speed is not None and speed.largest_requests_per_second is not None:
-        yield limit(found, REQUESTS, least=rate, why=RATE)
+        yield replace(limit(found, REQUESTS, least=rate, why=RATE), label="load served")
     for name, seconds in limits_of(wanted).items():
         path = f"inference.{_FIELDS[name]}"
         limiting = None if speed is None else limited(speed, name)

@@ -96,7 +96,7 @@ def remarks(needed: Needed) -> Iterator[str]:
     if needed.is_ragged:
         yield "not monotone: some values beside it fail that lie between others that hold, since layouts differ"
     if needed.found.filled is not None and needed.found.filled.estimate.verdict is Verdict.TIGHT:
-        yield "memory is tight: it fits as estimated, not at the upper end; with --limit 'memory<=100%' it is sure to"
+        yield f"{needed.found.filled.estimate.verdict_text}: it holds as estimated, not at the far end of its range"
 
 
 def _title(key: str) -> str:

@@ -111,7 +111,7 @@ def scaling_rows(points: Iterable[Scaling]) -> tuple[tuple[str, ...], ...]:
             format_number(point.speedup, 2),
             format_percent(point.efficiency),
             format_percent(point.communication_share),
-            limit_label(point.limited_by) if point.fits is not False else Verdict.DOES_NOT_FIT.value,
+            limit_label(point.limited_by) if point.fits is not False else Verdict.DOES_NOT_FIT.words,
         )
         for point in points
     )

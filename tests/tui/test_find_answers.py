@@ -114,7 +114,7 @@ def test_a_question_turned_round_gives_the_value_and_what_the_next_one_breaks(en
     found = answered(question)
     held, beyond = found.rows
     assert held.verdict is Verdict.FITS
-    assert beyond.verdict is Verdict.DOES_NOT_FIT
+    assert beyond.verdict is Verdict.MISSES_LIMIT
     assert numbers(found, "n") == [held.change["hardware.devices"], held.change["hardware.devices"] - 1]
     assert numbers(found, "time")[0] < 4 * 3600
     assert beyond.about[0].startswith(f"next hardware.devices {beyond.change['hardware.devices']}: training time")

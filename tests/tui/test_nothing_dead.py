@@ -52,7 +52,7 @@ def central(value: object) -> object:
     """A result without its ranges."""
     if isinstance(value, dict):
         return {key: central(entry) for key, entry in value.items() if key not in ("low", "high", "ranges")}
-    return value
+    return [central(entry) for entry in value] if isinstance(value, list) else value
 
 
 def figures(document: PlanDocument) -> dict[str, object]:

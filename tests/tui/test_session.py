@@ -61,7 +61,7 @@ async def test_a_screen_needs_nothing_but_the_session(make_app: MakeApp) -> None
         await settle(pilot)
         app.push_screen(Verdicts(app.session))
         await settle(pilot)
-        assert shown(pilot, "verdicts").splitlines()[2] == "extreme: memory is tight"
+        assert shown(pilot, "verdicts").splitlines()[2] == "extreme: tight"
         app.session.change("training.seq_len", "32768")
         await settle(pilot)
         assert shown(pilot, "verdicts").splitlines()[2] == "extreme: does not fit"

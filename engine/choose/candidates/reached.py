@@ -9,7 +9,6 @@ import numpy as np
 
 from capacity_tui.engine.choose.search.question import Limit
 from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.limits import limit
 from capacity_tui.engine.estimate.result import Estimate
 
 MEMORY, RESERVED = "memory.utilization_percent", "memory.reserved_bytes"
@@ -84,7 +83,7 @@ def reached(estimate: Estimate, limits: Iterable[Limit] = ()) -> Iterator[Reache
     asked = tuple(limits)
     named = {key for each in asked for key in (each.figure, _SAME.get(each.figure))}
     for each in asked:
-        yield Reached(limit(estimate, each.figure, most=each.most, least=each.least), surely=True)
+        yield Reached(each.constraint(estimate), surely=True)
     yield from (Reached(each) for each in estimate.constraints if each.figure not in named)
 
 

@@ -127,7 +127,7 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
 
     def one_by_one(values: Floats) -> Flags:
         found = (estimated(value) for value in values)
-        return np.array([each is not None and bool(each.held) for each in found], dtype=np.bool_)
+        return np.array([each is not None and bool(each.fits) for each in found], dtype=np.bool_)
 
     holds = _judge(plan, resolved, path, facts) or one_by_one
     if isinstance(field.value, int) and holds(np.array([float(field.value)]))[0]:

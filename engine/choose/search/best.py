@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -141,7 +142,9 @@ class Best:
         plan = edited(self._question.plan, change, self._catalog).plan
         resolved = resolve_plan(plan, self._catalog, self._machine)
         estimate = estimate_resolved(resolved, self._catalog)
-        return Found(change, estimate.verdict, figures_of(estimate))
+        asked = tuple(limit.constraint(estimate) for limit in self._question.limits)
+        judged = replace(estimate, limits=(*estimate.limits, *asked))
+        return Found(change, judged.verdict, figures_of(estimate))
 
 
 def _count(reasons: dict[str, Rejected], more: Rejected) -> None:

@@ -8,10 +8,13 @@ from typing import Literal
 
 from capacity_tui.engine.choose.space.grid import Axis
 from capacity_tui.engine.errors import Place, PlanError, UnitError
+from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.figure_names import figure_keys
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import usual_words
+from capacity_tui.engine.estimate.limits import limit
 from capacity_tui.engine.estimate.metric import MORE
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_quantity, parse_quantity
 
@@ -40,6 +43,10 @@ class Limit:
         """The limit as it is typed, with the figure's result key."""
         sign, value = ("<=", self.most) if self.most is not None else (">=", self.least)
         return f"{self.figure} {sign} {format_quantity(value, unit_of(self.figure))}"
+
+    def constraint(self, estimate: Estimate) -> Constraint:
+        """Return the limit beside what an estimate reaches of it."""
+        return limit(estimate, self.figure, most=self.most, least=self.least, why="what is asked for")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine import api as engine
 from capacity_tui.engine.api import SearchAnswer, TextPart, Verdict, figures_of, needed_parts, solved_path
 from capacity_tui.tui.screens.find.found_view import found_of
-from capacity_tui.tui.shown.found import Found
+from capacity_tui.tui.shown.found import Found, FoundRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Candidate, Catalog, Machine, Needed, Question
@@ -68,12 +68,15 @@ def _found(needed: Needed, question: Question, path: str) -> Found:
     )
     texts = tuple(part.text for part in needed_parts(needed) if isinstance(part, TextPart))
     rows = tuple(
-        replace(
-            row, about=texts if not place else texts[1:], verdict=row.verdict if tried.holds else Verdict.DOES_NOT_FIT
-        )
+        replace(row, about=texts if not place else texts[1:], verdict=_verdict(row, tried))
         for place, (row, tried) in enumerate(zip(found.rows, shown, strict=False))
     )
     return replace(found, rows=rows, remarks=texts, is_complete=needed.complete)
+
+
+def _verdict(row: FoundRow, tried: Candidate) -> Verdict:
+    """Return the verdict on what was tried, held to the limits of the question too."""
+    return row.verdict if tried.holds or row.verdict.holds is False else Verdict.MISSES_LIMIT
 
 
 def _plans(tried: Candidate) -> Iterator[engine.Found]:
