@@ -206,7 +206,7 @@ class NoteLine(Bar):
     def _warning(self) -> Span | None:
         """Return the gravest of what to know before relying on the plan."""
         column = self._column
-        if column is not None and column.verdict is Verdict.TIGHT:
+        if column is not None and column.reason and column.verdict is Verdict.TIGHT:
             return worded(column.verdict, f"{column.verdict.words}: {column.reason}")
         notes = column.notes if column else ()
         texts = (": ".join(part for part in (note.title, note.saves or note.detail) if part) for note in notes)
