@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.choose.advice.hardware_remedies import SPOT, larger_devices, larger_devices_text
-from capacity_tui.engine.choose.advice.make_fit import holds, searched_settings, smallest_fit
+from capacity_tui.engine.choose.advice.make_fit import searched_settings, smallest_fit
 from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.advice.warnings import cautions
@@ -192,7 +192,7 @@ def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) 
 def offer_of(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> Offer:
     """Return a planned remedy with all that it does."""
     before, after = case.estimate, found.estimate
-    alone = "" if holds(found) else "; this alone does not make it fit"
+    alone = "" if found.fits else "; this alone does not make it fit"
     words = f"{effect_text(before, after)}{alone} ({change_text(found.change)})."
     return Offer(
         title=remedy.title,

@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Accelerator, Instance
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
-from capacity_tui.engine.choose.whatif.deltas import change_text
+from capacity_tui.engine.choose.whatif.deltas import change_text, reserved_bytes
 from capacity_tui.engine.cluster.cluster import Price
 from capacity_tui.engine.cluster.pricing import device_price
 from capacity_tui.engine.estimate.note import Note
@@ -96,7 +96,7 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
     speed = _speed(case, mine) if mine else None
     if fixed or not mine or not speed or not rate or cluster.price.is_spot:
         return
-    needed, devices = float(np.max(case.estimate.memory.reserved_bytes.value)), int(cluster.devices)
+    needed, devices = reserved_bytes(case.estimate), int(cluster.devices)
     nodes = math.ceil(devices / float(np.max(cluster.direct_devices)))
     found: list[tuple[float, Accelerator, Price]] = []
     for row in catalog.accelerators.values():
@@ -174,19 +174,16 @@ def larger_devices_note(case: EstimatedPlan) -> Note | None:
 
 def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | None:
     """Return the plan on the smallest of some devices that hold it, on more of them only where as many do not."""
-    needed, own = float(np.max(case.estimate.memory.reserved_bytes.value)), case.resolved.cluster.device
+    needed, own = reserved_bytes(case.estimate), case.resolved.cluster.device
     known = sorted(rows, key=_order)
     for times in TIMES if _can_grow(case) else TIMES[:1]:
         least = max(needed / times, 0.0 if times == 1 else float(np.max(own.memory_bytes or 0.0)) + 1.0)
         larger = [row for row in known if row.memory_bytes >= least]
         roomiest = max(larger, key=lambda row: row.memory_bytes, default=None)
-        if roomiest is not None and _holds(case.changed(_instead(case, roomiest, times))):
-            return next(filter(_holds, case.possible(_instead(case, row, times) for row in larger)), None)
+        if roomiest is not None and case.changed(_instead(case, roomiest, times)).fits:
+            tried = case.possible(_instead(case, row, times) for row in larger)
+            return next((found for found in tried if found.fits), None)
     return None
-
-
-def _holds(found: Candidate) -> bool:
-    return found.filled is not None and found.estimate.held is not False
 
 
 def _order(row: Accelerator) -> tuple[bool, int, float]:

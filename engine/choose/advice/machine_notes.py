@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.advice.host_requirements import TOKEN_BYTES, run_space, space_text
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.whatif.deltas import effect_text, saves
 from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
 from capacity_tui.engine.cluster.node_host import roomiest_disk
-from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
-from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.machine.cooling import temperature_limit
 from capacity_tui.engine.machine.machine import Accelerator, Disk, Machine
-from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
@@ -160,11 +159,11 @@ def _mixed_precision(machine: Machine, found: Answer, catalog: Catalog) -> Itera
     other = "bf16" if now == "fp32" else "fp32"
     if found.resolved.cluster.device.native(other) != other:
         return
-    change: dict[str, object] = {"training.precision": other}
-    try:
-        tried = estimate_plan(with_values(found.plan, change), machine, catalog).estimate
-    except CapacityError:
+    change = {"training.precision": other}
+    candidate = EstimatedPlan(found.plan, found.resolved, found.estimate, catalog, machine).changed(change)
+    if candidate.filled is None:
         return
+    tried = candidate.filled.estimate
     before, after = (found.estimate, tried) if now == "fp32" else (tried, found.estimate)
     effect = effect_text(before, after)
     if not effect:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-import numpy as np
-
 from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.advice.serving_remedies import FURTHER
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import ModeName, fill
-from capacity_tui.engine.choose.whatif.deltas import cost_ratio
+from capacity_tui.engine.choose.whatif.deltas import cost_ratio, reserved_bytes
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO
@@ -37,7 +34,7 @@ def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]])
         tried: remedies that were planned already.
     """
     cost = partial(_cost, case)
-    fitting = [(remedy, found) for remedy, found in tried if holds(found)]
+    fitting = [(remedy, found) for remedy, found in tried if found.fits]
     gentle = min((found for remedy, found in fitting if remedy.is_gentle), key=cost, default=None)
     if gentle is not None:
         return gentle
@@ -97,9 +94,9 @@ def _combined(case: EstimatedPlan) -> Candidate | None:
         if doubling == 1 and not searched and _is_out_of_reach(case, devices * 2**_DOUBLINGS):
             return cheapest
         found = searched_settings(case, "extreme", base) if searched else None
-        if (found is None or not holds(found)) and not (searched and doubling):
+        if (found is None or not found.fits) and not (searched and doubling):
             found = _combination(case, base)
-        if found is not None and holds(found):
+        if found is not None and found.fits:
             found = _without_redundant(case, found, base)
             cheapest = found if cheapest is None else min(cheapest, found, key=partial(_cost, case))
         if cheapest is not None and (_cost(case, cheapest) <= MAX_COST_RATIO or doubling >= _ENOUGH):
@@ -123,16 +120,16 @@ def _combination(case: EstimatedPlan, base: Mapping[str, object]) -> Candidate |
         return None
     grown = EstimatedPlan.of(pinned.wanted, best.filled, case.machine)
     usable = [remedy for remedy in remedies(grown) if "hardware.devices" not in remedy.change]
-    while not holds(best):
+    while not best.fits:
         pairs = ((remedy, pinned.changed({**best.change, **remedy.change})) for remedy in usable)
         possible = [(found, remedy) for remedy, found in pairs if found.filled is not None]
-        found, remedy = min(possible, key=lambda pair: _reserved(pair[0].estimate), default=(best, None))
-        if remedy is None or _reserved(found.estimate) >= _reserved(best.estimate):
+        found, remedy = min(possible, key=lambda pair: reserved_bytes(pair[0].estimate), default=(best, None))
+        if remedy is None or reserved_bytes(found.estimate) >= reserved_bytes(best.estimate):
             return None
         best = found
         usable = [each for each in usable if not set(each.change) & set(remedy.change)]
     planned = case.changed(best.change)
-    return planned if planned.filled is not None and holds(planned) else None
+    return planned if planned.fits else None
 
 
 def _without_redundant(case: EstimatedPlan, found: Candidate, base: Mapping[str, object]) -> Candidate:
@@ -142,18 +139,9 @@ def _without_redundant(case: EstimatedPlan, found: Candidate, base: Mapping[str,
         if path in base or not rest or path not in found.change:
             continue
         smaller = case.changed(rest)
-        if smaller.filled is not None and holds(smaller):
+        if smaller.fits:
             found = smaller
     return found
-
-
-def holds(found: Candidate) -> bool:
-    """Whether memory holds a plan that can be, as estimated; unknown memory does."""
-    return found.estimate.held is not False
-
-
-def _reserved(estimate: Estimate) -> float:
-    return float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))
 
 
 def _cost(case: EstimatedPlan, found: Candidate) -> float:

@@ -8,7 +8,7 @@ from capacity_tui.engine.choose.advice.hardware_remedies import SPOT
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.candidates.reached import Reached, reached
-from capacity_tui.engine.choose.whatif.deltas import cost_ratio, effects, value_of
+from capacity_tui.engine.choose.whatif.deltas import cost_ratio, effects, reserved_bytes, value_of
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.verdict import Verdict
 
@@ -49,7 +49,7 @@ def worth(case: EstimatedPlan, found: Candidate, gentle: bool) -> float:
         nearer = 1.0 - sum(_share_left(each, found) for each in broken) / len(broken)
         return min(1.0, nearer - max(0.0, ratio - 1.0))
     if before.verdict is Verdict.TIGHT and after.verdict is Verdict.FITS:
-        return min(1.0, max(1.0 - ratio, 1.0 - _reserved(after) / _reserved(before) - max(0.0, ratio - 1.0)))
+        return min(1.0, max(1.0 - ratio, 1.0 - reserved_bytes(after) / reserved_bytes(before) - max(0.0, ratio - 1.0)))
     return 1.0 - ratio
 
 
@@ -75,7 +75,7 @@ def allowed(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> bool:
     if memory.capacity_bytes is None or found.violations:
         return True
     most = float(np.max(np.asarray(memory.capacity_bytes))) * (case.catalog.modes["extreme"].utilization or 1.0)
-    return _reserved(after) <= most or _reserved(after) < _reserved(before)
+    return reserved_bytes(after) <= most or reserved_bytes(after) < reserved_bytes(before)
 
 
 def _share_left(each: Reached, found: Candidate) -> float:
@@ -98,7 +98,3 @@ def _waits_longer(before: Estimate, after: Estimate) -> bool:
         if old and new and new / old - 1.0 > _MOST_TRADED * max(saved, 0.0) and new / old - 1.0 > LEAST_EFFECT:
             return True
     return False
-
-
-def _reserved(estimate: Estimate) -> float:
-    return float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))

@@ -75,6 +75,11 @@ class Candidate:
         return self.filled is not None and not self.violations
 
     @property
+    def fits(self) -> bool:
+        """Whether it can be, and memory holds it as estimated; unknown memory does."""
+        return self.filled is not None and self.filled.estimate.held is not False
+
+    @property
     def excess(self) -> float:
         """By which share the limit that is missed most is missed; infinite where such a plan cannot be."""
         return np.inf if self.filled is None else max((each.excess for each in self.violations), default=0.0)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.choose.sensitivity.steps import one_step_away
+from capacity_tui.engine.choose.sensitivity.steps import estimated_steps
 from capacity_tui.engine.choose.sensitivity.swing import Swing, swing_of
-from capacity_tui.engine.choose.whatif.together import estimated_changes
-from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.plan.fields import PlanField
 
@@ -26,17 +24,13 @@ def knob_swings(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
         of: result key of the figure.
         value: the figure as the plan stands.
     """
-    tried = tuple(one_step_away(case.resolved, case.catalog, _is_knob))
-    changes = [case.same_batch({field.path: after}) for field, after in tried]
-    looks = estimated_changes(case.pinned.wanted, changes, case.machine, case.catalog)
-    steps: dict[str, list[tuple[object, float | None]]] = {}
-    for (field, after), look in zip(tried, looks, strict=True):
-        if not isinstance(look, CapacityError):
-            steps.setdefault(field.path, [(field.value, value)]).append((after, figure(look, of).number))
-    fields = {field.path: field for field, _ in tried}
-    for path, moved in steps.items():
-        field = fields[path]
-        swing = swing_of("knob", path, field.knob.label, field.value, moved, field.knob.unit)
+    moved: dict[str, tuple[PlanField, list[tuple[object, float | None]]]] = {}
+    for step in estimated_steps(case, _is_knob):
+        if step.estimate is not None:
+            _, values = moved.setdefault(step.field.path, (step.field, [(step.field.value, value)]))
+            values.append((step.value, figure(step.estimate, of).number))
+    for path, (field, values) in moved.items():
+        swing = swing_of("knob", path, field.knob.label, field.value, values, field.knob.unit)
         if swing is not None:
             yield swing
 

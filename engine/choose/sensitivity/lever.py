@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.choose.sensitivity.steps import one_step_away
-from capacity_tui.engine.choose.whatif.together import estimated_changes
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.choose.sensitivity.steps import estimated_steps, one_step_away
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.metric import LESS
@@ -65,22 +63,20 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
     if not value or not better:
         return None
     short = case.estimate.held is False
-    steps = [step for step in neighbours(case.resolved, case.catalog) if _concerns(step[0], key, short=short)]
-    changes = [case.same_batch({known.path: after}) for known, after in steps]
-    looks = estimated_changes(case.pinned.wanted, changes, case.machine, case.catalog)
     promised = [
-        0.0 if isinstance(look, CapacityError) else _gain(figure(look, key).number, value, better) for look in looks
+        (_gain(figure(step.estimate, key).number, value, better), step)
+        for step in estimated_steps(case, lambda known: _is_lever(known) and _concerns(known, key, short=short))
+        if step.estimate is not None
     ]
     best, most = None, LEAST_CHANGE
-    for place in sorted(range(len(steps)), key=lambda place: -promised[place])[:MOST_PLANNED]:
-        if promised[place] <= LEAST_CHANGE:
-            break
-        (known, after), change = steps[place], changes[place]
-        number = case.changed(change).number(key)
-        if (gain := _gain(number, value, better)) > most and number is not None:
-            also = {path: entry for path, entry in change.items() if path != known.path}
+    for promise, step in sorted(promised, key=lambda each: -each[0])[:MOST_PLANNED]:
+        number = case.changed(step.change).number(key) if promise > LEAST_CHANGE else None
+        gain = _gain(number, value, better)
+        if number is not None and gain > most:
+            known = step.field
+            also = {path: entry for path, entry in step.change.items() if path != known.path}
             moved = number / value - 1.0
-            best, most = Lever(known.path, known.knob.label, str(known.value), str(after), moved, also), gain
+            best, most = Lever(known.path, known.knob.label, str(known.value), str(step.value), moved, also), gain
     return best
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
+from capacity_tui.engine.choose.whatif.together import estimated_changes
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.fields import PlanField, plan_fields
 from capacity_tui.engine.schema.stepping import next_number
@@ -26,6 +31,39 @@ def one_step_away(
             for value in _steps(field):
                 if _has_kernels(resolved, field.path, value, catalog):
                     yield field, value
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A field one step away, the rest of the plan as it is.
+
+    Attributes:
+        field: the field, with its value now.
+        value: the next one.
+        change: the same with what keeps the work of a step the same.
+        estimate: what the plan comes to then; None where it cannot be.
+    """
+
+    field: PlanField
+    value: object
+    change: Mapping[str, object]
+    estimate: Estimate | None
+
+
+def estimated_steps(case: EstimatedPlan, wanted: Callable[[PlanField], bool]) -> list[Step]:
+    """Return the wanted fields one step away, all of them estimated together.
+
+    Args:
+        case: the estimated plan.
+        wanted: whether a field is to be stepped.
+    """
+    steps = tuple(one_step_away(case.resolved, case.catalog, wanted))
+    changes = [case.same_batch({field.path: value}) for field, value in steps]
+    looks = estimated_changes(case.pinned.wanted, changes, case.machine, case.catalog)
+    return [
+        Step(*step, change, None if isinstance(look, CapacityError) else look)
+        for step, change, look in zip(steps, changes, looks, strict=True)
+    ]
 
 
 def _has_kernels(resolved: ResolvedPlan, path: str, value: object, catalog: Catalog) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.metric import Metric
@@ -139,6 +141,11 @@ def _written(value: object) -> str:
 def _signed(share: float) -> str:
     text = format_percent(share)
     return text if share < 0 else f"+{text}"
+
+
+def reserved_bytes(estimate: Estimate) -> float:
+    """Return the bytes on the fullest device."""
+    return float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))
 
 
 def unit_seconds(estimate: Estimate) -> float:
