@@ -207,3 +207,20 @@ def test_what_is_interrupted_before_it_gets_on_has_no_price_on_spot_capacity(spo
     assert (found.cost.usd is None) is spot
     assert ("hopeless_on_spot" in [note.code for note in found.warnings]) is spot
     assert "spot" not in [note.code for note in found.recommendations]
+
+
+def test_spot_capacity_that_costs_more_or_may_is_never_named_without_saying_so() -> None:
+    def answered(device: str, devices: int, tokens: float, **parallel: int) -> Estimate:
+        model = "gpt2" if devices == 1 else "gpt-3-175b"
+        plan = {"model": {"name": model}, "task": "train", "training": {"tokens": tokens, "micro_batch": 1},
+                "hardware": {"name": device, "devices": devices}, "parallelism": parallel}  # fmt: skip
+        return answer(Plan.model_validate(plan)).estimate
+
+    for found in (answered("rtx-4090", 1, 1e9), answered("a100-sxm-80gb", 1024, 3e11, tp=8, pp=8)):
+        assert found.cost.usd is not None and found.cost.usd_spot is not None
+        assert found.cost.interval is not None and found.cost.spot_interval is not None
+        is_dearer = bool(np.max(found.cost.usd_spot) > np.max(found.cost.usd))
+        assert ("spot_is_dearer" in [note.code for note in found.warnings]) is is_dearer
+        may_be = bool(np.max(found.cost.spot_interval.high) > np.max(found.cost.interval.high))
+        for note in found.recommendations:
+            assert note.code != "spot" or ("costs up to" in note.detail) is may_be

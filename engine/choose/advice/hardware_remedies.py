@@ -14,7 +14,7 @@ from capacity_tui.engine.choose.whatif.deltas import change_text, reserved_bytes
 from capacity_tui.engine.cluster.cluster import Price
 from capacity_tui.engine.cluster.pricing import device_price
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.units import devices_in_words, format_number
+from capacity_tui.engine.units import devices_in_words, format_money, format_number
 
 SPOT = "spot"
 _TENSOR = "parallelism.tp"
@@ -126,7 +126,19 @@ def _spot(case: EstimatedPlan) -> Iterator[Remedy]:
     price = case.resolved.cluster.price
     if not price.is_spot and price.spot_usd_per_hour is not None:
         caution = DROPS_REQUESTS if case.plan.task == "infer" else WAITS_FOR_CAPACITY
-        yield Remedy(SPOT, "Use spot capacity", {"pricing.spot": True}, f"{caution} Price of {price.spot_source}.")
+        told = f"{caution} Price of {price.spot_source}.{_at_worst(case)}"
+        yield Remedy(SPOT, "Use spot capacity", {"pricing.spot": True}, told)
+
+
+def _at_worst(case: EstimatedPlan) -> str:
+    """Return what spot capacity may cost where it is taken back more often, if that is more than on demand."""
+    cost = case.estimate.cost
+    if cost.interval is None or cost.spot_interval is None:
+        return ""
+    demand, spot = (float(np.max(np.asarray(range_.high))) for range_ in (cost.interval, cost.spot_interval))
+    if spot <= demand:
+        return ""
+    return f" Taken back more often it costs up to {format_money(spot, 0)}, on demand up to {format_money(demand, 0)}."
 
 
 def larger_devices(case: EstimatedPlan) -> tuple[Candidate, ...]:

@@ -26,6 +26,7 @@ from capacity_tui.engine.units import (
     format_bytes,
     format_count,
     format_flops,
+    format_money,
     format_number,
     format_percent,
     format_power,
@@ -100,7 +101,13 @@ def _mixed(case: EstimatedPlan) -> Iterator[Note]:
 
 
 def _spot(case: EstimatedPlan) -> Iterator[Note]:
-    """Say why a plan on spot capacity has no price."""
+    """Say why a plan on spot capacity has no price, and where spot capacity costs more than on demand."""
+    cost = case.estimate.cost
+    if not case.resolved.cluster.price.is_spot and cost.usd is not None and cost.usd_spot is not None:
+        demand, spot = (float(np.max(np.asarray(usd))) for usd in (cost.usd, cost.usd_spot))
+        if spot > demand:
+            detail = f"{format_money(spot)} with its interruptions, {format_money(demand)} on demand: stay on demand."
+            yield Note("spot_is_dearer", "Spot capacity would cost more", detail)
     if case.resolved.cluster.price.is_spot and (why := case.estimate.cost.why_no_spot):
         detail = f"{why[0].upper()}{why[1:]}: no price is told. Fewer nodes are interrupted less often."
         yield Note("hopeless_on_spot", "Spot capacity is taken back too often for this job", detail)
