@@ -125,10 +125,10 @@ def _says_nothing(metric: Metric, estimate: Figured) -> bool:
     return metric.saying_nothing is not None and metric.saying_nothing(estimate)
 
 
-def usual_words(text: str) -> str:
-    """Return a label or a unit in the words of most runs."""
+def usual_words(text: str, **known: str) -> str:
+    """Return a label or a unit in the words of most runs, but for those that are known of one."""
     words = {"unit": "token", "counted": "tokens", "iteration": "step", "job": "training"}
-    return text.format(**words, total="", both="", device=_GPU)
+    return text.format(**{**words, "total": "", "both": "", "device": _GPU, **known})
 
 
 def _in_words_of(estimate: Figured, metric: Metric) -> Metric:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.estimate.estimate import ITERATIONS
 from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate.figures import usual_words
 from capacity_tui.engine.observe.history.records import RunRecord, as_data
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.leaves import leaves
@@ -144,13 +145,14 @@ def hardware_of(run: RunRecord) -> str:
 def _label(run: RunRecord, key: str) -> str:
     """Return what a figure is called in the words of a run, as far as the entry knows them."""
     task = str((run.plan or {}).get("task") or "")
-    words = {"iteration": ITERATIONS.get(task, "step"), "counted": "units", "unit": "unit", "job": "training"}
-    return METRICS[key].label.format(**words) if key in METRICS else key.replace("_", " ")
+    if key not in METRICS:
+        return key.replace("_", " ")
+    return usual_words(METRICS[key].label, iteration=ITERATIONS.get(task, "step"), counted="units", unit="unit")
 
 
 def _unit(key: str) -> str:
     if key in METRICS:
-        return METRICS[key].unit.format(counted="units")
+        return usual_words(METRICS[key].unit, counted="units")
     return next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), "")
 
 
