@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.api import CapacityError, load_catalog, plan_from_data
+from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.fleet.serving.autoscaling import day_usd, ready_replicas
 from capacity_tui.engine.fleet.serving.candidates import candidates
 from capacity_tui.engine.fleet.serving.load_curve import load_curve
@@ -16,6 +18,7 @@ from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.serve import ServingAnswer, serve
 from capacity_tui.engine.fleet.serving.sizing import Replica
 from capacity_tui.engine.fleet.serving.step_times import step_times
+from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.present.fleet.serving_fleet import serving_as_dict, serving_parts
 
 SMALL = {
@@ -169,3 +172,14 @@ def test_a_file_without_rates_is_refused_by_name(tmp_path: Path, text: str) -> N
 def test_an_unknown_shape_tells_those_there_are() -> None:
     with pytest.raises(CapacityError, match="office"):
         load_curve("offise")
+
+
+def test_planning_the_fleet_that_is_answered_gives_its_planned_figures(question: ServingQuestion) -> None:
+    told: list[str] = []
+    found = serve(replace(question, load=None), told=told.append)
+    assert found.best is not None and found.planned is not None and told
+    plan = edited(question.plan, found.planned.set).plan
+    assert plan.inference.request_rate == question.rate
+    taken = fill(plan, "balanced").estimate
+    assert dict(found.planned.figures) == figures_of(taken) and found.planned.verdict is taken.verdict
+    assert found.planned.figures["cost.usd_per_hour"].value == pytest.approx(found.best.usd_per_hour)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
@@ -106,9 +106,18 @@ class Unfit:
 
 
 def candidates(
-    question: ServingQuestion, catalog: Catalog, machine: Machine | None = None
+    question: ServingQuestion,
+    catalog: Catalog,
+    machine: Machine | None = None,
+    told: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Candidate], list[Unfit]]:
     """Return the replicas to choose among, the least cost for each request at first, and hardware that holds none.
+
+    Args:
+        question: the load and its limits.
+        catalog: facts.
+        machine: the detected machine.
+        told: gets what is at work, in words.
 
     Raises:
         CapacityError: the plan serves no requests, or names what nobody knows.
@@ -119,6 +128,7 @@ def candidates(
     for name in _hardware(question, catalog):
         reasons: list[str] = []
         before = len(found)
+        told(f"planning replicas on {name}")
         for devices, layout in _layouts(plan, name, catalog):
             values = {_DEVICES: devices, "hardware.per_node": None, "parallelism.dp": 1, **layout}
             try:
@@ -144,8 +154,14 @@ def _loaded(question: ServingQuestion) -> Plan:
         raise PlanError(
             "this plan serves no requests", f"task {plan.task or 'train'}", "set task: infer", Place(field="task")
         )
+    return with_values(plan, {**asked_values(question), "inference.request_rate": LIGHT_RATE})
+
+
+def asked_values(question: ServingQuestion) -> dict[str, object]:
+    """Return what a question says of a plan: load, limits, lengths, and that nothing runs on spot capacity."""
+    plan = question.plan
     values: dict[str, object] = {
-        "inference.request_rate": LIGHT_RATE,
+        "inference.request_rate": question.rate,
         "inference.concurrency": None,
         "inference.ttft_seconds": question.ttft,
         "inference.tpot_seconds": question.tpot,
@@ -155,7 +171,7 @@ def _loaded(question: ServingQuestion) -> Plan:
     if question.spread is not None:
         values["inference.prompt_tokens_stddev"] = plan.inference.prompt_tokens * question.spread
         values["inference.output_tokens_stddev"] = plan.inference.output_tokens * question.spread
-    return with_values(plan, values)
+    return values
 
 
 def _hardware(question: ServingQuestion, catalog: Catalog) -> Iterator[str]:

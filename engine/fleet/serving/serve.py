@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.fleet.serving.autoscaling import Day, over_day
-from capacity_tui.engine.fleet.serving.candidates import Candidate, Unfit, candidates
+from capacity_tui.engine.fleet.serving.candidates import Candidate, Unfit, asked_values, candidates
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized, sized
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import HOUR_SECONDS, MEGA
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -41,6 +46,21 @@ def usd_per_million_tokens(usd_per_hour: Number, rate: Number, tokens: Number) -
     return usd_per_hour / HOUR_SECONDS / (rate * tokens) * MEGA
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedFleet:
+    """A fleet as a plan: what planning makes of it in the steady state, beside what was simulated.
+
+    Attributes:
+        set: the change that makes the plan of the question this one.
+        verdict: the verdict on it.
+        figures: figures of its estimate by result key.
+    """
+
+    set: Mapping[str, object]
+    verdict: Verdict
+    figures: Mapping[str, Interval]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ServingAnswer:
     """What serves a load.
@@ -52,6 +72,7 @@ class ServingAnswer:
         failing: kinds of replicas of which not one request alone keeps the limits.
         unfit: hardware that does not hold the model.
         left_out: kinds of replicas that cannot be cheaper, or were not simulated since too many are.
+        planned: the best fleet as a plan; None where none keeps the limits.
         day: the best fleet over a day; None where the load does not vary.
         seconds: time it took.
     """
@@ -62,6 +83,7 @@ class ServingAnswer:
     failing: tuple[Candidate, ...]
     unfit: tuple[Unfit, ...]
     left_out: tuple[Candidate, ...]
+    planned: PlannedFleet | None
     day: Day | None
     seconds: float
 
@@ -88,6 +110,7 @@ def serve(
     catalog: Catalog | None = None,
     machine: Machine | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    told: Callable[[str], None] | None = None,
 ) -> ServingAnswer:
     """Return the cheapest fleet that serves a load inside its limits.
 
@@ -96,13 +119,15 @@ def serve(
         catalog: facts.
         machine: the detected machine, for plans that run on it.
         stopped: asked between kinds of replicas; what was found by then is the answer.
+        told: gets what is at work, in words.
 
     Raises:
         CapacityError: the question makes no sense, or the plan serves no requests.
     """
     question.check()
     facts, begun = catalog or load_catalog(), monotonic()
-    found, unfit = candidates(question, facts, machine)
+    tell = told or (lambda _: None)
+    found, unfit = candidates(question, facts, machine, tell)
     fleets: list[tuple[Sized, Replica]] = []
     failing: list[Candidate] = []
     left_out: list[Candidate] = []
@@ -115,6 +140,7 @@ def serve(
             left_out.append(candidate)
             continue
         if known is None:
+            tell(f"simulating {candidate.devices} x {candidate.instance}, {len(fleets)} fleets keep the limits so far")
             replica = Replica(candidate, question)
             known = replica, sized(replica)
             seen.append(known)
@@ -126,6 +152,7 @@ def serve(
     day = None
     if fleets and question.load is not None:
         best, replica = fleets[0]
+        tell(f"simulating a day of {best.candidate.instance}")
         day = over_day(replica, best, question.load.scaled(question.rate), facts)
     return ServingAnswer(
         question=question,
@@ -134,9 +161,28 @@ def serve(
         failing=tuple(failing),
         unfit=tuple(unfit),
         left_out=tuple(left_out),
+        planned=_planned(question, fleets[0][0], facts, machine) if fleets else None,
         day=day,
         seconds=monotonic() - begun,
     )
+
+
+def _planned(question: ServingQuestion, fleet: Sized, catalog: Catalog, machine: Machine | None) -> PlannedFleet:
+    """Return a fleet as planning has it."""
+    candidate = fleet.candidate
+    layout = candidate.filled.plan.parallelism
+    replicas = fleet.replicas["value"] or 1
+    said = {path: value for path, value in asked_values(question).items() if value != question.plan.value(path)}
+    change = {
+        **said,
+        "hardware.name": candidate.instance,
+        "hardware.devices": candidate.devices * replicas,
+        "parallelism.tp": layout.tp,
+        "parallelism.pp": layout.pp,
+        "parallelism.dp": replicas,
+    }
+    filled = fill(edited(question.plan, change, catalog).plan, "balanced", machine, catalog)
+    return PlannedFleet(change, filled.estimate.verdict, figures_of(filled.estimate))
 
 
 def _usd(fleet: Sized) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.choose.space.grid import Floats
 from capacity_tui.engine.fleet.serving.autoscaling import Day, FleetDay
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
-from capacity_tui.engine.fleet.serving.serve import ServingAnswer
+from capacity_tui.engine.fleet.serving.serve import PlannedFleet, ServingAnswer
 from capacity_tui.engine.fleet.serving.sizing import ENDS, Loaded, Sized
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
@@ -21,6 +21,13 @@ _DAY_HEADS = ("over a day", "replicas", "cost", "with commitment", "requests in 
 _HOURS = 24
 # Names that one line of remarks holds.
 _MOST_NAMED = 4
+
+
+_PLANNED = {
+    "computation.infer.time_to_first_token_percentile_seconds": "TTFT",
+    "computation.infer.time_per_output_token_percentile_seconds": "TPOT",
+}
+"""Latencies of a plan under a load, at its percentile."""
 
 
 def serving_as_dict(answer: ServingAnswer) -> dict[str, object]:
@@ -40,6 +47,7 @@ def serving_as_dict(answer: ServingAnswer) -> dict[str, object]:
         "failing": [{"instance": each.instance, "devices_each": each.devices} for each in answer.failing],
         "unfit": list(answer.unfit),
         "left_out": [{"instance": each.instance, "devices_each": each.devices} for each in answer.left_out],
+        "planned": answer.planned,
         "day": None if answer.day is None else _day(answer.day),
         "assumed": list(_assumed(answer)),
         "remarks": list(remarks(answer)),
@@ -78,6 +86,8 @@ def remarks(answer: ServingAnswer) -> Iterator[str]:
             f"at {best.rate:.3g} req/s a replica still keeps the limits; here each gets "
             f"{answer.question.rate / (best.replicas['value'] or 1):.3g}"
         )
+    if answer.planned is not None:
+        yield _planned_text(answer.planned)
     for candidate in answer.failing:
         with_devices = _number(candidate.devices, "device")
         yield f"{candidate.instance} with {with_devices}: not one request alone keeps the limits"
@@ -165,6 +175,13 @@ def _limits(question: ServingQuestion) -> tuple[tuple[str, float | None], ...]:
 
 def _number(count: int | None, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _planned_text(planned: PlannedFleet) -> str:
+    """Return what planning makes of the fleet, which counts the steady state where the simulation draws requests."""
+    shown = [(label, planned.figures[key]) for key, label in _PLANNED.items() if key in planned.figures]
+    figures = ", ".join(f"{label} {format_seconds(mean(value.value))}" for label, value in shown)
+    return f"as a plan (steady state, `planned` of --format json has its settings): {planned.verdict.words}, {figures}"
 
 
 def _range_text(best: Sized) -> str:

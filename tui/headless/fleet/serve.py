@@ -13,6 +13,7 @@ from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
+from capacity_tui.tui.headless.progress import progress
 from capacity_tui.tui.headless.questions import interrupted, names_of
 
 if TYPE_CHECKING:
@@ -70,8 +71,12 @@ def serve(
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
     question = _question(plan, names_of(hardware), load, said)
-    with interrupted() as stopped:
-        answer = served(question, load_catalog(fleet_files=config), machine_for(plan), stopped)
+    with interrupted() as stopped, progress() as shown:
+
+        def tell(text: str) -> None:
+            shown.show(lambda: text)
+
+        answer = served(question, load_catalog(fleet_files=config), machine_for(plan), stopped, tell)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         write_data(serving_as_dict(answer), form, output)
