@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from command_lines import parsed
+from page_answers import expectations, faults
 
 from capacity_tui.tui.cli import main
 
@@ -54,7 +55,11 @@ RUN = [page for page in PAGES if any(commands(page, run=True))]
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 def test_examples_of_a_page_run(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_catalog: None
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fresh_catalog: None,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for name in [name for name in os.environ if name.startswith(("XDG_", "CAPACITY_TUI_"))]:
         monkeypatch.delenv(name)
@@ -64,10 +69,17 @@ def test_examples_of_a_page_run(
         shutil.copy(SAMPLES / sample, tmp_path / name)
     for name, text in A_FILE.findall(page.read_text("utf-8")):
         (tmp_path / name).write_text(text)
+    answers = {tuple(shlex.split(command)): entry for command, entry in expectations(page.name).items()}
     for line in commands(page, run=True):
         given = words(line)[1:]
+        expected = answers.pop(tuple(given), {})
+        asked = [*given, "--format", "json"] if "json" in expected and "--format" not in given else given
         allowed = next((codes for begin, codes in MEANT_TO_FAIL.items() if " ".join(given).startswith(begin)), (0,))
-        assert main(given) in allowed, line
+        capsys.readouterr()
+        assert main(asked) in allowed, line
+        told = capsys.readouterr()
+        assert list(faults(expected, told.out if "json" in expected else told.out + told.err)) == [], line
+    assert not answers, "answers to commands that the page does not have"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -78,3 +90,16 @@ def test_commands_that_are_not_run_are_commands_with_these_options(page: Path) -
 
 def test_the_readme_shows_each_question_by_commands_that_run() -> None:
     assert len(list(commands(ROOT / "README.md", run=True))) >= 5
+
+
+A_QUESTION = re.compile(r"^\| [^|]+ \| `(\"[^`]+)` \| [^|]+ \|$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("question", A_QUESTION.findall((ROOT / "docs" / "searching.md").read_text("utf-8")))
+def test_a_question_of_the_table_has_the_answer_that_stands_beside_it(
+    question: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = shlex.split(f"need {question}")
+    answers = {tuple(shlex.split(line)): entry for line, entry in expectations("searching.md").items()}
+    assert main([*command, "--format", "json"]) == 0
+    assert list(faults(answers[tuple(command)], capsys.readouterr().out)) == []
