@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.result import Estimate, Scaling
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.field_lists import model_sizes
 from capacity_tui.engine.units import HOUR_SECONDS
+from capacity_tui.engine.verdict import Verdict
 
 Parallelism = Literal["data", "model"]
 Growth = Literal["strong", "weak"]
@@ -256,7 +257,7 @@ def _split(case: EstimatedPlan, devices: int, batch: int) -> Scaled | None:
     pinned, changes = case.pinned, tuple(_splits(case, devices, batch))
     looks = estimated_changes(pinned.wanted, changes, case.machine, case.catalog) if changes else ()
     found = [
-        (look.held is not False, figure(look, _RATE).number or 0.0, change)
+        (look.verdict is not Verdict.DOES_NOT_FIT, figure(look, _RATE).number or 0.0, change)
         for look, change in zip(looks, changes, strict=True)
         if not isinstance(look, CapacityError)
     ]
@@ -329,4 +330,4 @@ def _own_batch(case: EstimatedPlan) -> int:
 
 
 def _fits(found: Candidate) -> bool | None:
-    return found.estimate.held
+    return found.estimate.fits

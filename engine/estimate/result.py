@@ -290,12 +290,6 @@ class Estimate(ShownInNotebooks):
         return self.verdict.holds
 
     @property
-    def held(self) -> bool | None:
-        """Whether the fullest device and its host hold a single plan as estimated; None likewise."""
-        held = self.memory.held
-        return None if held is None else bool(held.item())
-
-    @property
     def broken(self) -> tuple[Constraint, ...]:
         """The constraints that a single plan does not keep, the gravest first."""
         found = (each for each in self.constraints if each.holds is Holds.NO)

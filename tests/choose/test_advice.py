@@ -26,6 +26,7 @@ from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.verdict import Verdict
 
 PRICE_OF_TOKENS = "cost.usd_per_million_tokens"
 
@@ -141,7 +142,7 @@ def test_what_does_not_fit_says_what_it_lacks_and_how_it_would(sections: dict[st
     plan = plan_of(**sections)
     found = answer(plan).estimate
     note = noted(found.warnings, "does_not_fit")
-    assert found.held is False
+    assert found.verdict is Verdict.DOES_NOT_FIT
     assert note.detail.startswith("Memory ") and " > " in note.detail
     assert note.change
     assert with_note(plan, note).fits
@@ -215,7 +216,7 @@ def test_another_accelerator_that_does_the_work_for_less_is_named() -> None:
     note = noted(found.recommendations, "accelerator")
     assert note.change is not None and note.change["hardware.devices"] == 4
     other = with_note(plan, note)
-    assert other.held
+    assert other.fits
     assert value_of(other, PRICE_OF_TOKENS) < 0.97 * value_of(found, PRICE_OF_TOKENS)  # type: ignore[operator]
     assert "Price of cheapest on demand" in note.detail
 

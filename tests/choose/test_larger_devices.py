@@ -28,7 +28,7 @@ NETWORK = {
 def case_of(sections: dict[str, object], hardware: str) -> EstimatedPlan:
     plan = Plan.model_validate({**sections, "hardware": {"name": hardware}})
     filled = fill(plan, "balanced")
-    assert filled.estimate.held is False
+    assert filled.estimate.verdict is Verdict.DOES_NOT_FIT
     return EstimatedPlan.of(plan, filled)
 
 
@@ -39,7 +39,7 @@ def test_the_device_that_is_named_holds_it_and_none_smaller_does(sections: dict[
     rows = case.catalog.accelerators
     found = larger_devices(case)
     assert found
-    assert all(trial.estimate.held for trial in found)
+    assert all(trial.estimate.verdict is not Verdict.DOES_NOT_FIT for trial in found)
     assert not any("announced" in (rows[trial.made.resolved.cluster.device.id].released or "") for trial in found)
     if len(found) == 2:
         same, other = (rows[trial.made.resolved.cluster.device.id] for trial in found)
@@ -48,7 +48,7 @@ def test_the_device_that_is_named_holds_it_and_none_smaller_does(sections: dict[
     least = min(rows[trial.made.resolved.cluster.device.id].memory_bytes for trial in found)
     for row in rows.values():
         trial = case.changed({"hardware.name": row.id}) if row.memory_bytes < least else None
-        assert trial is None or trial.filled is None or not trial.estimate.held
+        assert trial is None or trial.filled is None or trial.estimate.verdict is Verdict.DOES_NOT_FIT
 
 
 @pytest.mark.parametrize("sections", [SERVED, NETWORK], ids=["serving", "network"])

@@ -61,8 +61,8 @@ def test_it_fits_at_the_limit_and_not_beyond(sections: dict[str, object], path: 
     limit = to_the_limit(plan, path)
     assert limit.value is not None and limit.beyond == limit.value + 1
     assert limit.verdict in (Verdict.FITS, Verdict.TIGHT)
-    assert estimate_plan(with_values(plan, {path: limit.value})).estimate.held
-    assert not estimate_plan(with_values(plan, {path: limit.beyond})).estimate.held
+    assert estimate_plan(with_values(plan, {path: limit.value})).estimate.fits
+    assert not estimate_plan(with_values(plan, {path: limit.beyond})).estimate.fits
 
 
 def test_what_does_not_fit_at_all_has_no_limit() -> None:

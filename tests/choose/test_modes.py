@@ -13,6 +13,7 @@ from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import MODES, compare, fill, open_fields
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.verdict import Verdict
 
 OPEN = {
     "training": {
@@ -73,7 +74,7 @@ def test_given_values_are_never_overridden() -> None:
 
 def test_what_cannot_fit_says_so_and_still_answers() -> None:
     filled = fill(open_plan("llama-3.1-405b", name="rtx-3060-12gb"), "balanced")
-    assert filled.estimate.held is False
+    assert filled.estimate.verdict is Verdict.DOES_NOT_FIT
     assert "nothing" in filled.reasons["training.micro_batch"]
 
 

@@ -22,6 +22,7 @@ from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.line.reading import read_line
 from capacity_tui.engine.present.needed import needed_as_dict
 from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.verdict import Verdict
 
 FACTS = load_catalog()
 TRAINED = plan_from_data(
@@ -59,7 +60,7 @@ def holds(plan, change, *limits):
     except CapacityError:
         return False
     ends = [(far_end(estimate, limit.figure), limit.most) for limit in (parse_limit(text) for text in limits)]
-    return estimate.held is not False and all(end is not None and end <= most for end, most in ends)
+    return estimate.verdict is not Verdict.DOES_NOT_FIT and all(end is not None and end <= most for end, most in ends)
 
 
 def test_the_fewest_devices_are_those_that_trying_every_number_finds():

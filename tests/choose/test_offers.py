@@ -42,7 +42,7 @@ def test_what_is_promised_comes_true(sections: dict[str, object]) -> None:
     for offer in found:
         then = fill(edited(plan, offer.change, CATALOG).plan, "balanced", None, CATALOG).estimate
         assert then.verdict is offer.verdict
-        assert any(effect.gain > 0 for effect in offer.effects) or then.held
+        assert any(effect.gain > 0 for effect in offer.effects) or then.fits
         for effect in offer.effects:
             assert value_of(then, effect.metric.key) == pytest.approx(effect.after)
 

@@ -26,6 +26,7 @@ from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.verdict import Verdict
 
 PLAN: Mapping[str, object] = {
     "model": {"name": "llama-3.2-1b"},
@@ -79,7 +80,7 @@ def one_by_one(
             estimate = estimate_plan(edited(plan, change, catalog).plan, None, catalog).estimate
         except CapacityError:
             continue
-        if estimate.held is not False:
+        if estimate.verdict is not Verdict.DOES_NOT_FIT:
             read = {key: METRICS[key].read(estimate) for key in (TIME, MEMORY, MONEY)}
             found.append((change, {key: interval(value) for key, value in read.items() if value is not None}))
     return tuple(found)

@@ -10,6 +10,7 @@ from capacity_tui.engine.choose.modes.modes import compare, fill
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.present.summary import chosen
+from capacity_tui.engine.verdict import Verdict
 
 
 def served(hardware: str, devices: int, *, model: str = "qwen2.5-72b", **sections: dict[str, object]) -> Plan:
@@ -63,7 +64,7 @@ def test_a_model_that_fits_one_device_is_not_split() -> None:
 def test_a_layout_that_the_plan_gives_is_kept_even_where_it_does_not_fit() -> None:
     found = fill(served("h100-sxm-80gb", 8, parallelism={"tp": 1, "pp": 1}), "balanced")
     assert found.plan.parallelism.tp == 1
-    assert found.estimate.held is False
+    assert found.estimate.verdict is Verdict.DOES_NOT_FIT
     advice = answer(served("h100-sxm-80gb", 8, parallelism={"tp": 1, "pp": 1})).estimate.recommendations
     assert "parallelism.tp" in (advice[0].change or {})
 
@@ -75,7 +76,7 @@ def test_given_replicas_leave_the_rest_of_the_devices_to_one_replica() -> None:
 
 def test_what_fits_no_layout_says_so() -> None:
     found = fill(served("rtx-3060-12gb", 2), "balanced")
-    assert found.estimate.held is False
+    assert found.estimate.verdict is Verdict.DOES_NOT_FIT
     assert "no layout fits" in found.reasons["parallelism.tp"]
 
 

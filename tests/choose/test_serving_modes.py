@@ -42,7 +42,7 @@ def values(compared: Comparison, key: str) -> list[float]:
 def test_each_mode_is_best_at_what_it_is_called_after(model: str, hardware: str, devices: int, batch: object) -> None:
     compared = compare(served(devices, model, hardware, batch=batch))
     assert [each.mode.title for each in compared.columns] == TITLES
-    if not all(each.estimate.held for each in compared.columns):
+    if not all(each.estimate.fits for each in compared.columns):
         return
     first, each_token = (
         values(compared, f"computation.infer.{name}_seconds")

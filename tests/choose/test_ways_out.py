@@ -9,6 +9,7 @@ from capacity_tui.engine.choose.modes.modes import MODES, compare, fill
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.verdict import Verdict
 
 
 def wanted(model: str, hardware: str, devices: int = 1, task: str = "train", **training: object) -> Plan:
@@ -84,7 +85,7 @@ def test_what_the_user_wrote_is_recommended_not_changed() -> None:
         found = fill(fixed, mode)
         assert found.plan.training.optimizer == "adamw"
         assert found.plan.parallelism.offload == "none"
-        assert found.estimate.held is False
+        assert found.estimate.verdict is Verdict.DOES_NOT_FIT
     advised = answer(fixed).estimate
     assert any("training.optimizer" in (note.change or {}) for note in (*advised.recommendations, *advised.warnings))
 
@@ -92,14 +93,14 @@ def test_what_the_user_wrote_is_recommended_not_changed() -> None:
 def test_a_plan_without_open_fields_is_left_alone() -> None:
     plan = Plan.model_validate({"model": {"name": "llama-2-7b"}, "hardware": {"name": "a100-sxm-80gb"}})
     found = fill(plan, "balanced")
-    assert found.estimate.held is False
+    assert found.estimate.verdict is Verdict.DOES_NOT_FIT
     assert not found.reasons
     assert found.plan.training.optimizer == "adamw"
 
 
 def test_where_nothing_helps_it_says_how_much_is_missing() -> None:
     found = fill(wanted("llama-3.1-405b", "rtx-3060-12gb"), "balanced")
-    assert found.estimate.held is False
+    assert found.estimate.verdict is Verdict.DOES_NOT_FIT
     note = next(note for note in found.estimate.warnings if note.code == "nothing_fits")
     assert "more than it has" in note.detail
     assert "What helps: adapters on a frozen model" in note.detail

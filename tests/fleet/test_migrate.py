@@ -156,7 +156,7 @@ def test_where_the_job_does_not_fit_its_own_machine_is_mended_first():
     (remedy,) = found.current.remedies
     assert remedy.is_enough and remedy.set == {"inference.weights": "int8"}
     mended = edited(question_of_job(JobWords("G6", "small", "infer"), load_catalog()).plan, remedy.set).plan
-    assert fill(mended, "balanced").estimate.held
+    assert fill(mended, "balanced").estimate.fits
     assert found.current.usd_same_work is None and all(each.saving_percent is None for each in found.alternatives)
 
 

@@ -100,7 +100,7 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
     if settings is not None:
         tried.append((Remedy("settings", setting_words(settings.change), settings.change), settings))
     found = recommended(case, tried)
-    if case.estimate.held is not False:
+    if case.estimate.verdict is not Verdict.DOES_NOT_FIT:
         return Advice(found)
     return Advice(found, smallest_fit(case, tried), larger_devices(case))
 
@@ -125,7 +125,7 @@ def offers(
     for way in (*((advice.fitting,) if advice.fitting else ()), *advice.larger):
         if all(way.change != offer.change for offer in found):
             found.append(offer_of(case, Remedy("fits", setting_words(way.change)), way))
-    if case.estimate.held is False:
+    if case.estimate.verdict is Verdict.DOES_NOT_FIT:
         found.sort(key=lambda offer: offer.verdict.gravity)
     return tuple(found[:MOST_OFFERS])
 
@@ -133,7 +133,7 @@ def offers(
 def notes(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     """Return recommendations, the strongest first, and warnings."""
     advice, warnings = advise(case), cautions(case)
-    if case.estimate.held is False:
+    if case.estimate.verdict is Verdict.DOES_NOT_FIT:
         warnings = (_short_of_memory(case, advice), *warnings)
     return tuple(offer.note for offer in advice.recommended), warnings
 

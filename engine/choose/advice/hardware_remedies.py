@@ -15,6 +15,7 @@ from capacity_tui.engine.cluster.cluster import Price
 from capacity_tui.engine.cluster.pricing import device_price
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.units import devices_in_words, format_money, format_number
+from capacity_tui.engine.verdict import Verdict
 
 SPOT = "spot"
 _TENSOR = "parallelism.tp"
@@ -51,7 +52,7 @@ def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
         yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {"hardware.devices": count // 2})
     if not _can_grow(case):
         return
-    is_split = case.plan.task == "infer" and case.estimate.held is False
+    is_split = case.plan.task == "infer" and case.estimate.verdict is Verdict.DOES_NOT_FIT
     for times in TIMES[1:] if is_split else TIMES[1:2]:
         more = count * times
         yield Remedy("more_devices", f"Use {devices_in_words(more)}", {"hardware.devices": more})
@@ -176,7 +177,7 @@ def _named(found: Candidate) -> str:
 
 def larger_devices_note(case: EstimatedPlan) -> Note | None:
     """Return what is missing and which devices have it; None where the plan fits or none has."""
-    if case.estimate.held is not False:
+    if case.estimate.verdict is not Verdict.DOES_NOT_FIT:
         return None
     found = larger_devices(case)
     if not found:

@@ -60,7 +60,7 @@ def _numerics(case: EstimatedPlan) -> Iterator[Remedy]:
         half = "bf16" if device.native("bf16") == "bf16" else "fp16"
         if device.native(half) == half:
             yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {"training.precision": half})
-    short = case.estimate.held is False or case.estimate.verdict is Verdict.TIGHT
+    short = case.estimate.verdict in (Verdict.TIGHT, Verdict.DOES_NOT_FIT)
     lighter = case.catalog.optimizers.find(training.optimizer).eight_bit
     if lighter is not None and short:
         change = {"training.optimizer": lighter}

@@ -13,6 +13,7 @@ from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.units import FP16_BITS
+from capacity_tui.engine.verdict import Verdict
 
 FURTHER = "quantize_weights_further"
 _BYTE = 8.0
@@ -44,7 +45,8 @@ def _formats(case: EstimatedPlan) -> Iterator[Remedy]:
     Where memory is short, those of a byte are told apart from those below, which cost more of the answers.
     """
     inference, device, formats = case.plan.inference, case.resolved.cluster.device, case.catalog.quantizations
-    bits, short = formats.find(inference.weights_format).bits_per_weight or FP16_BITS, case.estimate.held is False
+    bits = formats.find(inference.weights_format).bits_per_weight or FP16_BITS
+    short = case.estimate.verdict is Verdict.DOES_NOT_FIT
     engines = case.catalog.engine_rows(inference.engine)
     for name in dict.fromkeys(name for row in engines for name in row.lighter_weights):
         row = formats.find(name)

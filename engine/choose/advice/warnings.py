@@ -23,7 +23,6 @@ from capacity_tui.engine.plan.layout_rules import plan_layout, remarked
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import (
     format_bandwidth,
-    format_bytes,
     format_count,
     format_flops,
     format_money,
@@ -32,7 +31,6 @@ from capacity_tui.engine.units import (
     format_power,
     format_seconds,
 )
-from capacity_tui.engine.verdict import Verdict
 
 # How far from the tokens a parameter that learn most from the work of a training is worth a word.
 FAR = 5.0
@@ -44,7 +42,7 @@ LONG_SECONDS = 100 * 86400.0
 
 def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
     """Return what to know about a plan beyond whether it fits, the gravest first."""
-    found = [*_memory(case)]
+    found: list[Note] = []
     if case.resolved.family.kind in ("transformer", "network"):
         found += _precision(case)
     if case.resolved.shape is not None:
@@ -116,21 +114,6 @@ def _spot(case: EstimatedPlan) -> Iterator[Note]:
 def _ignored(case: EstimatedPlan) -> Iterator[Note]:
     for path, reason in ignored(case.resolved, case.wanted, case.catalog):
         yield Note("ignored", f"{path} changes nothing here", f"It {reason}.")
-
-
-def _memory(case: EstimatedPlan) -> Iterator[Note]:
-    memory, host = case.estimate.memory, case.estimate.memory.host_capacity_bytes
-    capacity = memory.capacity_bytes
-    if capacity is not None and case.estimate.verdict is Verdict.TIGHT and case.estimate.held:
-        high = _number(memory.reserved_bytes.high)
-        detail = (
-            f"{format_bytes(_number(memory.reserved_bytes.value))} of {format_bytes(_number(capacity))} expected, but "
-            f"one run in ten like it takes {format_bytes(high)} or more."
-        )
-        yield Note("tight", "Memory is tight", detail)
-    if host is not None and case.estimate.held is None and _number(memory.host_bytes) > _number(host):
-        detail = f"{format_bytes(_number(memory.host_bytes))} for a device, {format_bytes(_number(host))} there."
-        yield Note("host_memory", "Host memory does not hold what is kept there", detail)
 
 
 def _context(case: EstimatedPlan) -> Iterator[Note]:

@@ -23,6 +23,7 @@ from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import chosen_last, model_sizes
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -77,7 +78,7 @@ class Candidate:
     @property
     def fits(self) -> bool:
         """Whether it can be, and memory holds it as estimated; unknown memory does."""
-        return self.filled is not None and self.filled.estimate.held is not False
+        return self.filled is not None and self.filled.estimate.verdict is not Verdict.DOES_NOT_FIT
 
     @property
     def excess(self) -> float:

@@ -16,7 +16,7 @@ def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Not
     """Return what a mode warns of where a run gives reason to; nothing of memory that it does not fit into."""
     used: dict[str, tuple[float, str]] = {}
     memory, power, limit = memory_share(estimate), power_share(estimate, cluster), cluster.device.tdp_watts
-    if memory is not None and estimate.held:
+    if memory is not None and estimate.fits:
         used["memory"] = memory, f"This run: {format_percent(memory)} of memory."
     if power is not None and limit is not None:
         there = float(limit)

@@ -16,6 +16,7 @@ from capacity_tui.engine.models.transformer.parameters import count_parameters
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.units import format_count, format_seconds
+from capacity_tui.engine.verdict import Verdict
 
 HOUR = 3600.0
 TOKENS = "training.tokens"
@@ -51,12 +52,12 @@ def choose_model(
         if each.least_seconds > hours * HOUR * MARGIN:
             continue
         seconds = job_seconds(each.filled)
-        if each.filled.estimate.held is not False and seconds is not None and seconds <= hours * HOUR:
+        if each.filled.estimate.verdict is not Verdict.DOES_NOT_FIT and seconds is not None and seconds <= hours * HOUR:
             size = format_count(float(row.params_total or 0))
             time = format_seconds(seconds)
             return each.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
     by_size = sorted(tried, key=lambda each: each.size)
-    smallest = next((each.filled for each in by_size if each.filled.estimate.held is not False), None)
+    smallest = next((each.filled for each in by_size if each.filled.estimate.verdict is not Verdict.DOES_NOT_FIT), None)
     if smallest is None:
         chosen = settle(_named(plan, smallest_model(catalog))).estimated(catalog)
         return chosen, "nothing of the mode's range fits; this is the smallest model of the catalogue"

@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.metric import LESS
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.plan.fields import PlanField
+from capacity_tui.engine.verdict import Verdict
 
 # A utilization is measured against what the precision could reach: another precision moves the measure itself.
 MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bottleneck.ridge_point"})
@@ -62,7 +63,7 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
     value = figure(case.estimate, key).number
     if not value or not better:
         return None
-    short = case.estimate.held is False
+    short = case.estimate.verdict is Verdict.DOES_NOT_FIT
     promised = [
         (_gain(figure(step.estimate, key).number, value, better), step)
         for step in estimated_steps(case, lambda known: _is_lever(known) and _concerns(known, key, short=short))

@@ -63,7 +63,7 @@ class Reached:
             change: what makes it of the user's plan.
         """
         estimate = filled.estimate
-        figures = {} if estimate.held is False else figures_of(estimate)
+        figures = {} if estimate.verdict is Verdict.DOES_NOT_FIT else figures_of(estimate)
         return cls(int(mean(estimate.computation.devices)), change, filled, figures)
 
     @property
@@ -84,7 +84,7 @@ class Reached:
     @property
     def is_short(self) -> bool:
         """Whether memory of a device or of its host is too small."""
-        return self.estimate is not None and self.estimate.held is False
+        return self.estimate is not None and self.estimate.verdict is Verdict.DOES_NOT_FIT
 
     @property
     def short_bytes(self) -> float:

@@ -18,6 +18,7 @@ from capacity_tui.engine.observe.guard.step import Step, Taken, most_restarts, r
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.schema.field_types import AUTO
 from capacity_tui.engine.units import format_bytes, format_percent
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
@@ -175,7 +176,7 @@ def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> 
         change[_PRECISION] = precision
         trial = _whole_steps(there, change) or trial
     micro_batch = int(case.plan.training.micro_batch)
-    while trial is not None and trial.estimate.held is False and micro_batch > 1:
+    while trial is not None and trial.estimate.verdict is Verdict.DOES_NOT_FIT and micro_batch > 1:
         micro_batch //= 2
         trial = _whole_steps(there, {**change, "training.micro_batch": micro_batch}) or trial
     return trial
@@ -187,7 +188,7 @@ def _fewer_devices(case: EstimatedPlan, failure: Failure, detect: Callable[[], M
     if wanted == "fewer" and case.resolved.cluster.device.kind != "cpu":
         for count in range(devices - 1, 0, -1):
             trial = _whole_steps(case, {"hardware.devices": count})
-            if trial is not None and trial.estimate.held is not False:
+            if trial is not None and trial.estimate.verdict is not Verdict.DOES_NOT_FIT:
                 environment = _left(devices, count, failure.device)
                 return _step(case, failure, "fewer", trial, environment=environment)
     if wanted in ("fewer", "processor"):
