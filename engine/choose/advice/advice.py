@@ -142,8 +142,8 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
     """Yield remedies with what planning them comes to.
 
     Where the plan has open fields, which are searched for with each change, remedies are looked at with all else as it
-    is, and those of each kind that promise most are planned. What such a look cannot judge is planned as well: what
-    does not go with the settings that were chosen, and other hardware that is too small for them.
+    is, and those of each kind that promise most are planned, until one keeps its promise. What such a look cannot judge
+    is planned as well: what does not go with the settings that were chosen, and other hardware too small for them.
     """
     if not open_fields(case.wanted):
         pairs = ((remedy, case.changed(remedy.change)) for remedy in tried)
@@ -159,8 +159,11 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
     for each in promising.values():
         for _, remedy in sorted(each, key=lambda entry: -entry[0])[:MOST_PLANNED]:
             found = case.changed(remedy.change)
-            if found.filled is not None:
-                yield remedy, found
+            if found.filled is None:
+                continue
+            yield remedy, found
+            if found.holds and allowed(case, remedy, found) and worth(case, found, remedy.is_gentle) >= LEAST_EFFECT:
+                break
 
 
 def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) -> tuple[Offer, ...]:
