@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -22,6 +23,7 @@ OLDER = ".1"
 PART_BYTES = 4 << 20
 """A record has two parts of this size at most; the older one gives way."""
 _PIECE = 1 << 18
+_LITTLE, _GATHER_SECONDS = 1 << 12, 0.002
 _LAST_BYTES = 1 << 20
 """What is read at most of a stream after the command has ended, where processes that it left write on."""
 _UNTOLD = "    "
@@ -137,8 +139,12 @@ def _followed(child: int, streams: list[Stream], woken: int) -> int:
             if ended:
                 break
         for end in ready:
-            if end in going_on and not going_on[end].pass_on():
-                del going_on[end]
+            if end in going_on:
+                passed = going_on[end].pass_on()
+                if not passed:
+                    del going_on[end]
+                elif passed < _LITTLE:  # lines that come one by one are passed on together
+                    time.sleep(_GATHER_SECONDS)
     for stream in going_on.values():
         stream.pass_on_the_rest()
     code = os.waitstatus_to_exitcode(status)

@@ -26,6 +26,8 @@ PASSING_SECONDS, READING_SECONDS = 0.1, 0.1
 MOST_LINES, MOST_CHARACTERS = 20_000, 1 << 23
 """Lines, and characters of lines, that wait to be read at most."""
 _PIECE = 1 << 18
+_MUCH = 1 << 15
+"""Half of what a pipe holds."""
 _LONGEST_TAIL = 1 << 16
 
 
@@ -49,7 +51,7 @@ class CommandOutput:
 
     Attributes:
         tail: the newest of both streams.
-        is_behind: whether the last call left something for the next.
+        is_behind: whether so much came with the last call that more is on its way: a full pipe holds the command up.
     """
 
     def __init__(self, attempt: Attempt, pass_on: PassOn, reader: LineReader) -> None:
@@ -89,17 +91,18 @@ class CommandOutput:
 
     def _pass_on_all(self, last: bool) -> None:
         until = time.monotonic() + PASSING_SECONDS
-        self.is_behind = True
-        while self.is_behind and (last or time.monotonic() < until):
-            self.is_behind = False
+        has_more, passed = True, 0
+        while has_more and (last or time.monotonic() < until):
+            has_more = False
             for place, source in enumerate(self._sources):
                 data, fresh = source.read()
                 if fresh:
                     self._pass_on(place + 1, fresh)
                 if data:
-                    self.is_behind = True
+                    has_more, passed = True, passed + len(data)
                     self.tail = (self.tail + data)[-_LONGEST_TAIL:]
                     self._lines.add(self._splitters[place].split(data))
+        self.is_behind = passed >= _MUCH
 
 
 class _Pipe:
