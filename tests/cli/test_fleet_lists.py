@@ -120,3 +120,22 @@ def test_prices_have_a_month_and_the_memory_of_all_accelerators(capsys: pytest.C
     assert row["device_memory_bytes"] == pytest.approx(8 * 79.6 * 2**30, rel=0.01)
     assert main(["fleet", "prices", "--filter", "aws-p5-48xlarge"]) == 0
     assert "$39 629" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("asked", "heads"),
+    [
+        (("recommend", "full_finetune_8b", "--deadline", "24h", "--hardware", "lambda"), ("time", "cost", "$/h")),
+        (("regions", "--model", "small", "--task", "lora", "--gpu", "P5", "--tokens", "10M", "--data", "2TB"),
+         ("together", "job", "data")),
+        (("migrate", "--from", "G6", "--model", "small", "--to", "G5,G6e"), ("saving", "$/M tok", "work/s")),
+    ],
+)  # fmt: skip
+def test_eighty_columns_have_room_for_the_answer(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...], heads: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    main(["fleet", *asked])
+    lines = capsys.readouterr().out.splitlines()
+    head = next(line for line in lines if line.startswith(("machines ", "region ", "instance ")))
+    assert all(name in head for name in heads) and len(head) <= 80

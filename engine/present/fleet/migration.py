@@ -16,7 +16,7 @@ from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_quantity
 
 MIGRATION_HEADS = (
-    "instance", "n", "$/h", "saving", "same work", "performance", "work/s", "$/M tok", "risk", "month", "on spot",
+    "instance", "n", "$/h", "saving", "$/M tok", "work/s", "same work", "performance", "risk", "month", "on spot",
     "move", "break-even", "complexity", "price of",
 )  # fmt: skip
 MIGRATION_RIGHT = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12)
@@ -88,10 +88,10 @@ def _row(each: Alternative) -> tuple[str, ...]:
         str(each.count),
         _money(rate),
         _percent(each.saving_percent) if each.fits else _misfit(each),
+        _usd_per_million(each),
+        _work(each),
         _money(each.usd_same_work),
         _percent(each.performance_percent),
-        _work(each),
-        _usd_per_million(each),
         each.risk.level,
         _money(each.usd_month),
         _money(each.usd_month_spot),

@@ -8,11 +8,12 @@ from capacity_tui.engine.fleet.recommend import DeadlineQuestion, Machines, Reco
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_part
-from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_bytes, format_money, format_number, format_quantity, format_seconds
 
-_HEADS = ("machines", "time", "cost", "memory", "$/h", "GPUs", "RAM", "cores", "storage", "database")
-_RIGHT = (1, 2, 4, 5, 6, 7, 8)
+_HEADS = (
+    "machines", "time", "cost", "memory", "$/h", "longest", "dearest", "GPUs", "RAM", "cores", "storage", "database",
+)  # fmt: skip
+_RIGHT = (1, 2, 4, 5, 6, 8, 9, 10)
 
 
 def recommended_as_dict(found: Recommended) -> dict[str, object]:
@@ -57,7 +58,10 @@ def recommended_parts(question: DeadlineQuestion, found: Recommended) -> Iterato
     )
     yield _table((found.balanced,))
     best = found.balanced
-    yield TextPart(f"price: {best.price_source}; times and costs with the ranges of their estimates", "quiet")
+    yield TextPart(
+        f"price: {best.price_source}; longest and dearest are the far ends of their ranges, which keep the limits",
+        "quiet",
+    )
     yield TextPart(f"database: {best.database.reason}", "quiet")
     if not found.complete:
         yield TextPart("stopped before everything was tried", "quiet")
@@ -77,19 +81,15 @@ def _cells(each: Machines) -> tuple[str, ...]:
         kept += f", {format_bytes(database.memory_bytes, 'GB')} RAM, {database.cores} cores"
     return (
         f"{each.count} x {each.instance}",
-        _ranged(each.seconds, "s"),
-        _ranged(each.usd, "USD"),
+        format_quantity(mean(each.seconds.value), "s"),
+        format_quantity(mean(each.usd.value), "USD"),
         f"{each.verdict.sign} {each.verdict.words}",
         format_money(each.usd_per_hour),
+        format_quantity(mean(each.seconds.high), "s"),
+        format_quantity(mean(each.usd.high), "USD"),
         f"{each.devices} x {each.accelerator}" if each.accelerator else "none",
         format_bytes(each.memory_bytes, "GB"),
         "n/a" if each.cores is None else format_number(each.cores),
         stored,
         kept,
     )
-
-
-def _ranged(figure: Interval, unit: str) -> str:
-    low, high = (format_quantity(mean(end), unit) for end in (figure.low, figure.high))
-    value = format_quantity(mean(figure.value), unit)
-    return value if low == high else f"{value} ({low} to {high})"

@@ -12,16 +12,16 @@ from capacity_tui.engine.units import GIGA, format_money, format_number, format_
 
 _HEADS = (
     "region",
-    "where",
     "provider",
-    "instance",
-    "count",
-    "$/h",
-    "job",
-    "data",
     "together",
     "beside",
+    "job",
+    "data",
+    "$/h",
+    "count",
     "tok/s",
+    "instance",
+    "where",
     "price of",
 )
 
@@ -46,7 +46,7 @@ def regions_parts(found: Regions) -> Iterator[Part]:
     is_open = found.seconds is None
     rows = [_row(each, home, is_open=is_open) for each in found.offers]
     heads = [head for head in _HEADS if is_open or head != "tok/s"]
-    yield table_part(heads, rows, range(4, len(heads) - 1))
+    yield table_part(heads, rows, range(2, len(heads) - 3))
     size = f"{format_number(found.data_bytes / GIGA)} GB of data"
     yield TextPart(f"data: {size} in {found.home.region or 'an unnamed region'} of {found.home.provider}")
     slowest = max((each.data_hours for each in found.offers), default=0.0)
@@ -111,15 +111,15 @@ def _row(offer: RegionOffer, home: float | None, *, is_open: bool) -> tuple[str,
     doubts = ("" if quote.verified else "unverified", "" if quote.age.words in day else quote.age.words)
     return (
         offer.place.region or "any",
-        offer.name,
         offer.place.provider,
-        quote.instance,
-        format_number(offer.count),
-        format_money(offer.usd_per_hour),
-        format_money(offer.usd),
-        "n/a" if offer.data is None else format_money(mean(offer.data.usd)),
         format_money(total),
         beside,
+        format_money(offer.usd),
+        "n/a" if offer.data is None else format_money(mean(offer.data.usd)),
+        format_money(offer.usd_per_hour),
+        format_number(offer.count),
         *((format_number(offer.work_per_second),) if is_open else ()),
+        quote.instance,
+        offer.name,
         ", ".join(filter(None, (day, *doubts))),
     )
