@@ -98,3 +98,9 @@ def test_a_file_with_spaces_in_its_name_stays_a_file(
 def test_the_name_of_a_model_alone_is_told_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "meta-llama/Llama-3.1-8B"]) == 2
     assert "it is a model: say what is done with it" in capsys.readouterr().err
+
+
+def test_a_price_that_nobody_knows_is_said_to_be_missing(capfd: pytest.CaptureFixture[str]) -> None:
+    main(["plan", "gpt2 train rtx 3060 1M"])
+    line = next(line for line in capfd.readouterr().out.splitlines() if "cost per hour" in line)
+    assert "n/a (no price known)" in line

@@ -85,3 +85,14 @@ def test_the_share_bound_by_memory_counts_the_optimizer_as_the_limit_does() -> N
     optimizer = found.parts["optimizer"] / sum(found.parts[part] for part in ("compute", "attention", "optimizer"))
     assert float(found.memory_bound) > optimizer > 0.4
     assert f"{float(found.memory_bound):.0%} of their time bound by memory" in bottleneck_text(found)
+
+
+def test_an_optimizer_on_the_processor_is_what_limits_where_it_takes_the_most() -> None:
+    found = estimated(
+        task="finetune",
+        model={"name": "llama-3.1-8b"},
+        training={"method": "full", "seq_len": 128, "micro_batch": 1, "global_batch": 1, "precision": "bf16"},
+        parallelism={"offload": "optimizer"},
+    ).bottleneck
+    assert found.kind == "optimizer"
+    assert "; optimizer " in bottleneck_text(found)
