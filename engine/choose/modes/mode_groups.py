@@ -74,8 +74,11 @@ def mode_groups(columns: Sequence[ModePlan]) -> tuple[ModeGroup, ...]:
             same.append([column])
         else:
             group.append(column)
+    # The balanced mode's plan is the answer wherever no mode is named: its column stays.
     beaten_by = {
-        place: next((by for by, other in enumerate(same) if by != place and beats(other[0], group[0])), None)
+        place: None
+        if any(plan.mode.id == "balanced" for plan in group)
+        else next((by for by, other in enumerate(same) if by != place and beats(other[0], group[0])), None)
         for place, group in enumerate(same)
     }
     return tuple(
