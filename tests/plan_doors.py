@@ -36,7 +36,7 @@ from capacity_tui.engine.estimate.figures import METRICS, figures_of
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion, job_kind_of
-from capacity_tui.engine.fleet.recommend import DeadlineQuestion, Machines, recommend
+from capacity_tui.engine.fleet.recommend import DeadlineQuestion, recommend
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.writing import dump_plan
 from capacity_tui.engine.plan.plan import Plan
@@ -235,10 +235,9 @@ def recommend_door(case: Case) -> Iterator[str]:
     if case.settled.task == "infer" or TIME not in case.figures:
         return
     found = recommend(DeadlineQuestion(case.plan, DEADLINE, hardware=OTHERS, devices=(1, 8)), case.catalog)
-    for each in dict.fromkeys(map(_Row, (*found.cheapest, *found.fastest))):
-        yield from _replanned(
-            case, each.machines.set, {TIME: each.machines.seconds, USD: each.machines.usd}, (TIME, USD)
-        )
+    machines = {(each.instance, each.devices): each for each in (*found.cheapest, *found.fastest)}
+    for each in machines.values():
+        yield from _replanned(case, each.set, {TIME: each.seconds, USD: each.usd}, (TIME, USD))
 
 
 def advice_door(case: Case) -> Iterator[str]:
@@ -270,16 +269,6 @@ DOORS: Mapping[str, Callable[[Case], Iterator[str]]] = {
     "recommend": recommend_door,
     "advice": advice_door,
 }
-
-
-@dataclass(frozen=True)
-class _Row:
-    """Machines of a recommendation, the same of which stand in two lists."""
-
-    machines: Machines
-
-    def __hash__(self) -> int:
-        return hash((self.machines.instance, self.machines.devices))
 
 
 def _own(case: Case) -> Figures:
