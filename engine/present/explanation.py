@@ -11,6 +11,7 @@ import numpy as np
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.choose.explaining import Explained, explain
 from capacity_tui.engine.choose.sensitivity.lever import Lever
+from capacity_tui.engine.choose.whatif.deltas import change_text
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Input
 from capacity_tui.engine.estimate.figures import interval_text
@@ -283,4 +284,6 @@ def _lever(lever: Lever | None) -> str:
     if lever is None:
         return ""
     sign = "+" if lever.change > 0 else ""
-    return f"{lever.label} {lever.before} → {lever.after} ({lever.field}): {sign}{format_percent(lever.change)}"
+    also = f", with {change_text(lever.also)}" if lever.also else ""
+    moved = f"{sign}{format_percent(lever.change)}"
+    return f"{lever.label} {lever.before} → {lever.after} ({lever.field}{also}): {moved}"
