@@ -44,7 +44,7 @@ _KINDS: tuple[Kind, ...] = ("train_time", "train_memory")
 _FIGURES = {"step_seconds": STEP, "device_bytes": PEAK}
 _SECTIONS = ("model", "parallelism", "hardware")
 _TASKS = frozenset({"train", "finetune", "infer", "fit"})
-_NAMED = {
+_NAMED: Mapping[str, tuple[str, ...]] = {
     "model.name": ("architectures", "networks"),
     "hardware.name": ("accelerators", "processors", "instances"),
     "hardware.interconnect": ("links",),

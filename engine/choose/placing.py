@@ -177,7 +177,7 @@ def _alone(case: EstimatedPlan, groups: tuple[DeviceGroup, ...]) -> Estimate | N
     """Return the run on all devices of some groups, with their even share of the batch; None where it cannot be."""
     part, whole = (sum(group.devices for group in some) for some in (groups, case.plan.hardware.groups))
     batch = int(case.plan.training.global_batch or 1) * part / whole
-    change = {
+    change: dict[str, object] = {
         **dict.fromkeys(_FOLLOWING),
         "hardware.groups": groups,
         "hardware.mixed": "all",

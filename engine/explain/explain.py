@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 # Where every parameter is active, one formula gives both.
-SAME_FORMULA = {"model.active_parameters": "model.parameters"}
+SAME_FORMULA: Mapping[str, str] = {"model.active_parameters": "model.parameters"}
 # Figures of the model and of the datasheet: no measured constant goes into them.
 WITHOUT_CONSTANTS = ("model.", "bottleneck.")
 # A part that several phases evaluate shows no more of its equations than these.

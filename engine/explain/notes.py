@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import figure_label
@@ -15,7 +15,7 @@ from capacity_tui.engine.models.plugins import PluginSpec
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import format_money, format_seconds
 
-HARDWARE_BEHIND = {
+HARDWARE_BEHIND: Mapping[str, str] = {
     "memory.capacity_bytes": "memory_bytes",
     "bottleneck.ridge_point": "bandwidth",
     "energy.watts_average": "tdp_watts",
@@ -89,7 +89,7 @@ def _zero(key: str, resolved: ResolvedPlan, estimate: Estimate) -> str:
         return _no_memory(part, resolved, estimate.memory.peak)
     if group == "computation.parts":
         return _no_time(part, resolved)
-    return {"memory.host_bytes": "nothing is kept in host memory"}.get(key, "nothing counts towards it")
+    return "nothing is kept in host memory" if key == "memory.host_bytes" else "nothing counts towards it"
 
 
 def _no_memory(part: str, resolved: ResolvedPlan, peak: str) -> str:

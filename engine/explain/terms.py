@@ -269,7 +269,7 @@ def _collective_detail(each: Sent) -> str:
     return f"{_times(each.runs, 'time')} {format_bytes(mean(each.collective.bytes), 'MB')}, {hidden} of it hidden"
 
 
-_SUMMED = {
+_SUMMED: Mapping[str, str] = {
     "computation.infer.prefill_tokens_per_second": "prefill",
     "computation.infer.time_to_first_token_seconds": "prefill",
     "computation.infer.decode_tokens_per_second": "decode",

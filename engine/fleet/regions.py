@@ -158,7 +158,11 @@ def _on(plan: Plan, row: Instance, catalog: Catalog, machine: Machine | None) ->
     """Return the job on an instance, what the plan leaves open filled in."""
     there = plan if row.id == plan.hardware.name else edited(plan, {"hardware.name": row.id}, catalog).plan
     devices = plan.hardware.devices or row.sold_devices
-    values = {"hardware.devices": devices, "parallelism.dp": plan.parallelism.dp, "pricing.usd_per_hour": None}
+    values: dict[str, object] = {
+        "hardware.devices": devices,
+        "parallelism.dp": plan.parallelism.dp,
+        "pricing.usd_per_hour": None,
+    }
     filled = fill(with_values(there, values), "balanced", machine, catalog)
     return Answer(filled.resolved, filled.estimate)
 

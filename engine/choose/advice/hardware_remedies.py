@@ -77,7 +77,7 @@ def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
 
     like = [row for row in catalog.instances.where("accelerator", mine.accelerator) if price(row) < price(mine)]
     for row in sorted(like, key=price)[:MOST_TRIED]:
-        change = {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}
+        change: dict[str, object] = {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}
         yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", change)
 
 
@@ -110,7 +110,7 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
         if price.rate is not None and not price.remarks and price.rate / other <= MOST_COST * rate / speed:
             found.append((price.rate / other, row, price))
     for _, row, price in sorted(found, key=lambda each: each[0])[:MOST_TRIED]:
-        change = {"hardware.name": row.id, "hardware.devices": devices}
+        change: dict[str, object] = {"hardware.name": row.id, "hardware.devices": devices}
         title = f"Use {format_number(devices)} x {row.name}"
         yield Remedy("accelerator", title, change, f"Price of {price.rate_source}.")
 

@@ -63,7 +63,7 @@ def _numerics(case: EstimatedPlan) -> Iterator[Remedy]:
     short = case.estimate.verdict in (Verdict.TIGHT, Verdict.DOES_NOT_FIT)
     lighter = case.catalog.optimizers.find(training.optimizer).eight_bit
     if lighter is not None and short:
-        change = {"training.optimizer": lighter}
+        change: dict[str, object] = {"training.optimizer": lighter}
         yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)
     if training.adapter is not None or case.resolved.shape is None:
         return
@@ -157,7 +157,7 @@ def _layouts(case: EstimatedPlan) -> Iterator[Remedy]:
         if not model or size > inside or devices % model or not EQUAL_STAGES.holds(replace(layout, pp=pipeline)):
             continue
         words = f"{devices // model} data-parallel replica{'' if devices == model else 's'}"
-        change = {"parallelism.tp": size, "parallelism.pp": pipeline}
+        change: dict[str, object] = {"parallelism.tp": size, "parallelism.pp": pipeline}
         yield Remedy("layout", f"Lay out as TP {size}, PP {pipeline}, {words}", change)
     most = min(-(-int(shape.layers) // stages), MOST_CHUNKS)
     for other in range(1, most + 1) if stages > 1 else ():
@@ -169,5 +169,5 @@ def _layouts(case: EstimatedPlan) -> Iterator[Remedy]:
 def _sequence(case: EstimatedPlan) -> Iterator[Remedy]:
     length = int(case.plan.training.seq_len)
     if case.plan.task == "train" and length >= 2048:
-        change = {"training.seq_len": length // 2}
+        change: dict[str, object] = {"training.seq_len": length // 2}
         yield Remedy("sequence_length", f"Train on sequences of {length // 2} tokens", change, OTHER_DATA)

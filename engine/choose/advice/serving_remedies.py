@@ -77,6 +77,6 @@ def _layouts(case: EstimatedPlan) -> Iterator[Remedy]:
             stages, replicas = model // size, devices // model
             other = (size, stages) != (int(parallel.tp or 1), int(parallel.pp or 1))
             if other and size <= inside and EQUAL_STAGES.holds(replace(layout, pp=stages)):
-                change = {"parallelism.tp": size, "parallelism.pp": stages}
+                change: dict[str, object] = {"parallelism.tp": size, "parallelism.pp": stages}
                 words = f"{replicas} replica{'' if replicas == 1 else 's'}"
                 yield Remedy("layout", f"Lay out as TP {size}, PP {stages}, {words}", change)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from capacity_tui.engine.estimate.result import Estimate
 
 MEMORY, RESERVED = "memory.utilization_percent", "memory.reserved_bytes"
 # What says the same of a constraint that a plan has anyway.
-_SAME = {MEMORY: RESERVED}
+_SAME: Mapping[str, str] = {MEMORY: RESERVED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,8 @@ def choose_serving(
     ranked, formatted = chosen
     if BATCH in ranked.values and ranked.order[0] < TOO_LARGE:
         ranked = choice.refined(formatted, ranked)
-    values = {**ranked.values, **{path: formatted.plan.value(path) for path in (WEIGHTS, CACHE) if path in wanted}}
+    stored: dict[str, object] = {path: formatted.plan.value(path) for path in (WEIGHTS, CACHE) if path in wanted}
+    values = {**ranked.values, **stored}
     return values, dict.fromkeys(values, _reason(choice, ranked, formatted, tried))
 
 

@@ -56,8 +56,8 @@ def choose_served_batch(
         return budget is None or float(np.max(found.memory.reserved_bytes.value)) <= budget
 
     if WEIGHTS in wanted:
-        trials = ({WEIGHTS: name} for name in FORMATS)
-        values |= next((trial for trial in trials if inside(estimate(trial))), {WEIGHTS: FORMATS[-1]})
+        trials: list[Values] = [{WEIGHTS: name} for name in FORMATS]
+        values |= next((trial for trial in trials if inside(estimate(trial))), trials[-1])
         reasons[WEIGHTS] = "least quantized format that stays inside the mode's memory"
     if BATCH in wanted:
         batches = powers_of_two(mode.batch_range[1] or LARGEST_BATCH)

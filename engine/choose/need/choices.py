@@ -50,8 +50,12 @@ def choices(path: str, question: Question, catalog: Catalog, machine: Machine | 
         machine: the detected machine, for plans that run on it.
     """
     bounds = Bounds(question.plan, catalog, machine)
-    asked = {HARDWARE: question.hardware, NAME: question.models, PARAMETERS: question.models}.get(path)
-    named = asked or names_of(path, question.plan, catalog)
+    asked: Mapping[str, tuple[str, ...]] = {
+        HARDWARE: question.hardware,
+        NAME: question.models,
+        PARAMETERS: question.models,
+    }
+    named = asked.get(path) or names_of(path, question.plan, catalog)
     for name, beside in product(named, besides(path, question)):
         field = NAME if path == PARAMETERS else path
         change = {field: name, **beside}

@@ -66,7 +66,7 @@ def question_of_job(job: JobWords, catalog: Catalog) -> MigrationQuestion:
     kind = _kind(job)
     if job.count < 1 or (job.devices is not None and job.devices < 1):
         raise PlanError("no such number of machines", f"{job.count} instances, {job.devices} devices", "give 1 or more")
-    pricing = {"pricing.region": job.region, "pricing.commitment": job.commitment}
+    pricing: dict[str, object] = {"pricing.region": job.region, "pricing.commitment": job.commitment}
     change = {**_hardware(job, catalog), **{path: value for path, value in pricing.items() if value is not None}}
     if job.precision is not None:
         name = catalog.precisions.find(job.precision).id

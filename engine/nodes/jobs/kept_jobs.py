@@ -75,7 +75,7 @@ class KeptJob:
         """Return what was measured, by result key; nothing of a job that did not come to its end."""
         if job.state != _DONE:
             return {}
-        found = {TRAIN_TIME: job.seconds}
+        found: dict[str, float] = {TRAIN_TIME: job.seconds}
         if job.energy_joules is not None:
             found["energy.kwh"] = job.energy_joules / _JOULES_PER_KWH
         if self.usd_per_hour is not None:

@@ -137,7 +137,9 @@ def _changes(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
     plan = case.plan
     for each in remedies(case):
         if each.code == _ADVICE[remedy]:
-            more = {GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)} if remedy == "sequence" else {}
+            more: dict[str, object] = (
+                {GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)} if remedy == "sequence" else {}
+            )
             yield {**each.change, **more}
     if remedy == "checkpointing" and plan.training.checkpointing not in ("none", "full"):
         yield {"training.checkpointing": "full"}

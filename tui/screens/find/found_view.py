@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import Plan, Question, Rejected, SearchAnswer
 
 _MODEL, _HARDWARE, _DEVICES = "model.name", "hardware.name", "hardware.devices"
-_NAMED = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
+_NAMED: Mapping[str, str] = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")
 _LAYOUT = "parallelism."
 _OTHERS_RANK, _LAYOUT_RANK = 6, 4

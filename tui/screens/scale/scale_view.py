@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.api import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _TIMES = ("computation.estimated_train_time_seconds", "computation.step_seconds")
 _SERVED = ("computation.infer.output_tokens_per_second", "computation.step_seconds")
 _COSTS = ("cost.usd", "cost.usd_per_million_tokens")
-_HEADS = {
+_HEADS: Mapping[str, str] = {
     "computation.estimated_train_time_seconds": "time",
     "computation.infer.output_tokens_per_second": "tok/s",
     "cost.usd": "cost",
