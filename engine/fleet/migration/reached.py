@@ -145,7 +145,7 @@ class Job:
     ) -> None:
         self.plan, self.settled, self._mode = plan, settled, mode
         self._catalog, self._machine = catalog, machine
-        same = {path: settled.value(path) for path in _JOB if plan.value(path) == AUTO}
+        same: dict[str, object] = {path: settled.value(path) for path in _JOB if plan.value(path) == AUTO}
         paid: dict[str, object] = {path: AUTO for path in ("pricing.usd_per_hour",) if plan.value(path) is not None}
         on_demand: dict[str, object] = {SPOT: False} if plan.pricing.spot else {}
         self._change = {**same, **paid, **on_demand, **payment}

@@ -137,10 +137,8 @@ def _changes(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
     plan = case.plan
     for each in remedies(case):
         if each.code == _ADVICE[remedy]:
-            more: dict[str, object] = (
-                {GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)} if remedy == "sequence" else {}
-            )
-            yield {**each.change, **more}
+            more: dict[str, object] = {GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)}
+            yield {**each.change, **(more if remedy == "sequence" else {})}
     if remedy == "checkpointing" and plan.training.checkpointing not in ("none", "full"):
         yield {"training.checkpointing": "full"}
 

@@ -26,8 +26,8 @@ _ALL_LAYERS = 99
 """What people write for all layers, whatever the model has."""
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
 _PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*\d+\)?")
-_NINE = ("parallelism.pp", "parallelism.tp", "replicas", "training.micro_batch", "shape.heads", "training.seq_len",
-         "shape.hidden", "accumulation", "per_node")  # fmt: skip
+_NINE = ("parallelism.pp", "parallelism.tp", "replicas", "training.micro_batch", "shape.heads",
+         "training.seq_len", "shape.hidden", "accumulation", "per_node")  # fmt: skip
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
