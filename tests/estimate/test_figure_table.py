@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -16,6 +17,10 @@ from capacity_tui.engine.estimate.figures import figure_text, usual_words
 from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.plan.files.writing import yaml_text
+from capacity_tui.engine.present.as_builtins import to_builtins
+from capacity_tui.engine.present.frameworks.text import as_yaml
+from capacity_tui.engine.present.results import to_json
 
 FIGURES = (*METRICS, *(f"{group}.{part}" for group, parts in PARTS.items() for part in parts))
 
@@ -41,6 +46,12 @@ def test_names_are_keys_in_capitals() -> None:
     groups = ("computation", "infer", "parts")
     for member in Figure:
         assert member.name == "_".join(word for word in member.value.split(".") if word not in groups).upper()
+
+
+def test_names_are_plain_texts_in_files() -> None:
+    data = {Key.TRAINING_SEQ_LEN: Figure.COST_USD}
+    assert yaml_text(data) == as_yaml((), (), data) == "training.seq_len: cost.usd\n"
+    assert json.loads(to_json(to_builtins(data))) == {"training.seq_len": "cost.usd"}
 
 
 def test_names_cost_no_library() -> None:

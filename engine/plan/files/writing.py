@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -85,6 +86,8 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+# Names of fields and figures are texts to whoever reads a file.
+_Dumper.add_multi_representer(StrEnum, lambda dumper, member: dumper.represent_str(member.value))
 # What the reader takes for a number must be quoted where it is text.
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:float", EXPONENT, list("-+.0123456789"))
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import yaml
 
+from capacity_tui.engine.present.as_builtins import to_builtins
+
 _VARIABLE = re.compile(r'"\$\{[A-Z_]+:?[^"$`\\]*\}"')
 """A word that the shell is to fill in, quotes included."""
 
@@ -41,7 +43,7 @@ def limits(remarks: Sequence[str]) -> str:
 
 def as_yaml(heading: Iterable[str], remarks: Sequence[str], data: Mapping[str, object]) -> str:
     """Return data as YAML below a comment."""
-    return comment(heading) + limits(remarks) + yaml.safe_dump(dict(data), sort_keys=False)
+    return comment(heading) + limits(remarks) + yaml.safe_dump(to_builtins(data), sort_keys=False)
 
 
 def _quoted(word: str) -> str:
