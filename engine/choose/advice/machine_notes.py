@@ -47,7 +47,9 @@ def job_notes(
     """
     suggestions = (*_mixed_precision(machine, found, catalog), *found.estimate.recommendations)
     if is_example:
-        return suggestions, tuple(machine_warnings(machine))
+        # A supply is of the machine, and nobody gives its rating without asking about it.
+        supply = (note for note in found.estimate.warnings if note.code == "power_supply")
+        return suggestions, (*machine_warnings(machine), *supply)
     warnings = (*machine_warnings(machine), *_battery(machine, found), *_space(machine, found))
     return suggestions, (*warnings, *found.estimate.warnings)
 
@@ -55,7 +57,12 @@ def job_notes(
 def predicted_bottleneck(found: Answer) -> str:
     """Return which resource will limit a job, in one sentence."""
     limit = found.estimate.bottleneck
-    named = {"memory_bandwidth": "memory bandwidth", "input": "reading the data", "overhead": "host overhead"}
+    named = {
+        "memory_bandwidth": "memory bandwidth",
+        "input": "reading the data",
+        "overhead": "host overhead",
+        "optimizer": "the optimizer",
+    }
     words = named.get(limit.kind, limit.kind)
     detail = bottleneck_text(limit)
     return detail if detail.startswith(words) else f"{words}: {detail}".removesuffix(": ")
