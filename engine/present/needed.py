@@ -68,7 +68,7 @@ def needed_parts(needed: Needed) -> Iterator[Part]:
     if shown is not None:
         heads = ("limit", "value", "range", "at most / at least", "")
         rows = [_row(each, shown) for each in shown.constraints]
-        yield table_part(heads, rows, (1, 2, 3))
+        yield table_part(heads, rows, (1, 2, 3), kept=(0, 1, 3, 4))
     for line in remarks(needed):
         yield TextPart(line)
 

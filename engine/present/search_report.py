@@ -14,7 +14,7 @@ from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_values import short_name
 from capacity_tui.engine.present.as_builtins import to_builtins
-from capacity_tui.engine.present.figure_columns import column_figures, column_head
+from capacity_tui.engine.present.figure_columns import column_figures, column_head, column_text
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_count, format_number, format_percent, format_quantity
 
@@ -153,7 +153,7 @@ def _is_plain(path: str, value: object) -> bool:
 def _number(key: str, value: Interval | None, ranged: bool) -> str:
     if value is None:
         return ""
-    return figure_text(key, value) if ranged else format_quantity(mean(value.value), unit_of(key))
+    return figure_text(key, value) if ranged else column_text(key, mean(value.value))
 
 
 def _figures(answer: Answer) -> tuple[str, ...]:

@@ -62,7 +62,9 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
 
     heads = ("id", "name", "kind", "parameters", "active", "context")
     cells = [_model_cells(row) for row in rows]
-    tables: list[RenderableType] = [Listing(heads, cells, frozenset((3, 4, 5)), frozenset((0, 3)))] if rows else []
+    tables: list[RenderableType] = (
+        [Listing(heads, cells, frozenset((3, 4, 5)), frozenset((0, 3)), is_list=True)] if rows else []
+    )
     tables += [table(known.HEADS, [known.cells(model) for model in own])] if own else []
     write(as_text(tables, output is not None), output)
     if not tables:

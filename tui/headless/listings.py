@@ -150,7 +150,7 @@ def write_table(
     """Write rows of cells as a table; where there are none, say which names are near."""
     from capacity_tui.tui.headless.tables.layout import Listing
 
-    write(as_text([Listing(heads, rows, frozenset(right), frozenset(kept))], output is not None), output)
+    write(as_text([Listing(heads, rows, frozenset(right), frozenset(kept), is_list=True)], output is not None), output)
     if not rows:
         tell_nothing(near)
 

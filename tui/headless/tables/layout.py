@@ -1,12 +1,13 @@
-"""Plain Rich tables: aligned columns, lists that lose columns where room is short, and names beside values."""
+"""Plain Rich tables: aligned columns, lists that put below their rows what has no room, and names beside values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -17,26 +18,31 @@ _STYLES = {"plain": "", "strong": "bold", "quiet": "dim"}
 _GAP = 2
 _LONGEST_WORD = 16
 """Characters of a word that are kept together if that is possible."""
+_INDENT = 4
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Listing:
     """Return a plain table; the columns whose numbers are in ``right`` are flush right and stay whole.
 
-    Other columns but the first fold their words; where that is not enough, columns on the right are left out.
+    Other columns but the first fold their words; where that is not enough, columns on the right go below their row.
     """
     return Listing(heads, list(rows), frozenset(right), frozenset({0, 1}), folds=True)
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Rows of cells: where not all columns have room, those on the right are left out, and it says so.
+    """Rows of cells: columns that have no room stand by their names on a line below each row.
+
+    Lists that are looked through keep one line a row: theirs are left out, and it says so.
 
     Attributes:
         heads: names of the columns.
         rows: their cells.
         right: numbers of the columns that are flush right.
-        kept: numbers of the columns that always stay.
-        folds: whether words fold within their columns before any is left out.
+        kept: numbers of the columns that always stay in their place; of the others those on the right give way first.
+        folds: whether words fold within their columns before any gives way.
+        is_list: whether a row keeps to one line.
+        spare: numbers of the columns that say nothing of their own, such as bars: they are left out before all others.
     """
 
     heads: Sequence[str]
@@ -44,22 +50,54 @@ class Listing:
     right: frozenset[int]
     kept: frozenset[int]
     folds: bool = False
+    spare: frozenset[int] = frozenset()
+    is_list: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the columns that have room, and the names of the others."""
+        """Yield the columns that have room, and the others below each row or by their names."""
         shown = self._shown(options.max_width)
-        yield self._grid(shown)
-        missing = [head for column, head in enumerate(self.heads) if column not in shown]
-        if missing:
-            yield Text(f"no room for: {', '.join(missing)}", style="dim")
+        below = [column for column in range(len(self.heads)) if column not in shown and column not in self.spare]
+        if not below or self.is_list:
+            yield self._grid(shown, self.rows)
+        else:
+            yield from self._stacked(shown, below, options.max_width)
+        if below and self.is_list:
+            yield Text(f"no room for: {', '.join(self.heads[column] for column in below)}", style="dim")
+
+    def _stacked(self, shown: Sequence[int], below: Sequence[int], width: int) -> RenderResult:
+        """Yield the rows, each with the cells of other columns below it."""
+        widths = self._widths(shown, width)
+        yield self._grid(shown, (), widths)
+        for row in self.rows:
+            yield self._grid(shown, (row,), widths, has_heads=False)
+            others = (f"{self.heads[column]} {row[column]}".strip() for column in below if row[column].strip())
+            if text := ", ".join(others):
+                yield Padding(Text(text, style="dim"), (0, 0, 0, _INDENT))
 
     def _shown(self, width: int) -> list[int]:
         columns = list(range(len(self.heads)))
-        sizes = [max(map(self._least if self._may_fold(column) else len, self._texts(column))) for column in columns]
-        optional = [column for column in columns if column not in self.kept]
-        while optional and sum(sizes[column] + _GAP for column in columns) > width:
-            columns.remove(optional.pop())
+        sizes = self._sizes(columns)
+        leaving = [*sorted(self.spare, reverse=True)]
+        leaving += [column for column in reversed(columns) if column not in self.kept and column not in self.spare]
+        for column in leaving:
+            if sum(sizes[each] + _GAP for each in columns) <= width:
+                break
+            columns.remove(column)
         return columns
+
+    def _sizes(self, columns: Sequence[int]) -> list[int]:
+        """Return the cells that each column needs at least."""
+        return [max(map(self._least if self._may_fold(column) else len, self._texts(column))) for column in columns]
+
+    def _widths(self, shown: Sequence[int], width: int) -> dict[int, int]:
+        """Return how wide columns are: what is left of the width goes to those whose words fold, from the left."""
+        widths = dict(zip(shown, self._sizes(shown), strict=True))
+        left = width - sum(size + _GAP for size in widths.values())
+        for column in shown:
+            more = max(min(max(map(len, self._texts(column))) - widths[column], left), 0)
+            widths[column] += more
+            left -= more
+        return widths
 
     def _texts(self, column: int) -> Iterable[str]:
         return (self.heads[column], *(row[column] for row in self.rows))
@@ -72,16 +110,24 @@ class Listing:
         """Return the width of the longest word, which folds too where it is very long."""
         return min(max(map(len, text.split()), default=0), _LONGEST_WORD)
 
-    def _grid(self, shown: Sequence[int]) -> Table:
-        found = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    def _grid(
+        self,
+        shown: Sequence[int],
+        rows: Iterable[Sequence[str]],
+        widths: Mapping[int, int] | None = None,
+        *,
+        has_heads: bool = True,
+    ) -> Table:
+        found = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), show_header=has_heads)
         for column in shown:
             found.add_column(
                 Text(self.heads[column]),
                 justify="right" if column in self.right else "left",
                 no_wrap=column in self.right or (column == 0 and len(self.heads) > 1),
                 overflow="ellipsis" if column in self.right else "fold",
+                width=None if widths is None else widths[column],
             )
-        for row in self.rows:
+        for row in rows:
             found.add_row(*(Text(row[column]) for column in shown))
         return found
 

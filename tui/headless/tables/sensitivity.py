@@ -30,7 +30,7 @@ def sensitivity_tables(found: Sensitivity, plan_name: str, top: int, ascii_only:
     for table in tornado_tables(found, top, ascii_only):
         rows = tuple((row.label, row.bar, *row.cells) for row in table.rows)
         right = frozenset(range(2, 2 + len(TORNADO_HEADS)))
-        yield Listing((table.title, "", *TORNADO_HEADS), rows, right, kept=frozenset({0, 1}))
+        yield Listing((table.title, "", *TORNADO_HEADS), rows, right, kept=frozenset({0}), spare=frozenset({1}))
         if table.others:
             yield Text(f"and {table.others} more that move it less", style="dim")
     yield Text(measurement_advice(found, plan_name))
