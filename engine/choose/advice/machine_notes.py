@@ -166,7 +166,7 @@ def _mixed_precision(machine: Machine, found: Answer, catalog: Catalog) -> Itera
     other = "bf16" if now == "fp32" else "fp32"
     if found.resolved.cluster.device.native(other) != other:
         return
-    change = {"training.precision": other}
+    change: dict[str, object] = {"training.precision": other}
     candidate = EstimatedPlan(found.plan, found.resolved, found.estimate, catalog, machine).changed(change)
     if candidate.filled is None:
         return
