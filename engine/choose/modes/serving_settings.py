@@ -19,12 +19,13 @@ from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.latency import limits_of
+from capacity_tui.engine.estimate.serving.released_weights import released_format
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.layout_rules import plan_layout
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.units import format_bytes, format_quantity, format_seconds
+from capacity_tui.engine.units import FP16_BITS, format_bytes, format_quantity, format_seconds
 
 # Formats of weights to try, the least quantized first.
 FORMATS = ("bf16", "int8", "nf4")
@@ -202,7 +203,11 @@ def formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) -> 
     weights: tuple[object, ...] = (resolved.plan.inference.weights,)
     caches: tuple[str, ...] = (resolved.plan.inference.kv_cache,)
     if WEIGHTS in wanted:
-        weights = next((row.tried_weights for row in engines if row.tried_weights), FORMATS)
+        tried = next((row.tried_weights for row in engines if row.tried_weights), FORMATS)
+        published, _ = released_format(resolved.plan.model, catalog)
+        most = _bits(published, catalog)
+        lighter = (name for name in tried if name != published and _bits(name, catalog) <= most)
+        weights = tuple(dict.fromkeys((published, *lighter)))
     if CACHE in wanted:
         caches = (*caches, *(row.lighter_cache for row in engines[:1] if row.lighter_cache))
     pairs = [(weight, cache) for weight in weights for cache in caches]
@@ -211,6 +216,10 @@ def formats(resolved: ResolvedPlan, wanted: Sequence[str], catalog: Catalog) -> 
         return
     for weight, cache in pairs:
         yield resolve_plan(with_values(resolved.plan, {WEIGHTS: weight, CACHE: cache}), catalog, like=resolved)
+
+
+def _bits(weights: str, catalog: Catalog) -> float:
+    return catalog.quantizations.find(weights).bits_per_weight or FP16_BITS
 
 
 def request_seconds(block: Block, output_tokens: float) -> Number:
