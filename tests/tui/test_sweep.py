@@ -58,6 +58,6 @@ async def test_a_field_goes_to_its_limit_by_a_key(make_app: MakeApp) -> None:
         await press(pilot, "j", "j", "M")
         store = plan_screen(pilot.app).session.store
         assert store.document.get("training.micro_batch") == "4"
-        assert "5 does not fit" in shown(pilot, "note")
+        assert "5 breaks a limit" in shown(pilot, "note")
         await press(pilot, "u")
         assert store.document.get("training.micro_batch") == "auto"

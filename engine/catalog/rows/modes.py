@@ -12,6 +12,9 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]
 """Lowest and highest value; None where that end is open."""
 
+WORDS_OF_THE_DOCUMENT = Informational(
+    "is what the document asks for; the batch of the job and the micro-batch decide it"
+)
 CHOSEN_FROM = Informational("is the range from which the figure beside it was chosen")
 
 
@@ -97,7 +100,7 @@ class Mode(Row):
     utilization: Share = Field(description="of available memory, device and host")
     parameters_range: Range
     batch_range: Range = Field(description="sequences in a batch; an open end is as many as fit")
-    accumulation: Literal["high", "moderate", "low"] = Field(description="gradient accumulation preferred")
+    accumulation: Annotated[Literal["high", "moderate", "low"], WORDS_OF_THE_DOCUMENT]
     replica_batch: PositiveInt = Field(description="sequences a replica works through for one step")
     sequence_range: Range = Field(description="tokens")
     training_hours_range: Range

@@ -93,7 +93,7 @@ class Sweeping:
             self._session.say(f"no value of {field.label} makes it fit", "warn")
             return
         refusal = self._session.change(event.key, str(limit.value))
-        beyond = "the end of its range" if limit.beyond is None else f"{limit.beyond} does not hold"
+        beyond = "the end of its range" if limit.beyond is None else f"{limit.beyond} breaks a limit"
         tight = ", tight" if limit.verdict is Verdict.TIGHT else ""
         self._session.say(refusal or f"{field.label} {limit.value}{tight}: {beyond}", "bad" if refusal else "good")
 
