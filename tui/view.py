@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
+from capacity_tui.engine.api import Key
+
 if TYPE_CHECKING:
     from capacity_tui.engine.api import ExplanationText, Limit, Part, Picture
     from capacity_tui.tui.shown.clustered import Clustered
@@ -28,9 +30,9 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 # Fields that the screen treats as what they are.
-MODEL_KEY = "model.name"
-HARDWARE_KEY = "hardware.name"
-DEVICES_KEY = "hardware.devices"
+MODEL_KEY = Key.MODEL_NAME
+HARDWARE_KEY = Key.HARDWARE_NAME
+DEVICES_KEY = Key.HARDWARE_DEVICES
 PINS_KEY = "scenarios"
 
 

@@ -17,6 +17,7 @@ from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.room import CLAIMED
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.evidence import FigureName
 from capacity_tui.engine.uncertainty.intervals import Interval
@@ -138,7 +139,7 @@ def _claimed(estimate: Estimate) -> Interval:
     taken = estimate.details.get(CLAIMED)
     if taken is None:
         raise PlanError("this engine takes only what it needs", estimate.basis.calibration)
-    return estimate.range_of("memory.reserved_bytes").around(taken)
+    return estimate.range_of(Figure.MEMORY_RESERVED_BYTES).around(taken)
 
 
 def _time_or_speed(estimate: Estimate, quantity: str) -> Interval:

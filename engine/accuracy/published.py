@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Literal, TypeAlias, cast
 
 from capacity_tui.engine.errors import CatalogError, Place
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.units import GIGA
 
 Kind: TypeAlias = Literal[
@@ -118,7 +119,7 @@ class Measurement:
     @property
     def devices(self) -> int:
         """Number of accelerators of the run."""
-        return int(str(field(self.plan, "hardware.devices")))
+        return int(str(field(self.plan, Key.HARDWARE_DEVICES)))
 
     @property
     def flops_per_second(self) -> float | None:
@@ -232,7 +233,7 @@ def _speed(kind: Kind, row: Row) -> _Figure | None:
         return None
     if not row["tokens_per_s"]:
         return _Figure("time_to_first_token_seconds", float(row["ttft_ms"]) * _MILLISECONDS, "s")
-    devices = int(row["hardware.devices"]) if row["counted_over"] == "device" else 1
+    devices = int(row[Key.HARDWARE_DEVICES]) if row["counted_over"] == "device" else 1
     quantity = "output" if kind in ("generate", "serving") else kind
     return _Figure(f"{quantity}_tokens_per_second", float(row["tokens_per_s"]) * devices, "tokens/s")
 
@@ -291,12 +292,12 @@ def _model_flops(row: Row, quantity: str) -> float | None:
     if quantity == "samples_per_second" and row["gmacs"]:
         passes = _FLOPS_PER_PARAMETER if row["task"] == "train" else _FLOPS_PER_PRODUCT
         return passes * float(row["gmacs"]) * GIGA
-    if quantity != "step_seconds" or not row.get("training.global_batch"):
+    if quantity != "step_seconds" or not row.get(Key.TRAINING_GLOBAL_BATCH):
         return None
-    length = int(row["training.seq_len"])
+    length = int(row[Key.TRAINING_SEQ_LEN])
     parameters, width = int(row["active_parameters"]), int(row["attention_width"])
     per_token = _FLOPS_PER_PARAMETER * parameters + _FLOPS_PER_ATTENDED * width * length
-    return float(per_token) * length * int(row["training.global_batch"])
+    return float(per_token) * length * int(row[Key.TRAINING_GLOBAL_BATCH])
 
 
 _TAG_COLUMNS = ("release", "recipe", "number_format", "mtp_layers", "rank", "layout", "assumed", "notes")
@@ -308,18 +309,18 @@ _LENGTHS = ((1024, "<= 1k"), (2048, "2k"), (4096, "4k"), (8192, "8k"), (32768, "
 
 def _tags(row: Row, plan: Mapping[str, object], source_key: str) -> dict[str, str]:
     inference = plan["task"] == "infer"
-    length = row.get("inference.prompt_tokens") if inference else row.get("training.seq_len")
+    length = row.get(Key.INFERENCE_PROMPT_TOKENS) if inference else row.get(Key.TRAINING_SEQ_LEN)
     watts, side = row.get("hardware.spec.tdp_w"), row.get("model.spec.image_size")
     mixture = int(row["parameters"]) > _MIXTURE_RATIO * int(row["active_parameters"])
     tags = {
         "source": source_key,
-        "hardware": row["hardware.name"] + (f", {watts} W" if watts else ""),
+        "hardware": row[Key.HARDWARE_NAME] + (f", {watts} W" if watts else ""),
         "size": _bucket(float(row["parameters"]), _SIZES, ">= 400B"),
         "length": f"{side} px" if side else _bucket(float(length or 0) - 1, _LENGTHS, "> 32k"),
         "parallelism": parallelism_class(plan),
         "routing": "moe" if mixture else "dense",
-        "framework": row.get("inference.engine") or row.get("training.framework") or "",
-        "precision": row.get("inference.weights") or row.get("training.precision") or "",
+        "framework": row.get(Key.INFERENCE_ENGINE) or row.get(Key.TRAINING_FRAMEWORK) or "",
+        "precision": row.get(Key.INFERENCE_WEIGHTS) or row.get(Key.TRAINING_PRECISION) or "",
         "model": row["published_model"],
     }
     return tags | {name: row[name] for name in _TAG_COLUMNS if row.get(name)}
@@ -332,8 +333,8 @@ def _bucket(value: float, limits: tuple[tuple[float, str], ...], beyond: str) ->
 def parallelism_class(plan: Mapping[str, object]) -> str:
     """Return the ways a plan spreads the model, such as ``fsdp``, ``tp+pp`` or ``single``."""
     split = [name for name in ("tp", "pp", "cp", "ep") if int(str(field(plan, f"parallelism.{name}") or 1)) > 1]
-    if field(plan, "parallelism.zero") == 3:
+    if field(plan, Key.PARALLELISM_ZERO) == 3:
         split.insert(0, "fsdp")
     if split:
         return "+".join(split)
-    return "data" if int(str(field(plan, "parallelism.dp") or 1)) > 1 else "single"
+    return "data" if int(str(field(plan, Key.PARALLELISM_DP) or 1)) > 1 else "single"

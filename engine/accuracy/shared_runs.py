@@ -22,6 +22,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place, PlanError
 from capacity_tui.engine.files import NOWHERE, reading_error
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.families import FAMILIES
 from capacity_tui.engine.models.spec import knob_of
 from capacity_tui.engine.models.spec_types import spec_type_of
@@ -39,17 +40,17 @@ COLUMNS = (
     "attention_width", "task", "assumed", "notes",
 )  # fmt: skip
 """Columns that every file has; behind them come the fields of the plans."""
-STEP, PEAK = "computation.step_seconds", "memory.reserved_bytes"
+STEP, PEAK = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
 _KINDS: tuple[Kind, ...] = ("train_time", "train_memory")
 _FIGURES = {"step_seconds": STEP, "device_bytes": PEAK}
 _SECTIONS = ("model", "parallelism", "hardware")
 _TASKS = frozenset({"train", "finetune", "infer", "fit"})
 _NAMED: Mapping[str, tuple[str, ...]] = {
-    "model.name": ("architectures", "networks"),
-    "hardware.name": ("accelerators", "processors", "instances"),
-    "hardware.interconnect": ("links",),
+    Key.MODEL_NAME: ("architectures", "networks"),
+    Key.HARDWARE_NAME: ("accelerators", "processors", "instances"),
+    Key.HARDWARE_INTERCONNECT: ("links",),
 }
-_FREE = frozenset({"training.framework"})
+_FREE = frozenset({Key.TRAINING_FRAMEWORK})
 """Fields whose words may be left out: what an estimate does not know is software without a name."""
 # A model of processors, never a machine: no word of it is a long number, as those of serial numbers are.
 _CPU = re.compile(r"cpu(?!.*-[0-9a-f]{8,}(-|$))-[a-z0-9-]+-\d+(\.\d+)?")
@@ -133,7 +134,7 @@ def _row(run: RunRecord) -> dict[str, object]:
     }  # fmt: skip
     if peak:
         row |= {"peak_memory": peak / _UNIT, "peak_memory_unit": "MiB", "counted_as": "device"}
-    row["published_model"] = row["model.name"]
+    row["published_model"] = row[Key.MODEL_NAME]
     text = json.dumps(row, sort_keys=True)
     return {"id": f"run-{hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest()}", **row}
 
@@ -144,7 +145,7 @@ def _fields(plan: Mapping[str, object], device: str) -> Iterator[tuple[str, obje
     for path, value in leaves({section: plan.get(section) or {} for section in sections}):
         if value in (None, "", [], (), {}):
             continue
-        found = device if (path, value) == ("hardware.name", DETECTED) and not _CPU.fullmatch(device) else value
+        found = device if (path, value) == (Key.HARDWARE_NAME, DETECTED) and not _CPU.fullmatch(device) else value
         if (cell := _cell(path, found)) is not None:
             yield path, cell
 

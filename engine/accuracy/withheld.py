@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import cast
 
 from capacity_tui.engine.accuracy.published import Kind, Measurement, field
+from capacity_tui.engine.keys import Key
 
-NAME = "training.framework"
+NAME = Key.TRAINING_FRAMEWORK
 TRAINED: tuple[Kind, ...] = ("train_time", "finetune_time", "train_memory", "finetune_memory")
 """Kinds of figures that training software decides."""
 

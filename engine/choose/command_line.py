@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.line_plan import plan_of_line
 from capacity_tui.engine.choose.modes.ways_out import is_written, touched_fields
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.files.loading import apply_settings
 from capacity_tui.engine.plan.files.writing import setting_text
 from capacity_tui.engine.plan.leaves import leaves
@@ -83,7 +84,7 @@ def _settings(base: Plan, plan: Plan) -> Iterator[str]:
     """Yield a setting for each value in which a plan differs from another."""
     # Parameters of other hardware or of another model go as a whole.
     lacking = set(base.model.spec) - set(plan.model.spec)
-    whole = {"hardware.spec", *(["model.spec"] if lacking else [])}
+    whole = {Key.HARDWARE_SPEC, *([Key.MODEL_SPEC] if lacking else [])}
     before, wanted = (dict(leaves(each.model_dump(mode="json"), whole)) for each in (base, plan))
     written = _written(plan)
     other = _written(base) ^ written

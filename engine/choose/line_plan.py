@@ -13,6 +13,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.serving.released_weights import released_format
 from capacity_tui.engine.estimate.serving.resolve import vendor_of
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, INFER, TRAIN, vocabulary
@@ -23,9 +24,8 @@ from capacity_tui.engine.units import format_count
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-_MODEL, _HARDWARE, _OF_HARDWARE = "model.name", "hardware.name", "hardware."
-_ENGINE = "inference.engine"
-_TOKENS, _EPOCHS = "training.tokens", "training.epochs"
+_MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
+_TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ def plan_of_line(
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("nothing says what is fitted", hint=hint, place=Place(field=_MODEL))
     plan = edited(open_plan(line.task), {_MODEL: _sized(facts)[-1], **values}, facts).plan
-    if not line.has(_ENGINE) and (guess := _usual_engine(plan, machine, facts)):
+    if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts)):
         engine, where = guess
-        plan = edited(plan, {_ENGINE: engine}, facts).plan
-        assumed.append(Assumption(_ENGINE, engine, f"engine: {engine}, usual for {where}"))
+        plan = edited(plan, {Key.INFERENCE_ENGINE: engine}, facts).plan
+        assumed.append(Assumption(Key.INFERENCE_ENGINE, engine, f"engine: {engine}, usual for {where}"))
     if not line.has(_MODEL):
         largest = largest_model(plan, _sized(facts), machine, facts)
         name = largest.comfortable or largest.edge or largest.smallest
@@ -163,9 +163,9 @@ def _sized(catalog: Catalog) -> list[str]:
 
 def _length(line: OneLine) -> Iterator[Assumption]:
     """Yield what a job whose length is not said, or only in part, is taken to be long."""
-    if line.task not in (TRAIN, FINETUNE) or line.has(_TOKENS) or line.has("training.steps"):
+    if line.task not in (TRAIN, FINETUNE) or line.has(_TOKENS) or line.has(Key.TRAINING_STEPS):
         return
-    if line.has("training.samples"):
+    if line.has(Key.TRAINING_SAMPLES):
         if not line.has(_EPOCHS):
             yield Assumption(_EPOCHS, 1, "1 epoch of the samples, each as long as the sequence (say 3 epochs)")
         return
@@ -179,7 +179,7 @@ def _length(line: OneLine) -> Iterator[Assumption]:
 
 def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:
     """Yield the settings that a kind of model begins with, and that nobody said."""
-    for path in ("training.steps", "training.micro_batch"):
+    for path in (Key.TRAINING_STEPS, Key.TRAINING_MICRO_BATCH):
         value = plan.value(path)
         if line.task == TRAIN and not line.has(path) and value not in (None, AUTO):
             label = "steps" if path.endswith("steps") else "batch"

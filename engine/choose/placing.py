@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate.estimate import Answer, estimate_resolved
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.placed import Placement, placement_of
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import DeviceGroup, Plan
@@ -21,7 +22,7 @@ from capacity_tui.engine.plan.plan import DeviceGroup, Plan
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-_FOLLOWING = ("hardware.devices", "parallelism.dp", "parallelism.shard")
+_FOLLOWING = (Key.HARDWARE_DEVICES, Key.PARALLELISM_DP, Key.PARALLELISM_SHARD)
 """What follows from the devices, and is another for some of them."""
 
 
@@ -139,7 +140,7 @@ def crossing_of(case: EstimatedPlan) -> Crossing | None:
         return None
     inside = 1 << (direct.bit_length() - 1)
     other = inside if size > direct else 2 * inside
-    trial = case.pinned.changed(case.same_batch({"parallelism.tp": other}))
+    trial = case.pinned.changed(case.same_batch({Key.PARALLELISM_TP: other}))
     if trial.filled is None:
         return None
     waited = _waited(case.estimate), _waited(trial.estimate)
@@ -179,9 +180,9 @@ def _alone(case: EstimatedPlan, groups: tuple[DeviceGroup, ...]) -> Estimate | N
     batch = int(case.plan.training.global_batch or 1) * part / whole
     change: dict[str, object] = {
         **dict.fromkeys(_FOLLOWING),
-        "hardware.groups": groups,
-        "hardware.mixed": "all",
-        "training.global_batch": int(batch) if batch == int(batch) else None,
+        Key.HARDWARE_GROUPS: groups,
+        Key.HARDWARE_MIXED: "all",
+        Key.TRAINING_GLOBAL_BATCH: int(batch) if batch == int(batch) else None,
     }
     try:
         resolved = resolve_plan(with_values(case.plan, change), case.catalog, case.machine)

@@ -14,6 +14,7 @@ from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.modes.shares import used_shares
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import Plan
@@ -21,8 +22,6 @@ from capacity_tui.engine.schema.field_types import TRAINED
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
-
-_MODEL = "model.name"
 
 
 def propose(machine: Machine | None = None, hardware: str | None = None, catalog: Catalog | None = None) -> Plan:
@@ -40,12 +39,14 @@ def propose(machine: Machine | None = None, hardware: str | None = None, catalog
     start = plan_from_data(_proposal()["plan"])
     if not hardware and (machine is None or not machine.accelerators):
         chosen = fill(start, "balanced", machine, facts).plan
-        return edited(start, {"model.name": chosen.model.name, "training.tokens": chosen.training.tokens}, facts).plan
+        return edited(
+            start, {Key.MODEL_NAME: chosen.model.name, Key.TRAINING_TOKENS: chosen.training.tokens}, facts
+        ).plan
     if hardware:
-        start = edited(start, {"hardware.name": hardware}, facts).plan
-    start = edited(start, {"training.tokens": _proposal()["tokens"]}, facts).plan
+        start = edited(start, {Key.HARDWARE_NAME: hardware}, facts).plan
+    start = edited(start, {Key.TRAINING_TOKENS: _proposal()["tokens"]}, facts).plan
     found = largest_model(start, _proposal()["models"], machine, facts)
-    return edited(start, {_MODEL: found.comfortable or found.smallest}, facts).plan
+    return edited(start, {Key.MODEL_NAME: found.comfortable or found.smallest}, facts).plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, cat
     edge = None
     for name in names:
         try:
-            filled = fill(edited(plan, {_MODEL: name}, catalog).plan, "balanced", machine, catalog)
+            filled = fill(edited(plan, {Key.MODEL_NAME: name}, catalog).plan, "balanced", machine, catalog)
         except CapacityError:
             continue
         if _is_comfortable(filled):

@@ -17,6 +17,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.result import Estimate, Scaling
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.field_lists import model_sizes
 from capacity_tui.engine.units import HOUR_SECONDS
@@ -28,7 +29,6 @@ FARTHEST = 4096
 """Devices up to which a plan is tried at least where nobody says."""
 BEYOND = 8
 """Times its own devices up to which it is tried at least."""
-_RATE = "computation.tokens_per_second"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def _point(run: Scaled, least: float, growth: Growth, before: Scaled | None) -> 
 
 def _job(estimate: Estimate) -> tuple[float | None, float | None]:
     """Return time and price of the whole job."""
-    return figure(estimate, "computation.estimated_train_time_seconds").number, figure(estimate, "cost.usd").number
+    return figure(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS).number, figure(estimate, Figure.COST_USD).number
 
 
 def _usd_per_hour_saved(
@@ -257,7 +257,7 @@ def _split(case: EstimatedPlan, devices: int, batch: int) -> Scaled | None:
     pinned, changes = case.pinned, tuple(_splits(case, devices, batch))
     looks = estimated_changes(pinned.wanted, changes, case.machine, case.catalog) if changes else ()
     found = [
-        (look.verdict is not Verdict.DOES_NOT_FIT, figure(look, _RATE).number or 0.0, change)
+        (look.verdict is not Verdict.DOES_NOT_FIT, figure(look, Figure.TOKENS_PER_SECOND).number or 0.0, change)
         for look, change in zip(looks, changes, strict=True)
         if not isinstance(look, CapacityError)
     ]
@@ -281,14 +281,14 @@ def _splits(case: EstimatedPlan, devices: int, batch: int) -> Iterator[Mapping[s
             replicas, rest = divmod(devices, tensor * stages * int(parallel.cp))
             if rest or not replicas or replicas > batch:
                 continue
-            sizes = {"parallelism.tp": tensor, "parallelism.pp": stages}
-            change = {"hardware.devices": devices, **sizes}
+            sizes = {Key.PARALLELISM_TP: tensor, Key.PARALLELISM_PP: stages}
+            change = {Key.HARDWARE_DEVICES: devices, **sizes}
             yield from ({**change, **shared} for shared in _batches(case, batch, replicas))
 
 
 def _spread(case: EstimatedPlan, devices: int, batch: int, kind: Parallelism) -> Iterator[Mapping[str, object]]:
     """Yield the changes that run a batch on so many devices."""
-    change: dict[str, object] = {"hardware.devices": devices}
+    change: dict[str, object] = {Key.HARDWARE_DEVICES: devices}
     per_node = int(case.resolved.cluster.direct_devices)
     if case.resolved.shape is None:
         yield from ({**change, **shared} for shared in _batches(case, batch, devices))
@@ -300,7 +300,7 @@ def _spread(case: EstimatedPlan, devices: int, batch: int, kind: Parallelism) ->
         tensor = max(size for size in powers_of_two(min(devices, widest)) if heads % size == 0 and devices % size == 0)
         model = devices
         alone = dict.fromkeys(model_sizes(), 1)
-        change |= {**alone, "parallelism.tp": tensor, "parallelism.pp": devices // tensor}
+        change |= {**alone, Key.PARALLELISM_TP: tensor, Key.PARALLELISM_PP: devices // tensor}
     yield from ({**change, **shared} for shared in _batches(case, batch, max(1, devices // model)))
 
 
@@ -312,7 +312,7 @@ def _batches(case: EstimatedPlan, batch: int, replicas: int) -> Iterator[Mapping
     """
     if case.plan.task == "infer":
         if replicas <= batch:
-            yield {"inference.batch": batch // replicas}
+            yield {Key.INFERENCE_BATCH: batch // replicas}
         return
     share = max(1, batch // replicas)
     micro_batch = int(case.plan.training.micro_batch)
@@ -320,7 +320,7 @@ def _batches(case: EstimatedPlan, batch: int, replicas: int) -> Iterator[Mapping
     if share < micro_batch or batch % (micro_batch * replicas):
         sizes = [size for size in (*powers_of_two(micro_batch), micro_batch) if size <= share]
     for size in dict.fromkeys(sizes):
-        yield {"training.global_batch": batch, "training.micro_batch": size}
+        yield {Key.TRAINING_GLOBAL_BATCH: batch, Key.TRAINING_MICRO_BATCH: size}
 
 
 def _own_batch(case: EstimatedPlan) -> int:

@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog.rows.assumptions import Assumption
 from capacity_tui.engine.catalog.rows.base import FROM_USER, MIB, Row
 from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Device, Efficiency
 from capacity_tui.engine.errors import CatalogError, Place
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.machine.generations import Setting, find_generation
 from capacity_tui.engine.units import TERA
@@ -113,7 +114,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
             "peaks or bandwidth of this accelerator are not published",
             row.id,
             "give them in hardware.spec: bf16_tflops, bandwidth_gbs",
-            Place(field="hardware.name"),
+            Place(field=Key.HARDWARE_NAME),
         )
     told = row_provenance(row)
     generation, lanes, units = row.pcie_gen, row.pcie_lanes, row.units

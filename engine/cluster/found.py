@@ -24,6 +24,7 @@ from capacity_tui.engine.cluster.fabric import (
 )
 from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost, instance_host
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine.facts import Provenance
 
 NO_PRICE = Price()
@@ -74,7 +75,7 @@ class Found:
     price: Price = NO_PRICE
 
 
-def found_hardware(name: str, catalog: Catalog, field: str = "hardware.name") -> Found:
+def found_hardware(name: str, catalog: Catalog, field: str = Key.HARDWARE_NAME) -> Found:
     """Return what a field of a plan names in the catalogue.
 
     Raises:

@@ -10,8 +10,9 @@ from capacity_tui.engine.catalog.rows.levels import LevelRow
 from capacity_tui.engine.cluster.fabric import Network
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 
-FIELD = "hardware.levels"
+FIELD = Key.HARDWARE_LEVELS
 Named = Callable[[str, str], Network]
 OUTERMOST = "fabric"
 

@@ -13,6 +13,7 @@ from capacity_tui.engine.catalog.rows.base import FROM_USER, Confidence
 from capacity_tui.engine.catalog.rows.prices import Commitment, RegionPrice, Term
 from capacity_tui.engine.catalog.rows.purchase import Purchase
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.units import format_money
 
 Payment = Literal["on demand", "spot", "1y", "3y"]
@@ -20,7 +21,6 @@ Payment = Literal["on demand", "spot", "1y", "3y"]
 ON_DEMAND: Payment = "on demand"
 SPOT: Payment = "spot"
 TERMS: Sequence[Term] = get_args(Term)
-REGION_FIELD = "pricing.region"
 
 _HERE, _NEAR, _ELSEWHERE = range(3)
 _KEPT: WeakKeyDictionary[Catalog, dict[str, tuple[Instance, tuple[Quote, ...]]]] = WeakKeyDictionary()
@@ -146,7 +146,7 @@ def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: C
     return chosen if _distance(chosen.region, wanted, catalog) == _HERE else _elsewhere(chosen, wanted)
 
 
-def region_id(name: str, catalog: Catalog, field: str = REGION_FIELD) -> str:
+def region_id(name: str, catalog: Catalog, field: str = Key.PRICING_REGION) -> str:
     """Return the region or area that a name stands for.
 
     Args:

@@ -35,6 +35,7 @@ from capacity_tui.engine.cluster.pricing import (
     total_price,
 )
 from capacity_tui.engine.errors import HardwareError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine.facts import Provenance
 from capacity_tui.engine.plan.plan import DETECTED, DeviceGroup, HardwareSection, PricingSection
 from capacity_tui.engine.units import parse_count
@@ -78,7 +79,7 @@ def resolve_cluster(
     per_node = min(unit, devices)
     network = found.network
     if section.interconnect is not None:
-        network = named_network(section.interconnect, section.ports_per_node, catalog, "hardware.interconnect")
+        network = named_network(section.interconnect, section.ports_per_node, catalog, Key.HARDWARE_INTERCONNECT)
     elif section.ports_per_node is not None:
         network = replace(network, ports_per_node=section.ports_per_node)
     host = spec["host_memory_gib"] * 2**30 if "host_memory_gib" in spec else found.host_memory_bytes

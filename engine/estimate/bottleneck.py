@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Phase
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Number, added, first_label, where
 
 # Other parts of a step are named from this share on.
@@ -62,7 +63,9 @@ def balance(phases: tuple[Phase, ...]) -> Balance:
 ROOFLINE = "Williams et al. 2009"
 
 
-@equation("intensity = flops / max(traffic, 1)", unit="FLOP/B", source=ROOFLINE, part="bottleneck.arithmetic_intensity")
+@equation(
+    "intensity = flops / max(traffic, 1)", unit="FLOP/B", source=ROOFLINE, part=Figure.BOTTLENECK_ARITHMETIC_INTENSITY
+)
 def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
     """FLOPs for each byte of device memory traffic.
 
@@ -73,7 +76,7 @@ def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
     return flops / np.maximum(traffic, 1.0)
 
 
-@equation("ridge = peak / bandwidth", unit="FLOP/B", source=ROOFLINE, part="bottleneck.ridge_point")
+@equation("ridge = peak / bandwidth", unit="FLOP/B", source=ROOFLINE, part=Figure.BOTTLENECK_RIDGE_POINT)
 def ridge_point(peak: Number, bandwidth: Number) -> Number:
     """Arithmetic intensity above which arithmetic limits a device.
 
@@ -88,7 +91,7 @@ def ridge_point(peak: Number, bandwidth: Number) -> Number:
     "mfu = model_flops / (step_seconds · peak · devices)",
     unit="share",
     source="Chowdhery et al. 2022: FLOPs of the model itself, none of recomputation",
-    part="computation.mfu",
+    part=Figure.MFU,
 )
 def model_flops_utilization(model_flops: Number, step_seconds: Number, peak: Number, devices: Number) -> Number:
     """Share of the dense peak that the model's own arithmetic uses.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import HOUR_SECONDS, MEGA, PERCENT, TERA
 
 STEP = "definition: work of a step over its time"
 
 
-@equation("rate = units / step_seconds", unit="1/s", source=STEP, part="computation.tokens_per_second")
+@equation("rate = units / step_seconds", unit="1/s", source=STEP, part=Figure.TOKENS_PER_SECOND)
 def units_per_second(units: Number, step_seconds: Number) -> Number:
     """Tokens or samples a second, over all devices.
 
@@ -24,7 +25,7 @@ def units_per_second(units: Number, step_seconds: Number) -> Number:
     "rate = units / step_seconds / devices",
     unit="1/s",
     source=STEP,
-    part="computation.tokens_per_second_per_device",
+    part=Figure.TOKENS_PER_SECOND_PER_DEVICE,
 )
 def units_per_device_second(units: Number, step_seconds: Number, devices: Number) -> Number:
     """Tokens or samples a second and device.
@@ -41,7 +42,7 @@ def units_per_device_second(units: Number, step_seconds: Number, devices: Number
     "rate = units / units_per_sample / step_seconds",
     unit="1/s",
     source=STEP,
-    part="computation.samples_per_second",
+    part=Figure.SAMPLES_PER_SECOND,
 )
 def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Number) -> Number:
     """Samples a second, over all devices.
@@ -58,7 +59,7 @@ def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Nu
     "time = steps · step_seconds",
     unit="s",
     source="steps of the plan, one after another",
-    part="computation.estimated_train_time_seconds",
+    part=Figure.ESTIMATED_TRAIN_TIME_SECONDS,
 )
 def job_seconds(steps: Number, step_seconds: Number) -> Number:
     """Seconds of a job.
@@ -70,7 +71,9 @@ def job_seconds(steps: Number, step_seconds: Number) -> Number:
     return steps * step_seconds
 
 
-@equation("hours = seconds / 3600 · devices", unit="h", source="hours of the job, times devices", part="cost.gpu_hours")
+@equation(
+    "hours = seconds / 3600 · devices", unit="h", source="hours of the job, times devices", part=Figure.COST_GPU_HOURS
+)
 def device_hours(seconds: Number, devices: Number) -> Number:
     """Hours of a job over all devices, as clusters bill them.
 
@@ -85,7 +88,7 @@ def device_hours(seconds: Number, devices: Number) -> Number:
     "usd = million / 10^6 · units",
     unit="USD",
     source="price of a million tokens, for those of a request",
-    part="cost.usd_per_request",
+    part=Figure.COST_USD_PER_REQUEST,
 )
 def usd_per_request(million: Number, units: Number) -> Number:
     """Price of a request.
@@ -101,7 +104,7 @@ def usd_per_request(million: Number, units: Number) -> Number:
     "flops = steps · model_flops",
     unit="FLOP",
     source="FLOPs of the model itself, none of recomputation",
-    part="computation.total_flops",
+    part=Figure.TOTAL_FLOPS,
 )
 def job_flops(steps: Number, model_flops: Number) -> Number:
     """FLOPs of a job, over all devices.
@@ -117,7 +120,7 @@ def job_flops(steps: Number, model_flops: Number) -> Number:
     "tflops = model_flops / step_seconds / devices / 10^12",
     unit="TFLOP/s",
     source="FLOPs of the model itself, none of recomputation",
-    part="computation.model_tflops_per_device",
+    part=Figure.MODEL_TFLOPS_PER_DEVICE,
 )
 def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> Number:
     """TFLOP/s of the model itself on each device.
@@ -134,7 +137,7 @@ def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> 
     "used = 100 · reserved / capacity",
     unit="%",
     source="what the driver shows over what a device has",
-    part="memory.utilization_percent",
+    part=Figure.MEMORY_UTILIZATION_PERCENT,
 )
 def memory_used(reserved: Number, capacity: Number) -> Number:
     """Percent of the memory of the fullest device.

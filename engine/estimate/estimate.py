@@ -26,6 +26,7 @@ from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import Work
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.classical.specs import ClassicalSpec
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.models.plugins import PluginSpec, plugin_of
@@ -112,7 +113,7 @@ def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
         return plugin_work(plan, resolved.spec, plugin_of(family), cluster)
     if resolved.shape is None:
         hint = "transformers can: capacity-tui models --list"
-        raise PlanError(f"{family} cannot be estimated yet", hint=hint, place=Place(field="model.name"))
+        raise PlanError(f"{family} cannot be estimated yet", hint=hint, place=Place(field=Key.MODEL_NAME))
     if plan.task == "infer":
         return serving_work(serving_run(plan, resolved.shape, cluster, catalog))
     return transformer_work(transformer_run(plan, resolved.shape, cluster, catalog), plan)

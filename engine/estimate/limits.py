@@ -11,13 +11,14 @@ from capacity_tui.engine.estimate.figure_readers import Figured
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.serving.latency import EACH, FIRST, limited, limits_of
 from capacity_tui.engine.estimate.serving.room import SEQUENCES
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.uncertainty.intervals import Interval
 
-RATE, BATCH = "inference.request_rate", "inference.batch"
+RATE, BATCH = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH
 NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
-REQUESTS = "computation.infer.largest_requests_per_second"
+REQUESTS = Figure.LARGEST_REQUESTS_PER_SECOND
 _FIELDS = {FIRST: "ttft_seconds", EACH: "tpot_seconds"}
 
 

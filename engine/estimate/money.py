@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog.rows.purchase import owned_usd_per_hour
 from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import HOUR_SECONDS, KILO, MEGA, format_seconds
@@ -71,7 +72,7 @@ def interruption_surplus(period: Number, checkpoint: Number, restart: Number, in
     "waiting = 1 - computing - moving",
     unit="W",
     source="Patel et al. 2024: power between idle and limit, by what bounds the kernels; shares in coefficients.yaml",
-    part="energy.watts_average",
+    part=Figure.ENERGY_WATTS_AVERAGE,
 )
 def average_watts(
     devices: Number,
@@ -103,7 +104,7 @@ def average_watts(
     "spot = seconds · (1 + surplus) / 3600 · usd_per_hour",
     unit="USD",
     source="spot price of the catalogue, checkpoints and interruptions included",
-    part="cost.usd_spot",
+    part=Figure.COST_USD_SPOT,
 )
 def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
     """Price of a job on capacity that may be taken back.
@@ -116,7 +117,7 @@ def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
     return seconds * (1.0 + surplus) / HOUR_SECONDS * usd_per_hour
 
 
-@equation("kwh = watts · seconds / 3 600 000", unit="kWh", source="power times time", part="energy.kwh")
+@equation("kwh = watts · seconds / 3 600 000", unit="kWh", source="power times time", part=Figure.ENERGY_KWH)
 def job_kwh(watts: Number, seconds: Number) -> Number:
     """Energy of a job.
 
@@ -131,7 +132,7 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
     "system = kwh · host · cooling",
     unit="kWh",
     source="energy of the devices, with the machines and the building around them; shares in coefficients.yaml",
-    part="energy.kwh_system",
+    part=Figure.ENERGY_KWH_SYSTEM,
 )
 def system_kwh(kwh: Number, host: Number, cooling: Number) -> Number:
     """Energy of a job as a meter of the building counts it.
@@ -144,7 +145,7 @@ def system_kwh(kwh: Number, host: Number, cooling: Number) -> Number:
     return kwh * host * cooling
 
 
-@equation("usd = kwh · usd_per_kwh", unit="USD", source="pricing.usd_per_kwh of the plan", part="energy.usd")
+@equation("usd = kwh · usd_per_kwh", unit="USD", source="pricing.usd_per_kwh of the plan", part=Figure.ENERGY_USD)
 def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
     """Price of a job's electricity.
 
@@ -183,13 +184,13 @@ def cost(
     if price.is_spot and hopeless:
         return CostEstimate(None, None, None, rate, price.rate_source, why_no_spot=hopeless)
     if price.is_spot:
-        usd = None if seconds is None else spot_usd.for_part("cost.usd")(seconds.value, surplus, rate)
-        million = spot_usd.for_part("cost.usd_per_million_tokens")(million_seconds, surplus, rate)
+        usd = None if seconds is None else spot_usd.for_part(Figure.COST_USD)(seconds.value, surplus, rate)
+        million = spot_usd.for_part(Figure.COST_USD_PER_MILLION_TOKENS)(million_seconds, surplus, rate)
         return CostEstimate(usd, million, spot, rate, price.rate_source, spot_range, spot_range)
-    million = job_usd.for_part("cost.usd_per_million_tokens")(million_seconds, rate)
+    million = job_usd.for_part(Figure.COST_USD_PER_MILLION_TOKENS)(million_seconds, rate)
     if seconds is None:
         return CostEstimate(None, million, None, rate, price.rate_source, why_no_spot=hopeless)
-    usd = job_usd.for_part("cost.usd")(seconds.value, rate)
+    usd = job_usd.for_part(Figure.COST_USD)(seconds.value, rate)
     hourly = Interval(usd, seconds.low / HOUR_SECONDS * rate, seconds.high / HOUR_SECONDS * rate)
     return CostEstimate(usd, million, spot, rate, price.rate_source, hourly, spot_range, hopeless)
 

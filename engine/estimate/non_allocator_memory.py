@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 
 
@@ -10,7 +11,7 @@ from capacity_tui.engine.numeric import Number
     "context = driver + groups · communicator",
     unit="B",
     source="measured sizes: efficiency.yaml, algorithms.yaml",
-    part="memory.parts.context",
+    part=Figure.MEMORY_CONTEXT,
 )
 def context_bytes(driver: Number, communicator: Number, groups: Number) -> Number:
     """Bytes of driver context and communication library.
@@ -27,7 +28,7 @@ def context_bytes(driver: Number, communicator: Number, groups: Number) -> Numbe
     "reserve = allocated · fragmentation",
     unit="B",
     source="the allocator keeps blocks it cannot use: measured reserved over allocated",
-    part="memory.parts.reserve",
+    part=Figure.MEMORY_RESERVE,
 )
 def reserve_bytes(allocated: Number, fragmentation: Number) -> Number:
     """Bytes the allocator holds beyond its peak.

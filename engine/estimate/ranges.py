@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog.rows.reliability import Reliability
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Phase, Work
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, where
 from capacity_tui.engine.uncertainty.evidence import FigureName
 from capacity_tui.engine.uncertainty.intervals import Range
@@ -25,15 +26,15 @@ OF_SOFTWARE = frozenset({"unnamed", "adapted"})
 SURE_LENGTH = counted("sure-length")
 # Figures behind the speeds of serving, by result key; rates have the inverse range of their times.
 _TIMES: Mapping[str, FigureName] = {
-    "computation.infer.time_to_first_token_seconds": "prefill",
-    "computation.infer.time_per_output_token_seconds": "decode",
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS: "prefill",
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS: "decode",
 }
 _RATES: Mapping[str, FigureName] = {
-    "computation.infer.prefill_tokens_per_second": "prefill",
-    "computation.infer.decode_tokens_per_second": "decode",
-    "computation.infer.requests_per_second": "step",
-    "computation.infer.output_tokens_per_second": "step",
-    "computation.infer.largest_requests_per_second": "step",
+    Figure.PREFILL_TOKENS_PER_SECOND: "prefill",
+    Figure.DECODE_TOKENS_PER_SECOND: "decode",
+    Figure.REQUESTS_PER_SECOND: "step",
+    Figure.OUTPUT_TOKENS_PER_SECOND: "step",
+    Figure.LARGEST_REQUESTS_PER_SECOND: "step",
 }
 # Figures whose distance from what was measured the basis tells.
 _TOLD: Mapping[str, FigureName] = {"time": "step", "memory": "memory"}

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 
-LOSS, LEAST_LOSS = "training.expected_loss", "training.least_loss"
-BEST_SIZE, BEST_TOKENS = "training.optimal_parameters", "training.optimal_tokens"
-OVERTRAINING = "training.overtraining"
+LOSS, LEAST_LOSS = Figure.TRAINING_EXPECTED_LOSS, Figure.TRAINING_LEAST_LOSS
+BEST_SIZE, BEST_TOKENS = Figure.TRAINING_OPTIMAL_PARAMETERS, Figure.TRAINING_OPTIMAL_TOKENS
+OVERTRAINING = Figure.TRAINING_OVERTRAINING
 _SOURCE = "Hoffmann et al. 2022, approach 3; factors and powers by the row of scaling_laws.yaml"
 
 

@@ -11,13 +11,13 @@ from typing import Any
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.schema.field_types import TRAINED
 
-WEIGHTS = "inference.weights"
-_LOADS = ("inference.request_rate", "inference.concurrency")
+_LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"
 _MEMORY = "hardware.spec.memory_mib"
 _NO_LENGTH = "nothing says how long the job is: without it it has no time and no cost (say 50M, or training.tokens=)"
@@ -62,14 +62,14 @@ def _unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> Iterator[Assu
     device = resolved.cluster.device
     if device.memory_bytes is None:
         why = f"nothing tells the memory of {device.name} (say 16GiB ram, or {_MEMORY}=16384)"
-        yield Assumption(_MEMORY, None, why, ("memory.utilization_percent",))
+        yield Assumption(_MEMORY, None, why, (Figure.MEMORY_UTILIZATION_PERCENT,))
     if plan.task in TRAINED and resolved.family.kind != "classical" and job_steps(plan) is None:
-        yield Assumption("training.tokens", None, _NO_LENGTH)
+        yield Assumption(Key.TRAINING_TOKENS, None, _NO_LENGTH)
     for path in _fields(plan.task or "train"):
         value = _value(plan, path)
         if path in reasons:
             yield Assumption(path, value, reasons[path])
-        elif path == WEIGHTS:
+        elif path == Key.INFERENCE_WEIGHTS:
             if why := resolved.weights_assumed:
                 yield Assumption(path, value, why)
         elif value is not None and not _is_written(resolved, path) and _applies(resolved, path):
@@ -82,7 +82,7 @@ def _applies(resolved: ResolvedPlan, path: str) -> bool:
     families = known.knob.families if known is not None else ()
     if families and resolved.family.kind not in families:
         return False
-    return path != "inference.batch" or all(resolved.plan.value(load) is None for load in _LOADS)
+    return path != Key.INFERENCE_BATCH or all(resolved.plan.value(load) is None for load in _LOADS)
 
 
 def _value(plan: Plan, path: str) -> object:
@@ -91,7 +91,7 @@ def _value(plan: Plan, path: str) -> object:
 
 def _is_written(resolved: ResolvedPlan, path: str) -> bool:
     section, _, name = path.rpartition(".")
-    if section == "model.spec":
+    if section == Key.MODEL_SPEC:
         known = None if resolved.spec is None else type(resolved.spec).model_fields.get(name)
         return known is None or known.default != resolved.plan.value(path)
     return not section or name in getattr(resolved.plan, section).model_fields_set

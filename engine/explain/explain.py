@@ -16,11 +16,12 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.notes import remarks
 from capacity_tui.engine.explain.terms import Sum, Term, sum_of
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 # Where every parameter is active, one formula gives both.
-SAME_FORMULA: Mapping[str, str] = {"model.active_parameters": "model.parameters"}
+SAME_FORMULA: Mapping[str, str] = {Figure.MODEL_ACTIVE_PARAMETERS: Figure.MODEL_PARAMETERS}
 # Figures of the model and of the datasheet: no measured constant goes into them.
 WITHOUT_CONSTANTS = ("model.", "bottleneck.")
 # A part that several phases evaluate shows no more of its equations than these.

@@ -16,9 +16,9 @@ from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import format_money, format_seconds
 
 HARDWARE_BEHIND: Mapping[str, str] = {
-    "memory.capacity_bytes": "memory_bytes",
-    "bottleneck.ridge_point": "bandwidth",
-    "energy.watts_average": "tdp_watts",
+    Figure.MEMORY_CAPACITY_BYTES: "memory_bytes",
+    Figure.BOTTLENECK_RIDGE_POINT: "bandwidth",
+    Figure.ENERGY_WATTS_AVERAGE: "tdp_watts",
 }
 """The figure of the hardware that a result is, or rests on."""
 HIDDEN = "all of it runs behind kernels and their launches"
@@ -40,9 +40,13 @@ def remarks(figure: FigureValue, resolved: ResolvedPlan, estimate: Estimate, cat
         return
     if number == 0:
         yield _zero(key, resolved, estimate)
-    if key.startswith("memory.") and key not in {"memory.capacity_bytes", "memory.host_bytes"} and estimate.memory.peak:
+    if (
+        key.startswith("memory.")
+        and key not in {Figure.MEMORY_CAPACITY_BYTES, Figure.MEMORY_HOST_BYTES}
+        and estimate.memory.peak
+    ):
         yield f"at the peak of memory: {estimate.memory.peak}"
-    if key == "memory.parts.weights":
+    if key == Figure.MEMORY_WEIGHTS:
         yield from _stored(resolved, catalog)
     yield from _origin(key, resolved, estimate)
 
@@ -63,14 +67,14 @@ def _origin(key: str, resolved: ResolvedPlan, estimate: Estimate) -> Iterator[st
     behind = HARDWARE_BEHIND.get(key, "")
     if behind in device.known:
         yield f"{figure_label(behind)} of {device.name}: {device.known[behind]}"
-    if key == "memory.host_bytes" and resolved.plan.task == "fit":
+    if key == Figure.MEMORY_HOST_BYTES and resolved.plan.task == "fit":
         yield "the data lie in host memory until they are copied to the device"
     if key.startswith("cost.") and key != Figure.COST_GPU_HOURS:
         usd = estimate.cost.usd_per_hour
         hour = format_money(None if usd is None else mean(usd))
         yield f"{hour} an hour for {resolved.cluster.words}: {estimate.cost.source}"
         price = resolved.cluster.price
-        if price.interruptions is not None and (key == "cost.usd_spot" or price.is_spot):
+        if price.interruptions is not None and (key == Figure.COST_USD_SPOT or price.is_spot):
             between = format_seconds(price.interruptions.seconds_between)
             yield f"assumed: {price.interruptions.words}; this job is interrupted every {between}"
     if isinstance(resolved.spec, PluginSpec):
@@ -89,7 +93,7 @@ def _zero(key: str, resolved: ResolvedPlan, estimate: Estimate) -> str:
         return _no_memory(part, resolved, estimate.memory.peak)
     if group == "computation.parts":
         return _no_time(part, resolved)
-    return "nothing is kept in host memory" if key == "memory.host_bytes" else "nothing counts towards it"
+    return "nothing is kept in host memory" if key == Figure.MEMORY_HOST_BYTES else "nothing counts towards it"
 
 
 def _no_memory(part: str, resolved: ResolvedPlan, peak: str) -> str:

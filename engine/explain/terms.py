@@ -16,6 +16,7 @@ from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import Operator, Phase
 from capacity_tui.engine.explain.timelines import Sent, sent
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.networks.layers import Layer
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
@@ -79,15 +80,20 @@ def sum_of(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalo
     if group == "memory":
         return _memory_sum(key, estimate)
     if group == "model":
-        unit = "FLOP" if key == "model.forward_flops" else ""
+        unit = "FLOP" if key == Figure.MODEL_FORWARD_FLOPS else ""
         return _sum(_model_terms(key, resolved, estimate, catalog), unit)
     if key.startswith(PART_SECONDS):
         return _sum(_part_terms(key.removeprefix(PART_SECONDS), estimate), "s")
-    if key.startswith("computation.infer.") and key != "computation.infer.requests_per_second":
+    if key.startswith("computation.infer.") and key != Figure.REQUESTS_PER_SECOND:
         return _serving_sum(key, estimate)
-    in_seconds = group == "computation" and key != "computation.total_flops"
-    if in_seconds or key in {"cost.usd", "cost.usd_spot", "cost.usd_per_million_tokens", "energy.kwh"}:
-        name = {f"computation.{STEP}": "", "computation.infer.requests_per_second": "seconds"}.get(key, STEP)
+    in_seconds = group == "computation" and key != Figure.TOTAL_FLOPS
+    if in_seconds or key in {
+        Figure.COST_USD,
+        Figure.COST_USD_SPOT,
+        Figure.COST_USD_PER_MILLION_TOKENS,
+        Figure.ENERGY_KWH,
+    }:
+        name = {f"computation.{STEP}": "", Figure.REQUESTS_PER_SECOND: "seconds"}.get(key, STEP)
         return _sum(_parts(estimate.computation.parts, PART_SECONDS), "s", name, f"computation.{STEP}" if name else "")
     return None
 
@@ -105,25 +111,25 @@ def _parts(parts: Mapping[str, Number], group: str = "") -> Iterator[Term]:
 
 def _memory_sum(key: str, estimate: Estimate) -> Sum | None:
     parts = estimate.memory.parts
-    if key == "memory.per_device_bytes":
+    if key == Figure.MEMORY_PER_DEVICE_BYTES:
         inside = {name: size for name, size in parts.items() if name not in OUTSIDE_ALLOCATOR}
         return _sum(_parts(inside, PART_BYTES), "B")
-    if key == "memory.reserved_bytes":
+    if key == Figure.MEMORY_RESERVED_BYTES:
         return _sum(_parts(parts, PART_BYTES), "B")
-    if key == "memory.utilization_percent":
-        return _sum(_parts(parts, PART_BYTES), "B", "reserved", "memory.reserved_bytes")
+    if key == Figure.MEMORY_UTILIZATION_PERCENT:
+        return _sum(_parts(parts, PART_BYTES), "B", "reserved", Figure.MEMORY_RESERVED_BYTES)
     return None
 
 
 def _model_terms(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: Catalog) -> Iterator[Term]:
     if resolved.shape is not None:
         counts = count_parameters(resolved.shape)
-        if key == "model.forward_flops":
+        if key == Figure.MODEL_FORWARD_FLOPS:
             return _flops_terms(counts, mean(estimate.model.forward_flops))
         return _parameter_terms(counts, mean(counts.experts_active if "active" in key else counts.experts))
     if isinstance(resolved.spec, NetworkSpec):
         layers = resolved.spec.network(catalog, resolved.family.id, trains=resolved.plan.task != "infer").layers
-        return _layer_terms(layers, "flops" if key == "model.forward_flops" else "parameters")
+        return _layer_terms(layers, "flops" if key == Figure.MODEL_FORWARD_FLOPS else "parameters")
     return iter(())
 
 
@@ -270,10 +276,10 @@ def _collective_detail(each: Sent) -> str:
 
 
 _SUMMED: Mapping[str, str] = {
-    "computation.infer.prefill_tokens_per_second": "prefill",
-    "computation.infer.time_to_first_token_seconds": "prefill",
-    "computation.infer.decode_tokens_per_second": "decode",
-    "computation.infer.time_per_output_token_seconds": "decode",
+    Figure.PREFILL_TOKENS_PER_SECOND: "prefill",
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS: "prefill",
+    Figure.DECODE_TOKENS_PER_SECOND: "decode",
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS: "decode",
 }
 """Figures of a batch that are the sum of one of its phases."""
 

@@ -15,6 +15,7 @@ from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Cluster
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.figures import figures_of
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -24,8 +25,8 @@ from capacity_tui.engine.units import HOUR_SECONDS
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-TIME, USD, FLOPS = "computation.estimated_train_time_seconds", "cost.usd", "computation.total_flops"
-NAME, DEVICES = "hardware.name", "hardware.devices"
+TIME, USD, FLOPS = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.TOTAL_FLOPS
+NAME, DEVICES = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.fleet.database import Database, database_for
 from capacity_tui.engine.fleet.options import TIME, USD, Option, Options, PlannedOption, first_options
 from capacity_tui.engine.fleet.startup import assumed_startup
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan.field_lists import memory_searched
@@ -192,7 +193,7 @@ def recommend(
 def _opened(plan: Plan, catalog: Catalog) -> dict[str, object]:
     """Return what is left to the mode: layout and settings belong to a machine, and so does a price."""
     is_transformer = family_of(plan.model.name, catalog).kind == "transformer"
-    paths = (*(memory_searched() if is_transformer else ()), "pricing.usd_per_hour")
+    paths = (*(memory_searched() if is_transformer else ()), Key.PRICING_USD_PER_HOUR)
     return {path: AUTO for path in paths if plan.value(path) not in (None, AUTO)}
 
 

@@ -17,6 +17,7 @@ from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.migration.months import month_usd
 from capacity_tui.engine.fleet.migration.moving import transfer_hours
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.plan import Plan
@@ -156,12 +157,12 @@ def _payment(plan: Plan) -> Payment:
 
 def _on(plan: Plan, row: Instance, catalog: Catalog, machine: Machine | None) -> Answer:
     """Return the job on an instance, what the plan leaves open filled in."""
-    there = plan if row.id == plan.hardware.name else edited(plan, {"hardware.name": row.id}, catalog).plan
+    there = plan if row.id == plan.hardware.name else edited(plan, {Key.HARDWARE_NAME: row.id}, catalog).plan
     devices = plan.hardware.devices or row.sold_devices
     values: dict[str, object] = {
-        "hardware.devices": devices,
-        "parallelism.dp": plan.parallelism.dp,
-        "pricing.usd_per_hour": None,
+        Key.HARDWARE_DEVICES: devices,
+        Key.PARALLELISM_DP: plan.parallelism.dp,
+        Key.PRICING_USD_PER_HOUR: None,
     }
     filled = fill(with_values(there, values), "balanced", machine, catalog)
     return Answer(filled.resolved, filled.estimate)
@@ -194,7 +195,7 @@ def _offers(
     if computation.steps is None:
         work = mean(units_per_second(computation.units_per_step, computation.step_seconds.value))
     for quote in quotes(row, catalog, _payment(plan)):
-        there = estimate_plan(with_values(plan, {"pricing.region": quote.region}), machine, catalog).estimate.cost
+        there = estimate_plan(with_values(plan, {Key.PRICING_REGION: quote.region}), machine, catalog).estimate.cost
         if there.usd_per_hour is None:
             continue
         rate = mean(there.usd_per_hour)

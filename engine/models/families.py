@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.checking import with_left_out
 from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.plugins import load_plugins
 from capacity_tui.engine.schema.field_types import AUTO
 
@@ -73,11 +74,11 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
         near = nearest(name, FAMILIES) + catalog.architectures.nearest(name) + catalog.networks.nearest(name)
         hint = f"nearest known: {', '.join(near[:4])}" if near else "list them with: capacity-tui models --list"
         problems = (*catalog.architectures.problems, *catalog.networks.problems)
-        place = Place(field="model.name")
+        place = Place(field=Key.MODEL_NAME)
         raise PlanError(f"no model is called {name!r}"[:200], hint=with_left_out(hint, name, problems), place=place)
     if catalog.architectures[row_id].kind == "cnn":
         hint = "add them to networks.yaml in the catalogue folder"
-        raise PlanError("the layers of this network are not known", row_id, hint, Place(field="model.name"))
+        raise PlanError("the layers of this network are not known", row_id, hint, Place(field=Key.MODEL_NAME))
     return Family(row_id, "transformer", "train")
 
 

@@ -22,6 +22,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeF
 
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.foreign import ForeignFaultError, run_foreign
 from capacity_tui.engine.models.spec import LARGEST_ROWS, Spec
 from capacity_tui.engine.printable import printable
@@ -111,7 +112,7 @@ class ModelPlugin:
         Raises:
             PlanError: the plug-in failed, or returned something else.
         """
-        place = Place(field="model.spec")
+        place = Place(field=Key.MODEL_SPEC)
         try:
             returned = run_foreign(lambda: dict(self.calculate(spec.model_dump())))
         except ForeignFaultError as error:
@@ -199,7 +200,7 @@ def plugin_of(name: str) -> ModelPlugin:
     """
     plugin = load_plugins().find(name)
     if plugin is None:
-        raise PlanError("no installed package brings this model", name, place=Place(field="model.name"))
+        raise PlanError("no installed package brings this model", name, place=Place(field=Key.MODEL_NAME))
     return plugin
 
 

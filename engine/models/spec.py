@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.units import format_number, parse_count
 
@@ -82,7 +83,7 @@ def spec_values(kind: type[Spec], values: Mapping[str, object]) -> dict[str, obj
 def _refusal(kind: type[Spec], details: ErrorDetails, given: Mapping[str, str]) -> PlanError:
     location = details["loc"]
     name = str(location[0]) if location else ""
-    place = Place(field=".".join(("model.spec", *([given.get(name, name)] if name else []))))
+    place = Place(field=".".join((Key.MODEL_SPEC, *([given.get(name, name)] if name else []))))
     if details["type"] == "extra_forbidden":
         known = [*kind.model_fields, *kind.other_names]
         near = nearest(name, known, 1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import Kind
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.names import software_id
@@ -96,9 +97,9 @@ CONDITIONS: Mapping[Condition, Need] = {
     "nodes": Need("needs more than one node", _lacks_nodes),
     "devices": Need("needs more than one device", lambda here: here.devices == 1),
     "experts": Need("needs a mixture of experts", lambda here: here.has_experts is False),
-    "stages": Need("needs more than one pipeline stage", _is_one("parallelism.pp")),
-    "split layers": Need("needs layers split over devices: TP above 1", _is_one("parallelism.tp")),
-    "split sequence": Need("needs sequences split over devices: CP above 1", _is_one("parallelism.cp")),
+    "stages": Need("needs more than one pipeline stage", _is_one(Key.PARALLELISM_PP)),
+    "split layers": Need("needs layers split over devices: TP above 1", _is_one(Key.PARALLELISM_TP)),
+    "split sequence": Need("needs sequences split over devices: CP above 1", _is_one(Key.PARALLELISM_CP)),
     "replicas": Need("needs more than one replica", lambda here: here.devices == 1 or here.plan.parallelism.dp == 1),
     "sharing": Need("needs ZeRO 1 or higher", lambda here: here.zero == 0),
     "epochs": Need("needs epochs", lambda here: here.plan.training.epochs is None),
@@ -200,7 +201,7 @@ def circumstances(
 def given_in_vain(here: Circumstances) -> Iterator[tuple[str, str]]:
     """Yield each field that the plan sets to something of its own though it changes nothing, and why."""
     if _is_read("training", here.task) and here.plan.training.epochs is not None and SAMPLES.lacks(here):
-        yield "training.epochs", SAMPLES.reason
+        yield Key.TRAINING_EPOCHS, SAMPLES.reason
     for path, entry in all_fields().items():
         section, _, _ = path.partition(".")
         if not entry.knob.is_wish or not _is_read(section, here.task):

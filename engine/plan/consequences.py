@@ -9,6 +9,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.model_change import brought_by_model
 from capacity_tui.engine.plan.plan import AUTO, Plan, counted_name
 from capacity_tui.engine.plan.sections.adapter import FULL, METHODS
@@ -84,7 +85,7 @@ def _divided(change: Change) -> object:
     if not isinstance(parallel.shard, int) or AUTO in (parallel.tp, parallel.pp, parallel.cp, parallel.dp):
         return UNCHANGED
     replicas = parallel.dp
-    if replicas is None or change.trigger != "parallelism.dp":
+    if replicas is None or change.trigger != Key.PARALLELISM_DP:
         model = int(parallel.tp or 1) * int(parallel.pp or 1) * int(parallel.cp)
         replicas = None if devices is None else devices // model
     if replicas is None or int(replicas) * int(parallel.cp) % parallel.shard == 0:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, KnownField, all_fields
 from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.consequences import GIVEN_BACK, REPLACING, RULES, UNCHANGED, Change
@@ -20,8 +21,8 @@ from capacity_tui.engine.plan.sections.adapter import adapter_of
 from capacity_tui.engine.plan.table_text import table_of
 
 Values: TypeAlias = Mapping[str, object]
-_NAME, _FILE = "model.name", "model.config"
-_GROUPS, _HARDWARE = "hardware.groups", "hardware.name"
+_NAME, _FILE = Key.MODEL_NAME, Key.MODEL_CONFIG
+_GROUPS, _HARDWARE = Key.HARDWARE_GROUPS, Key.HARDWARE_NAME
 
 
 @dataclass(frozen=True, slots=True)

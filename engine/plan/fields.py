@@ -9,6 +9,7 @@ from typing import cast
 from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import Kind
 from capacity_tui.engine.models.spec import knob_of, spec_values
 from capacity_tui.engine.models.spec_types import spec_type_of
@@ -27,7 +28,7 @@ SECTIONS = {
         "model",
         "",
         "training",
-        "training.adapter",
+        Key.TRAINING_ADAPTER,
         "data",
         "parallelism",
         "hardware",
@@ -102,9 +103,9 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
                 (not entry.knob.families or kind in entry.knob.families)
                 and (not entry.knob.tasks or task in entry.knob.tasks)
                 and entry.knob.shown
-                and not (entry.path == "model.config" and plan.model.config is None)
+                and not (entry.path == Key.MODEL_CONFIG and plan.model.config is None)
             ):
-                if entry.path != "model.spec":
+                if entry.path != Key.MODEL_SPEC:
                     yield entry
                 elif not _has_parameters(plan, kind):
                     overrides.append(entry)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan.plan import AUTO, ParallelismSection, Plan
@@ -137,7 +138,7 @@ REPLICAS_FILL_DEVICES: Final = LayoutRule(
     "dp x tp x pp x cp is not the number of devices",
     "{dp} x {tp} x {pp} x {cp}, devices {devices}",
     "set hardware.devices to {needed}, or leave dp out",
-    "parallelism.dp",
+    Key.PARALLELISM_DP,
     lambda layout: np.asarray(layout.dp * layout.model == layout.devices),
 )
 EXPERT_GROUPS: Final = LayoutRule(
@@ -145,7 +146,7 @@ EXPERT_GROUPS: Final = LayoutRule(
     "ep x etp does not divide dp x cp x tp",
     "{ep} x {etp}, {dp} x {cp} x {tp}",
     "choose a divisor",
-    "parallelism.ep",
+    Key.PARALLELISM_EP,
     lambda layout: _divides(layout.dp * layout.cp * layout.tp, layout.ep * layout.etp),
 )
 EQUAL_STAGES: Final = LayoutRule(
@@ -154,7 +155,7 @@ EQUAL_STAGES: Final = LayoutRule(
     "{layers} layers over PP {pp} x interleave {interleave}: the fullest stage sets the pace, and software that "
     "wants equal stages needs the split by hand.",
     "choose a divisor of the layers",
-    "parallelism.pp",
+    Key.PARALLELISM_PP,
     lambda layout: (
         _divides(layout.layers, layout.chunks)
         | _divides(layout.layers + 1, layout.chunks)
@@ -167,7 +168,7 @@ BATCH_FOR_ALL: Final = LayoutRule(
     "the global batch is smaller than the number of replicas",
     "{global_batch} < {dp}",
     "give at least {dp}, or fewer devices",
-    "training.global_batch",
+    Key.TRAINING_GLOBAL_BATCH,
     lambda layout: np.asarray((np.asarray(layout.global_batch) == 0) | (layout.dp <= layout.global_batch)),
 )
 LAYOUT_RULES: Final = (
@@ -180,7 +181,7 @@ LAYOUT_RULES: Final = (
         "tensor parallelism does not divide the attention heads",
         "{heads} heads, TP {tp}",
         "choose a divisor of the heads",
-        "parallelism.tp",
+        Key.PARALLELISM_TP,
         lambda layout: _split_anywhere(layout) | _divides(layout.heads, layout.tp),
     ),
     LayoutRule(
@@ -188,7 +189,7 @@ LAYOUT_RULES: Final = (
         "heads of keys and values divide neither by tensor parallelism nor into it",
         "{kv_heads} heads of keys and values, TP {tp}",
         "choose a divisor or a multiple of them",
-        "parallelism.tp",
+        Key.PARALLELISM_TP,
         lambda layout: (
             _split_anywhere(layout)
             | _divides(layout.kv_heads, layout.tp)
@@ -200,7 +201,7 @@ LAYOUT_RULES: Final = (
         "tensor parallelism does not divide the feed-forward",
         "width {ffn}, TP {tp}",
         "choose a divisor of the width",
-        "parallelism.tp",
+        Key.PARALLELISM_TP,
         lambda layout: _split_anywhere(layout) | _divides(layout.ffn, layout.tp),
     ),
     LayoutRule(
@@ -208,7 +209,7 @@ LAYOUT_RULES: Final = (
         "there are more pipeline stages than layers",
         "{layers} layers, PP {pp} x interleave {interleave}",
         "give every stage a layer at least",
-        "parallelism.pp",
+        Key.PARALLELISM_PP,
         lambda layout: np.asarray(layout.chunks <= layout.layers + ENDS),
     ),
     LayoutRule(
@@ -216,7 +217,7 @@ LAYOUT_RULES: Final = (
         "expert parallelism does not divide the experts",
         "{experts} experts, EP {ep}",
         "choose a divisor of the experts; 1 for a model without experts",
-        "parallelism.ep",
+        Key.PARALLELISM_EP,
         lambda layout: np.where(
             np.asarray(layout.experts) > 0, _divides(layout.experts, layout.ep), np.asarray(layout.ep) == 1
         ),
@@ -226,7 +227,7 @@ LAYOUT_RULES: Final = (
         "expert tensor parallelism does not divide an expert's feed-forward",
         "width {expert_ffn}, expert TP {etp}",
         "choose a divisor of the width",
-        "parallelism.etp",
+        Key.PARALLELISM_ETP,
         lambda layout: (np.asarray(layout.experts) == 0) | _divides(layout.expert_ffn, layout.etp),
     ),
     LayoutRule(
@@ -234,7 +235,7 @@ LAYOUT_RULES: Final = (
         "context parallelism does not divide the sequence",
         "{seq_len} tokens, CP {cp}",
         "choose a divisor of the sequence",
-        "parallelism.cp",
+        Key.PARALLELISM_CP,
         lambda layout: _divides(layout.seq_len, layout.cp),
     ),
     LayoutRule(
@@ -242,7 +243,7 @@ LAYOUT_RULES: Final = (
         "context parallelism swaps tokens for heads, which it does not divide",
         "{heads} heads over TP {tp}, CP {cp}",
         "choose a CP that divides the heads of a device, or let keys and values go round (ring)",
-        "parallelism.cp",
+        Key.PARALLELISM_CP,
         lambda layout: (np.asarray(layout.swaps_heads) == 0) | _divides(layout.heads, layout.tp * layout.cp),
     ),
     LayoutRule(
@@ -251,7 +252,7 @@ LAYOUT_RULES: Final = (
         "{kv_heads} heads of keys and values over TP {tp}: each is copied. vLLM, SGLang and TensorRT-LLM do this; "
         "Megatron asks for a TP that divides them.",
         "choose a divisor of them",
-        "parallelism.tp",
+        Key.PARALLELISM_TP,
         lambda layout: np.asarray(layout.tp <= layout.kv_heads),
         refuses=False,
     ),
@@ -261,7 +262,7 @@ LAYOUT_RULES: Final = (
         "The vocabulary is padded",
         "{vocab} entries over TP {tp}: software adds unused ones until they divide.",
         "choose a divisor of the vocabulary",
-        "parallelism.tp",
+        Key.PARALLELISM_TP,
         lambda layout: _divides(layout.vocab, layout.tp),
         refuses=False,
     ),
@@ -270,7 +271,7 @@ LAYOUT_RULES: Final = (
         "Pipeline stages wait for each other",
         "{micro_batches} micro-batches for PP {pp}: fewer than stages, so some idle all the time.",
         "raise the global batch, or lower the micro-batch",
-        "parallelism.pp",
+        Key.PARALLELISM_PP,
         lambda layout: (np.asarray(layout.micro_batches) == 0) | np.asarray(layout.micro_batches >= layout.pp),
         refuses=False,
     ),
@@ -279,7 +280,7 @@ LAYOUT_RULES: Final = (
         "Micro-batches do not go round the pipeline",
         "{micro_batches} micro-batches, PP {pp}, interleave {interleave}: Megatron interleaves whole rounds alone.",
         "choose a global batch of whole rounds",
-        "parallelism.interleave",
+        Key.PARALLELISM_INTERLEAVE,
         lambda layout: (np.asarray(layout.interleave) == 1) | _divides(layout.micro_batches, layout.pp),
         refuses=False,
     ),

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.files import typed_path
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import Kind, family_of, presumed_family
 from capacity_tui.engine.models.known_models import find_known_model
 from capacity_tui.engine.models.spec import knob_of, read_spec
@@ -50,7 +51,7 @@ def brought_by_model(before: Plan, after: Plan, catalog: Catalog) -> dict[str, o
     """
     name = after.model.name
     kind = presumed_family(None, catalog).kind if name in (None, AUTO) else family_of(name, catalog).kind
-    brought: dict[str, object] = {"model.spec": _first_parameters(before, name, kind, catalog)}
+    brought: dict[str, object] = {Key.MODEL_SPEC: _first_parameters(before, name, kind, catalog)}
     was = _kind(before.model.name, catalog)
     if kind == was:
         return brought

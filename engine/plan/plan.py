@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows.levels import LevelRow
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.sections.adapter import Adapter
 from capacity_tui.engine.plan.sections.data import DataSection
 from capacity_tui.engine.plan.sections.inference import InferenceSection
@@ -55,14 +56,14 @@ _COUNTED = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 
 
 _MODEL_FOLLOWS = (
-    Follows("model.spec", "model", "the parameters begin with the model's own"),
+    Follows(Key.MODEL_SPEC, "model", "the parameters begin with the model's own"),
     Follows("task", "model", "the task is one of this kind of model"),
     Follows("training", "model", "this kind of model has other settings"),
     Follows("parallelism", "model", "this kind of model has other settings"),
 )
 _OLD_HARDWARE = "it belonged to the hardware before"
 _HARDWARE_FOLLOWS = (
-    Follows("hardware.devices", "counted", "a name may say how many devices there are"),
+    Follows(Key.HARDWARE_DEVICES, "counted", "a name may say how many devices there are"),
     *(
         Follows(f"hardware.{name}", "given back", _OLD_HARDWARE)
         for name in ("groups", "mixed", "per_node", "interconnect", "levels", "ports_per_node", "spec", "efficiency")
@@ -98,7 +99,7 @@ class ModelSection(Section):
             "model",
             automatic=True,
             role="job",
-            follows=(Follows("model.config", "replaced", "a name takes the place of a file"), *_MODEL_FOLLOWS),
+            follows=(Follows(Key.MODEL_CONFIG, "replaced", "a name takes the place of a file"), *_MODEL_FOLLOWS),
             catalogue="model",
         ),
     ] = None
@@ -109,7 +110,7 @@ class ModelSection(Section):
             "text",
             "model",
             role="job",
-            follows=(Follows("model.name", "replaced", "a file takes the place of a name"), *_MODEL_FOLLOWS),
+            follows=(Follows(Key.MODEL_NAME, "replaced", "a file takes the place of a name"), *_MODEL_FOLLOWS),
         ),
     ] = None
     spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "model", role="job")] = Field(default_factory=dict)
@@ -174,7 +175,7 @@ class HardwareSection(Section):
             follows=(
                 REPLICAS_FOLLOW,
                 GROUPS_FOLLOW,
-                Follows("pricing.usd_per_hour", "scaled", "the price is that of all devices together"),
+                Follows(Key.PRICING_USD_PER_HOUR, "scaled", "the price is that of all devices together"),
             ),
             keeps_result=True,
         ),

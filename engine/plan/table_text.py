@@ -8,9 +8,9 @@ from pydantic import BaseModel
 
 from capacity_tui.engine.catalog.reading import read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.plan import counted_name
 
-_SPEC = "hardware.spec"
 _NAME, _DEVICES = "name", "devices"
 
 
@@ -52,7 +52,7 @@ def _table(path: str, text: str, is_named: bool) -> dict[str, object]:
     found: dict[str, object] = {}
     for word in text.replace(",", " ").split():
         key, equals, value = word.partition("=")
-        figures = figures_of(word) if path == _SPEC else None
+        figures = figures_of(word) if path == Key.HARDWARE_SPEC else None
         if equals and key and value:
             found[key] = _read(path, value)
         elif figures is not None:

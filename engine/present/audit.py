@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from capacity_tui.engine.choose.audit.audit import Audit, Finding
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.imports.said import Said
 from capacity_tui.engine.present.plan_values import plan_value_text
@@ -14,13 +15,13 @@ from capacity_tui.engine.present.results import result_as_dict
 from capacity_tui.engine.verdict import Verdict
 
 _TRAINED = (
-    "memory.reserved_bytes", "computation.step_seconds", "computation.tokens_per_second",
-    "computation.estimated_train_time_seconds", "cost.usd", "cost.usd_per_hour",
+    Figure.MEMORY_RESERVED_BYTES, Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND,
+    Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.COST_USD_PER_HOUR,
 )  # fmt: skip
 _SERVED = (
-    "memory.reserved_bytes", "computation.infer.time_to_first_token_seconds",
-    "computation.infer.time_per_output_token_seconds", "computation.infer.requests_per_second",
-    "cost.usd_per_hour", "cost.usd_per_million_tokens",
+    Figure.MEMORY_RESERVED_BYTES, Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, Figure.REQUESTS_PER_SECOND,
+    Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_MILLION_TOKENS,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from capacity_tui.engine.choose.search.question import unit_of
 from capacity_tui.engine.estimate.figure_parts import part_label
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import usual_words
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_values import short_name
@@ -19,7 +20,7 @@ from capacity_tui.engine.uncertainty.intervals import Interval
 from capacity_tui.engine.units import format_count, format_number, format_percent, format_quantity
 
 # What a configuration runs, and on what, has a column of its own; of the rest only what is not plain.
-_OWN_COLUMNS = ("model.name", "hardware.name", "hardware.devices")
+_OWN_COLUMNS = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
 
 
 @dataclass(frozen=True, slots=True)

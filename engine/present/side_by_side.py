@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import FigureValue, figure
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.fields import plan_values
 from capacity_tui.engine.present.plan_values import plan_value_text
@@ -19,8 +20,8 @@ from capacity_tui.engine.units import PERCENT
 _TOLD = 0.005
 # From this multiple on a difference is told as one.
 _MULTIPLE = 10.0
-_FIGURES = (*METRICS, "memory.parts.weights", "memory.parts.gradients", "memory.parts.optimizer",
-            "memory.parts.activations", "memory.parts.logits", "memory.parts.kv_cache")  # fmt: skip
+_FIGURES = (*METRICS, Figure.MEMORY_WEIGHTS, Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER,
+            Figure.MEMORY_ACTIVATIONS, Figure.MEMORY_LOGITS, Figure.MEMORY_KV_CACHE)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import cast
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import data_folder, reading_error, rename_file
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine.measured_constants import FOLDER
 from capacity_tui.engine.observe.history.history import History
 from capacity_tui.engine.observe.history.records import RunRecord
@@ -17,7 +18,7 @@ from capacity_tui.engine.observe.history.records import RunRecord
 _ENDING = ".runs.jsonl"
 _TAKEN = ".old"
 _ID_BYTES = 5
-_FIGURES = {"step_seconds": "computation.step_seconds", "peak_bytes": "memory.reserved_bytes"}
+_FIGURES = {"step_seconds": Figure.STEP_SECONDS, "peak_bytes": Figure.MEMORY_RESERVED_BYTES}
 
 
 def take_over_earlier_runs(history: History, folder: Path | None = None) -> None:

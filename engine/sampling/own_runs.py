@@ -15,6 +15,7 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan, estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, possible
 from capacity_tui.engine.observe.history.history import History
@@ -31,7 +32,7 @@ SPEEDS = ("sustained", "stream", "elementwise")
 # A run this many times faster or slower than estimated is another run than its plan says.
 LARGEST_FACTOR = 20.0
 HALVINGS = 40
-STEP, PEAK = "computation.step_seconds", "memory.reserved_bytes"
+STEP, PEAK = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
 MOST_RUNS = 50
 """A device is fitted to its newest runs: what it was like before tells little, and each takes a while."""
 _DAY = 10

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine.api import Key
 from capacity_tui.tui.headless.learning import asked_of, forecast_of, learn_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of
@@ -230,7 +231,7 @@ def _answer(job: str | None, machine: Machine, supply: float | None) -> Answer:
     from capacity_tui.engine.api import answer, edited, open_plan
     from capacity_tui.tui.headless.plans import read_plan
 
-    small = edited(open_plan(), {"model.name": DEFAULT_MODEL}).plan
+    small = edited(open_plan(), {Key.MODEL_NAME: DEFAULT_MODEL}).plan
     return answer(_with_supply(small if job is None else read_plan(job), supply), machine)
 
 
@@ -238,7 +239,7 @@ def _with_supply(plan: Plan, supply: float | None) -> Plan:
     """Return a plan with the rating of the machine's power supply, where that is given."""
     from capacity_tui.engine.api import edited
 
-    return plan if supply is None else edited(plan, {"watch.supply_watts": supply}).plan
+    return plan if supply is None else edited(plan, {Key.WATCH_SUPPLY_WATTS: supply}).plan
 
 
 def _entries(comparison: Comparison) -> tuple[ModePlan, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine.api import Key
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import tell
 
@@ -104,7 +105,7 @@ def _of_line(line: OneLine, name: str) -> PlanSource:
     """Return the plan that a line says; what was guessed is told."""
     from capacity_tui.engine.api import PlanSource, detect, plan_of_line
 
-    made = plan_of_line(line, None if line.has("hardware.name") else detect())
+    made = plan_of_line(line, None if line.has(Key.HARDWARE_NAME) else detect())
     if made.assumed:
         tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
     return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks)

@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from capacity_tui.engine.api import Key
+
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Axis, Plan, Question
 
-MODEL, HARDWARE, DEVICES = "model.name", "hardware.name", "hardware.devices"
+MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 
 
 def question_of(

@@ -19,6 +19,7 @@ from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import open_fields
 from capacity_tui.engine.choose.whatif.deltas import Effect, change_text, effect_text, effects, saves, setting_words
 from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -251,6 +252,6 @@ def _short_of_memory(case: EstimatedPlan, advice: Advice) -> Note:
         )
     said = effect_text(case.estimate, found.estimate)
     # Where it takes more devices, fewer larger ones may do.
-    more = which if "hardware.devices" in found.change and "hardware.name" not in found.change else ""
+    more = which if Key.HARDWARE_DEVICES in found.change and Key.HARDWARE_NAME not in found.change else ""
     detail = f"{lacks} It fits with {change_text(found.change)}: {said}. {more}".strip()
     return Note(code, title, detail, saves(case.estimate, found.estimate), found.change)

@@ -14,11 +14,11 @@ from capacity_tui.engine.choose.whatif.deltas import change_text, reserved_bytes
 from capacity_tui.engine.cluster.cluster import Price
 from capacity_tui.engine.cluster.pricing import device_price
 from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.units import devices_in_words, format_money, format_number
 from capacity_tui.engine.verdict import Verdict
 
 SPOT = "spot"
-_TENSOR = "parallelism.tp"
 DROPS_REQUESTS = "Replicas may vanish at two minutes' notice: only beside others that stay."
 WAITS_FOR_CAPACITY = "Interruptions are counted, waiting for capacity is not."
 MOST_TRIED = 2
@@ -49,17 +49,17 @@ def _can_grow(case: EstimatedPlan) -> bool:
 def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
     count = int(case.resolved.cluster.devices)
     if count > 1:
-        yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {"hardware.devices": count // 2})
+        yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {Key.HARDWARE_DEVICES: count // 2})
     if not _can_grow(case):
         return
     is_split = case.plan.task == "infer" and case.estimate.verdict is Verdict.DOES_NOT_FIT
     for times in TIMES[1:] if is_split else TIMES[1:2]:
         more = count * times
-        yield Remedy("more_devices", f"Use {devices_in_words(more)}", {"hardware.devices": more})
-        if is_split and case.gives(_TENSOR):
+        yield Remedy("more_devices", f"Use {devices_in_words(more)}", {Key.HARDWARE_DEVICES: more})
+        if is_split and case.gives(Key.PARALLELISM_TP):
             tensor = times * int(case.plan.parallelism.tp or 1)
             words = f"Split it over {devices_in_words(more)}, TP {tensor}"
-            yield Remedy("more_devices", words, {"hardware.devices": more, _TENSOR: tensor})
+            yield Remedy("more_devices", words, {Key.HARDWARE_DEVICES: more, Key.PARALLELISM_TP: tensor})
 
 
 def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
@@ -77,7 +77,10 @@ def _instances(case: EstimatedPlan) -> Iterator[Remedy]:
 
     like = [row for row in catalog.instances.where("accelerator", mine.accelerator) if price(row) < price(mine)]
     for row in sorted(like, key=price)[:MOST_TRIED]:
-        change: dict[str, object] = {"hardware.name": row.id, "hardware.devices": int(case.resolved.cluster.devices)}
+        change: dict[str, object] = {
+            Key.HARDWARE_NAME: row.id,
+            Key.HARDWARE_DEVICES: int(case.resolved.cluster.devices),
+        }
         yield Remedy("cheaper_instance", f"Rent {row.name} ({row.provider})", change)
 
 
@@ -110,7 +113,7 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
         if price.rate is not None and not price.remarks and price.rate / other <= MOST_COST * rate / speed:
             found.append((price.rate / other, row, price))
     for _, row, price in sorted(found, key=lambda each: each[0])[:MOST_TRIED]:
-        change: dict[str, object] = {"hardware.name": row.id, "hardware.devices": devices}
+        change: dict[str, object] = {Key.HARDWARE_NAME: row.id, Key.HARDWARE_DEVICES: devices}
         title = f"Use {format_number(devices)} x {row.name}"
         yield Remedy("accelerator", title, change, f"Price of {price.rate_source}.")
 
@@ -128,7 +131,7 @@ def _spot(case: EstimatedPlan) -> Iterator[Remedy]:
     if not price.is_spot and price.spot_usd_per_hour is not None:
         caution = DROPS_REQUESTS if case.plan.task == "infer" else WAITS_FOR_CAPACITY
         told = f"{caution} Price of {price.spot_source}.{_at_worst(case)}"
-        yield Remedy(SPOT, "Use spot capacity", {"pricing.spot": True}, told)
+        yield Remedy(SPOT, "Use spot capacity", {Key.PRICING_SPOT: True}, told)
 
 
 def _at_worst(case: EstimatedPlan) -> str:
@@ -204,4 +207,4 @@ def _order(row: Accelerator) -> tuple[bool, int, float]:
 
 
 def _instead(case: EstimatedPlan, row: Accelerator, times: int) -> Mapping[str, object]:
-    return {"hardware.name": row.id, "hardware.devices": times * int(case.resolved.cluster.devices)}
+    return {Key.HARDWARE_NAME: row.id, Key.HARDWARE_DEVICES: times * int(case.resolved.cluster.devices)}

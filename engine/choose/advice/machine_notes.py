@@ -13,6 +13,7 @@ from capacity_tui.engine.cluster.node_host import roomiest_disk
 from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine.cooling import temperature_limit
 from capacity_tui.engine.machine.machine import Accelerator, Disk, Machine
 from capacity_tui.engine.units import (
@@ -166,7 +167,7 @@ def _mixed_precision(machine: Machine, found: Answer, catalog: Catalog) -> Itera
     other = "bf16" if now == "fp32" else "fp32"
     if found.resolved.cluster.device.native(other) != other:
         return
-    change: dict[str, object] = {"training.precision": other}
+    change: dict[str, object] = {Key.TRAINING_PRECISION: other}
     candidate = EstimatedPlan(found.plan, found.resolved, found.estimate, catalog, machine).changed(change)
     if candidate.filled is None:
         return

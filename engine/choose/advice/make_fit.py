@@ -12,6 +12,7 @@ from capacity_tui.engine.choose.candidates.candidate import Candidate, Estimated
 from capacity_tui.engine.choose.modes.modes import ModeName, fill
 from capacity_tui.engine.choose.whatif.deltas import cost_ratio, reserved_bytes
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import memory_searched
 from capacity_tui.engine.plan.plan import AUTO
@@ -80,7 +81,7 @@ def searched_settings(
     return None if planned.filled is None else planned
 
 
-_BATCH, _DP = "training.global_batch", "parallelism.dp"
+_BATCH, _DP = Key.TRAINING_GLOBAL_BATCH, Key.PARALLELISM_DP
 
 
 def _combined(case: EstimatedPlan) -> Candidate | None:
@@ -90,7 +91,7 @@ def _combined(case: EstimatedPlan) -> Candidate | None:
     searched = case.resolved.shape is not None and case.plan.task != "infer"
     cheapest: Candidate | None = None
     for doubling in range(_DOUBLINGS + 1 if can_grow else 1):
-        base: dict[str, object] = {"hardware.devices": devices * 2**doubling} if doubling else {}
+        base: dict[str, object] = {Key.HARDWARE_DEVICES: devices * 2**doubling} if doubling else {}
         if doubling == 1 and not searched and _is_out_of_reach(case, devices * 2**_DOUBLINGS):
             return cheapest
         found = searched_settings(case, "extreme", base) if searched else None
@@ -106,7 +107,7 @@ def _combined(case: EstimatedPlan) -> Candidate | None:
 
 def _is_out_of_reach(case: EstimatedPlan, devices: int) -> bool:
     """Whether not even the most devices hold the plan, whatever else saves memory: then fewer need no trial."""
-    return _combination(case, {"hardware.devices": devices}) is None
+    return _combination(case, {Key.HARDWARE_DEVICES: devices}) is None
 
 
 def _combination(case: EstimatedPlan, base: Mapping[str, object]) -> Candidate | None:
@@ -119,7 +120,7 @@ def _combination(case: EstimatedPlan, base: Mapping[str, object]) -> Candidate |
     if best.filled is None:
         return None
     grown = EstimatedPlan.of(pinned.wanted, best.filled, case.machine)
-    usable = [remedy for remedy in remedies(grown) if "hardware.devices" not in remedy.change]
+    usable = [remedy for remedy in remedies(grown) if Key.HARDWARE_DEVICES not in remedy.change]
     while not best.fits:
         pairs = ((remedy, pinned.changed({**best.change, **remedy.change})) for remedy in usable)
         possible = [(found, remedy) for remedy, found in pairs if found.filled is not None]

@@ -10,6 +10,7 @@ from capacity_tui.engine.choose.advice.remedy import ONLY_ADAPTERS, OTHER_BATCH,
 from capacity_tui.engine.choose.advice.serving_remedies import serving_remedies
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.verdict import Verdict
 
@@ -59,19 +60,19 @@ def _numerics(case: EstimatedPlan) -> Iterator[Remedy]:
     if training.precision in ("fp32", "tf32"):
         half = "bf16" if device.native("bf16") == "bf16" else "fp16"
         if device.native(half) == half:
-            yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {"training.precision": half})
+            yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {Key.TRAINING_PRECISION: half})
     short = case.estimate.verdict in (Verdict.TIGHT, Verdict.DOES_NOT_FIT)
     lighter = case.catalog.optimizers.find(training.optimizer).eight_bit
     if lighter is not None and short:
-        change: dict[str, object] = {"training.optimizer": lighter}
+        change: dict[str, object] = {Key.TRAINING_OPTIMIZER: lighter}
         yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)
     if training.adapter is not None or case.resolved.shape is None:
         return
     if training.precision in ("bf16", "fp16") and device.native("fp8") == "fp8":
-        yield Remedy("fp8", "Matrix products in FP8", {"training.precision": "fp8"}, ROUNDS_MORE)
+        yield Remedy("fp8", "Matrix products in FP8", {Key.TRAINING_PRECISION: "fp8"}, ROUNDS_MORE)
     if case.plan.task == "finetune":
         title = "Train LoRA adapters in place of all weights"
-        yield Remedy("adapters", title, {"training.method": "lora"}, ONLY_ADAPTERS)
+        yield Remedy("adapters", title, {Key.TRAINING_METHOD: "lora"}, ONLY_ADAPTERS)
 
 
 def _kernels(case: EstimatedPlan) -> Iterator[Remedy]:
@@ -80,28 +81,28 @@ def _kernels(case: EstimatedPlan) -> Iterator[Remedy]:
         instead = attention_in_place_of("flash", case.resolved.cluster.device, case.catalog)
         kernel = "flash" if instead is None else instead.value
         if kernel != "eager":
-            yield Remedy("fused_attention", "Use fused attention", {"training.attention": kernel})
+            yield Remedy("fused_attention", "Use fused attention", {Key.TRAINING_ATTENTION: kernel})
     if not training.compile:
-        yield Remedy("compile", "Compile the model", {"training.compile": True})
+        yield Remedy("compile", "Compile the model", {Key.TRAINING_COMPILE: True})
     if case.resolved.family.kind == "network" and training.memory_format != _CHANNELS_LAST:
         title = "Keep images with their channels last"
-        yield Remedy("memory_format", title, {"training.memory_format": _CHANNELS_LAST})
+        yield Remedy("memory_format", title, {Key.TRAINING_MEMORY_FORMAT: _CHANNELS_LAST})
     partly = ("selective", "selective-ops") if case.resolved.shape is not None else ()
     if training.checkpointing == "none":
         for name in (*partly, "full"):
-            yield Remedy("checkpointing", f"Checkpoint activations ({name})", {"training.checkpointing": name})
+            yield Remedy("checkpointing", f"Checkpoint activations ({name})", {Key.TRAINING_CHECKPOINTING: name})
     else:
         for name in ("none", *partly):
             if name != training.checkpointing:
                 title = "Keep all activations" if name == "none" else f"Recompute less ({name})"
-                yield Remedy("less_checkpointing", title, {"training.checkpointing": name})
+                yield Remedy("less_checkpointing", title, {Key.TRAINING_CHECKPOINTING: name})
     if case.resolved.shape is not None and training.loss != "fused":
-        yield Remedy("fused_loss", "Fuse the loss, so that no logits are held", {"training.loss": "fused"})
+        yield Remedy("fused_loss", "Fuse the loss, so that no logits are held", {Key.TRAINING_LOSS: "fused"})
     if parallel.offload == "none":
         title = "Keep optimizer states in host memory"
-        yield Remedy("offload", title, {"parallelism.offload": "optimizer"})
+        yield Remedy("offload", title, {Key.PARALLELISM_OFFLOAD: "optimizer"})
     else:
-        yield Remedy("no_offload", "Keep everything on the device", {"parallelism.offload": "none"})
+        yield Remedy("no_offload", "Keep everything on the device", {Key.PARALLELISM_OFFLOAD: "none"})
 
 
 def _batches(case: EstimatedPlan) -> Iterator[Remedy]:
@@ -112,14 +113,14 @@ def _batches(case: EstimatedPlan) -> Iterator[Remedy]:
     beyond = case.resolved.shape is None
     sizes = tuple(micro_batch << power for power in range(1, 5 if beyond else 3))
     for size in sizes:
-        if size <= room or not case.gives("training.global_batch"):
+        if size <= room or not case.gives(Key.TRAINING_GLOBAL_BATCH):
             caution = OTHER_BATCH if size > room else ""
-            change: dict[str, object] = {"training.micro_batch": size}
-            if size > room and case.is_open("training.global_batch"):
-                change["training.global_batch"] = size * replicas
+            change: dict[str, object] = {Key.TRAINING_MICRO_BATCH: size}
+            if size > room and case.is_open(Key.TRAINING_GLOBAL_BATCH):
+                change[Key.TRAINING_GLOBAL_BATCH] = size * replicas
             yield Remedy("micro_batch", f"Raise the micro-batch to {size}", change, caution, beyond)
     for size in (micro_batch >> power for power in range(1, micro_batch.bit_length())):
-        yield Remedy("smaller_micro_batch", f"Lower the micro-batch to {size}", {"training.micro_batch": size})
+        yield Remedy("smaller_micro_batch", f"Lower the micro-batch to {size}", {Key.TRAINING_MICRO_BATCH: size})
 
 
 def _sharding(case: EstimatedPlan) -> Iterator[Remedy]:
@@ -134,9 +135,9 @@ def _sharding(case: EstimatedPlan) -> Iterator[Remedy]:
     for other in (0, 1, 2, 3) if ranks > 1 else ():
         if other != stage:
             code = "sharding" if other > stage else "less_sharding"
-            yield Remedy(code, f"{words[other]}: ZeRO {other}", {"parallelism.zero": other})
+            yield Remedy(code, f"{words[other]}: ZeRO {other}", {Key.PARALLELISM_ZERO: other})
     if int(parallel.tp or 1) > 1 and not parallel.sequence_parallel:
-        change: Mapping[str, object] = {"parallelism.sequence_parallel": True}
+        change: Mapping[str, object] = {Key.PARALLELISM_SEQUENCE_PARALLEL: True}
         yield Remedy("sequence_parallel", "Split norms and dropout along the sequence", change)
 
 
@@ -157,17 +158,17 @@ def _layouts(case: EstimatedPlan) -> Iterator[Remedy]:
         if not model or size > inside or devices % model or not EQUAL_STAGES.holds(replace(layout, pp=pipeline)):
             continue
         words = f"{devices // model} data-parallel replica{'' if devices == model else 's'}"
-        change: dict[str, object] = {"parallelism.tp": size, "parallelism.pp": pipeline}
+        change: dict[str, object] = {Key.PARALLELISM_TP: size, Key.PARALLELISM_PP: pipeline}
         yield Remedy("layout", f"Lay out as TP {size}, PP {pipeline}, {words}", change)
     most = min(-(-int(shape.layers) // stages), MOST_CHUNKS)
     for other in range(1, most + 1) if stages > 1 else ():
         if other != chunks and EQUAL_STAGES.holds(replace(layout, interleave=other)):
             title = f"Interleave {other} chunks a stage" if other > 1 else "Keep each stage in one chunk"
-            yield Remedy("interleave", title, {"parallelism.interleave": other})
+            yield Remedy("interleave", title, {Key.PARALLELISM_INTERLEAVE: other})
 
 
 def _sequence(case: EstimatedPlan) -> Iterator[Remedy]:
     length = int(case.plan.training.seq_len)
     if case.plan.task == "train" and length >= 2048:
-        change: dict[str, object] = {"training.seq_len": length // 2}
+        change: dict[str, object] = {Key.TRAINING_SEQ_LEN: length // 2}
         yield Remedy("sequence_length", f"Train on sequences of {length // 2} tokens", change, OTHER_DATA)

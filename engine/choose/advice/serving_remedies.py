@@ -11,6 +11,7 @@ from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.units import FP16_BITS
 from capacity_tui.engine.verdict import Verdict
@@ -29,13 +30,13 @@ def serving_remedies(case: EstimatedPlan) -> Iterator[Remedy]:
     for code, sizes in (("batch", larger), ("smaller_batch", smaller)):
         for size in sizes:
             words = f"Serve {size} sequence{'' if size == 1 else 's'} at once"
-            yield Remedy(code, words, {"inference.batch": size})
+            yield Remedy(code, words, {Key.INFERENCE_BATCH: size})
     faster = next((row.faster_engine for row in engines if row.faster_engine), None)
     if faster is not None and device.kind == "gpu":
         name = case.catalog.engine_rows(faster)[0].name
-        yield Remedy("engine", f"Serve with {name}", {"inference.engine": faster})
+        yield Remedy("engine", f"Serve with {name}", {Key.INFERENCE_ENGINE: faster})
     if inference.gpu_layers is not None:
-        yield Remedy("gpu_layers", "Put all layers on the accelerator", {"inference.gpu_layers": None})
+        yield Remedy("gpu_layers", "Put all layers on the accelerator", {Key.INFERENCE_GPU_LAYERS: None})
     yield from _layouts(case)
 
 
@@ -54,10 +55,10 @@ def _formats(case: EstimatedPlan) -> Iterator[Remedy]:
         if runs and (row.bits_per_weight or FP16_BITS) < bits and _has_units(row, device):
             is_byte = not short or (row.body_bits or FP16_BITS) >= _BYTE
             code = "quantize_weights" if is_byte else FURTHER
-            yield Remedy(code, f"Store weights as {name}", {"inference.weights": name}, ROUNDS_MORE)
+            yield Remedy(code, f"Store weights as {name}", {Key.INFERENCE_WEIGHTS: name}, ROUNDS_MORE)
     cache = next((row.lighter_cache for row in engines if row.lighter_cache), None)
     if cache and (formats.find(inference.kv_cache).bits_per_weight or 0.0) >= FP16_BITS:
-        yield Remedy("quantize_cache", f"Keep the KV cache in {cache}", {"inference.kv_cache": cache}, ROUNDS_MORE)
+        yield Remedy("quantize_cache", f"Keep the KV cache in {cache}", {Key.INFERENCE_KV_CACHE: cache}, ROUNDS_MORE)
 
 
 def _has_units(row: Quantization, device: Device) -> bool:
@@ -77,6 +78,6 @@ def _layouts(case: EstimatedPlan) -> Iterator[Remedy]:
             stages, replicas = model // size, devices // model
             other = (size, stages) != (int(parallel.tp or 1), int(parallel.pp or 1))
             if other and size <= inside and EQUAL_STAGES.holds(replace(layout, pp=stages)):
-                change: dict[str, object] = {"parallelism.tp": size, "parallelism.pp": stages}
+                change: dict[str, object] = {Key.PARALLELISM_TP: size, Key.PARALLELISM_PP: stages}
                 words = f"{replicas} replica{'' if replicas == 1 else 's'}"
                 yield Remedy("layout", f"Lay out as TP {size}, PP {stages}, {words}", change)

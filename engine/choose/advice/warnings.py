@@ -18,6 +18,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
 from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.applying import circumstances, given_in_vain
 from capacity_tui.engine.plan.layout_rules import plan_layout, remarked
 from capacity_tui.engine.plan.plan import Plan
@@ -260,7 +261,7 @@ def _assumed(case: EstimatedPlan) -> Iterator[Note]:
     ):
         return
     ports = _number(network.bandwidth) / 1e9
-    slower = case.pinned.changed({"hardware.spec": {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
+    slower = case.pinned.changed({Key.HARDWARE_SPEC: {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
     if slower.filled is None:
         return
     change = unit_seconds(slower.estimate) / unit_seconds(case.estimate) - 1.0

@@ -10,6 +10,7 @@ from capacity_tui.engine.choose.candidates.candidate import Candidate, Estimated
 from capacity_tui.engine.choose.candidates.reached import Reached, reached
 from capacity_tui.engine.choose.whatif.deltas import cost_ratio, effects, reserved_bytes, value_of
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.verdict import Verdict
 
 # A change is worth telling from this share of time, money or memory on.
@@ -19,8 +20,8 @@ DEAR = 2.0
 # Nobody waits so many times the share longer that is saved in cost.
 _MOST_TRADED = 10.0
 _LATENCIES = (
-    "computation.infer.time_to_first_token_seconds",
-    "computation.infer.time_per_output_token_seconds",
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
 )
 
 

@@ -18,6 +18,7 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.all_fields import paths_where
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import chosen_last, model_sizes
@@ -28,7 +29,7 @@ from capacity_tui.engine.verdict import Verdict
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-GLOBAL_BATCH, MICRO_BATCH = "training.global_batch", "training.micro_batch"
+GLOBAL_BATCH, MICRO_BATCH = Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +211,7 @@ class EstimatedPlan:
 
 
 # What asks for another batch anyway.
-_OTHER_JOBS = frozenset({GLOBAL_BATCH, "hardware.devices", "hardware.name"})
+_OTHER_JOBS = frozenset({GLOBAL_BATCH, Key.HARDWARE_DEVICES, Key.HARDWARE_NAME})
 
 
 def _resolves_from_others(knob: Knob) -> bool:

@@ -10,8 +10,9 @@ import numpy as np
 from capacity_tui.engine.choose.search.question import Limit
 from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Figure
 
-MEMORY, RESERVED = "memory.utilization_percent", "memory.reserved_bytes"
+MEMORY, RESERVED = Figure.MEMORY_UTILIZATION_PERCENT, Figure.MEMORY_RESERVED_BYTES
 # What says the same of a constraint that a plan has anyway.
 _SAME: Mapping[str, str] = {MEMORY: RESERVED}
 

@@ -26,6 +26,7 @@ from capacity_tui.engine.estimate.data.supply import (
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.networks.specs import NetworkSpec
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -116,7 +117,7 @@ def fed(
                 here = _with(here, name, value)
     if not plan.data.is_stated:
         # A format that is named has its reading in the time of a step, which the plan did not ask for.
-        reasons["data.format"] = _left_open(here)
+        reasons[Key.DATA_FORMAT] = _left_open(here)
         return replace(resolved, plan=_with(here, "format", AUTO).plan), estimate, reasons
     found = replace(resolved, plan=here.plan)
     again = estimate_resolved(found, catalog)
@@ -228,7 +229,7 @@ def _phases(here: Fed) -> _Choice:
     if here.resolved.shape is None or here.content.holds != "tokens" or short < _LEAST_LENGTH:
         yield "phases", (), "one phase: sequences are as short as they get"
         return
-    changes: dict[str, SpecValue] = {"training.seq_len": short}
+    changes: dict[str, SpecValue] = {Key.TRAINING_SEQ_LEN: short}
     for name in ("micro_batch", "global_batch"):
         batch = getattr(here.plan.training, name)
         if isinstance(batch, int):  # as many tokens as before

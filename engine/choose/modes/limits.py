@@ -21,6 +21,7 @@ from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.room import SEQUENCES, claim, reserved_bytes
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.work import serving_work
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import served_sizes
@@ -36,8 +37,8 @@ Holds: TypeAlias = Callable[[Floats], Flags]
 # Kinds of fields that are whole numbers, and those of them that arrays of values can stand for.
 WHOLE = ("integer", "power-of-two")
 SERVED = served_sizes()
-TRAINED = ("training.micro_batch", "training.seq_len")
-LARGEST_BATCH, LONGEST_CONTEXT = "inference.largest_batch", "inference.longest_context"
+TRAINED = (Key.TRAINING_MICRO_BATCH, Key.TRAINING_SEQ_LEN)
+LARGEST_BATCH, LONGEST_CONTEXT = Figure.INFERENCE_LARGEST_BATCH, Figure.INFERENCE_LONGEST_CONTEXT
 # Values that one call judges: a range of a million takes four calls.
 POINTS = 32
 
@@ -162,9 +163,9 @@ def serving_room(resolved: ResolvedPlan, catalog: Catalog) -> Mapping[str, Numbe
 
     output = float(plan.inference.output_tokens) if shape.kind == "decoder" else 0.0
     longest = max(float(shape.max_context) or LARGEST_COUNT, output + 1.0)
-    prompt = largest("inference.prompt_tokens", longest - output)
+    prompt = largest(Key.INFERENCE_PROMPT_TOKENS, longest - output)
     return {
-        LARGEST_BATCH: largest("inference.batch", LARGEST_COUNT),
+        LARGEST_BATCH: largest(Key.INFERENCE_BATCH, LARGEST_COUNT),
         LONGEST_CONTEXT: prompt + output if prompt else 0.0,
     }
 
@@ -195,6 +196,6 @@ def _judge(plan: Plan, resolved: ResolvedPlan, path: str, catalog: Catalog) -> H
 
 
 def _with_array(run: ServingRun, path: str, values: Floats) -> ServingRun:
-    if path == "inference.batch":
+    if path == Key.INFERENCE_BATCH:
         return replace(run, batch=values)
-    return replace(run, prompt=values) if path == "inference.prompt_tokens" else replace(run, output=values)
+    return replace(run, prompt=values) if path == Key.INFERENCE_PROMPT_TOKENS else replace(run, output=values)

@@ -9,19 +9,20 @@ from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.metric import LESS
+from capacity_tui.engine.keys import Figure, Key
 
-MODEL = "model.name"
+MODEL = Key.MODEL_NAME
 THE_PLAN = "the plan"
 """Stands over the one column of a plan that leaves nothing open."""
 # Figures by which a plan beats another: it is worse in none of them, and better in one.
 COMPARED = (
-    "memory.reserved_bytes",
-    "computation.tokens_per_second",
-    "computation.samples_per_second",
-    "computation.infer.time_to_first_token_seconds",
-    "computation.infer.time_per_output_token_seconds",
-    "computation.infer.requests_per_second",
-    "cost.usd_per_million_tokens",
+    Figure.MEMORY_RESERVED_BYTES,
+    Figure.TOKENS_PER_SECOND,
+    Figure.SAMPLES_PER_SECOND,
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
+    Figure.REQUESTS_PER_SECOND,
+    Figure.COST_USD_PER_MILLION_TOKENS,
 )
 # Figures that differ by less than this share are the same.
 SAME = 0.005

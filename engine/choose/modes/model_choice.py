@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog.rows.modes import Mode
 from capacity_tui.engine.choose.modes.filled import ModePlan, Settled
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import job_steps
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer.parameters import count_parameters
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -19,7 +20,6 @@ from capacity_tui.engine.units import format_count, format_seconds
 from capacity_tui.engine.verdict import Verdict
 
 HOUR = 3600.0
-TOKENS = "training.tokens"
 # A mode whose hours are open above still ends: this many times their lower bound (this program's choice).
 OPEN_HOURS = 4.0
 # A model called 70M may have 70.4 million parameters.
@@ -119,8 +119,8 @@ def _shortened(plan: Plan, smallest: ModePlan, hours: float, settle: Callable[[P
     cut = _rounded_down(tokens * hours * HOUR / seconds)
     why = f"smallest of the mode's models; all its tokens would take {format_seconds(seconds)}, cut to {hours:g} h"
     named = _named(plan, str(smallest.plan.model.name))
-    filled = settle(with_values(named, {TOKENS: cut})).estimated(smallest.catalog)
-    return replace(filled, reasons={**filled.reasons, TOKENS: f"as many as end within {hours:g} h"}), why
+    filled = settle(with_values(named, {Key.TRAINING_TOKENS: cut})).estimated(smallest.catalog)
+    return replace(filled, reasons={**filled.reasons, Key.TRAINING_TOKENS: f"as many as end within {hours:g} h"}), why
 
 
 def _rounded_down(value: float) -> float:
@@ -130,7 +130,7 @@ def _rounded_down(value: float) -> float:
 
 
 def _named(plan: Plan, name: str) -> Plan:
-    return with_values(plan, {"model.name": name})
+    return with_values(plan, {Key.MODEL_NAME: name})
 
 
 def _sized(catalog: Catalog) -> list[Architecture]:

@@ -22,6 +22,7 @@ from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.field_lists import chosen_unless_given, model_sizes, open_jobs, placeholders
@@ -70,7 +71,7 @@ class Shared:
 
 def open_fields(plan: Plan) -> tuple[str, ...]:
     """Return the plan fields that are still to be chosen: what is ``auto``, and the layout of serving if absent."""
-    chosen_model = ("model.name",) if plan.model.name == AUTO else ()
+    chosen_model = (Key.MODEL_NAME,) if plan.model.name == AUTO else ()
     unless_given = chosen_unless_given(plan.task or "")
     given = (
         path
@@ -124,9 +125,9 @@ def with_placeholders(plan: Plan, catalog: Catalog) -> Plan:
     held = placeholders()
     values = {path: held[path] for path in wanted if path in held}
     if plan.model.name == AUTO:
-        values["model.name"] = smallest_model(catalog)
+        values[Key.MODEL_NAME] = smallest_model(catalog)
     if not values.keys().isdisjoint(model_sizes()):
-        values |= {"parallelism.dp": None, "training.global_batch": None}
+        values |= {Key.PARALLELISM_DP: None, Key.TRAINING_GLOBAL_BATCH: None}
     return with_values(plan, values)
 
 
@@ -192,14 +193,14 @@ def _settled(
         else:
             values, reasons = choose_serving(plan, resolved, shape, wanted, mode, facts, shared.served)
         if replicas is not None:
-            values["parallelism.dp"] = replicas
+            values[Key.PARALLELISM_DP] = replicas
     elif shape is None:
         values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
     else:
         search = Search(plan, resolved, mode, facts, machine, shared.trained)
         values, reasons, notes, step_seconds = _training(search, wanted)
     if isinstance(plan.training.global_batch, int):
-        values["training.global_batch"] = plan.training.global_batch
+        values[Key.TRAINING_GLOBAL_BATCH] = plan.training.global_batch
     resolved = resolve_plan(with_values(base, values), facts, machine, resolved)
     return Settled(mode, resolved, reasons, notes, step_seconds)
 
@@ -222,7 +223,7 @@ def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts:
         return _settled(named, mode_name, machine, facts, resolved, shared)
 
     chosen, reason = choose_model(plan, facts.modes[mode_name], cluster, facts, settled)
-    return replace(chosen, reasons={"model.name": reason, **chosen.reasons})
+    return replace(chosen, reasons={Key.MODEL_NAME: reason, **chosen.reasons})
 
 
 def with_auto_resolved(plan: Plan, machine: Machine | None, catalog: Catalog) -> Plan:

@@ -9,13 +9,14 @@ import numpy as np
 from capacity_tui.engine.catalog.rows.modes import Mode, Range
 from capacity_tui.engine.estimate.derived import job_seconds
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_percent, format_seconds
 
 _HOUR = 3600.0
 # Models called 70M have 70.4 million parameters; hours are no sharper than that.
 _ROUNDING = 1.02
-MICRO_BATCH, LENGTH, TOKENS, MODEL = "training.micro_batch", "training.seq_len", "training.tokens", "model.name"
+MICRO_BATCH, LENGTH, TOKENS, MODEL = Key.TRAINING_MICRO_BATCH, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS, Key.MODEL_NAME
 
 
 def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[str, str]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving.latency import limits_of
 from capacity_tui.engine.estimate.serving.released_weights import released_format
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.edit import with_values
@@ -29,8 +30,8 @@ from capacity_tui.engine.units import FP16_BITS, format_bytes, format_quantity, 
 
 # Formats of weights to try, the least quantized first.
 FORMATS = ("bf16", "int8", "nf4")
-WEIGHTS, CACHE, BATCH = "inference.weights", "inference.kv_cache", "inference.batch"
-TENSOR, PIPELINE = "parallelism.tp", "parallelism.pp"
+WEIGHTS, CACHE, BATCH = Key.INFERENCE_WEIGHTS, Key.INFERENCE_KV_CACHE, Key.INFERENCE_BATCH
+TENSOR, PIPELINE = Key.PARALLELISM_TP, Key.PARALLELISM_PP
 # Requests of one replica at once at most, where a mode sets no end; batches tried in one call between powers of two.
 MOST_REQUESTS = 1024
 POINTS = 16
@@ -41,7 +42,6 @@ KEEPS_INSIDE, KEEPS, INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0, 3.0, 4.0
 # Share by which a limit is missed at most, so that what has no end can be ranked.
 BEYOND = 1e9
 INFER = "computation.infer."
-RESERVED = "memory.reserved_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class ServingChoice:
 
     def _order(self, block: Block, resolved: ResolvedPlan) -> tuple[Number, ...]:
         """Return what settings are chosen by, less being better: where they stand, then the mode's goal."""
-        budget, reserved = memory_budget(self.mode, resolved.cluster), _figure(block, RESERVED)
+        budget, reserved = memory_budget(self.mode, resolved.cluster), _figure(block, Figure.MEMORY_RESERVED_BYTES)
         fits = np.asarray(True) if block.held is None else block.held
         keeps, exceeded = np.asarray(True), np.asarray(0.0)
         for constraint in block.limits:
@@ -229,7 +229,7 @@ def request_seconds(block: Block, output_tokens: float) -> Number:
         for name in ("request_seconds", "time_to_first_token_seconds", "time_per_output_token_seconds")
     )
     if whole is not None or first is None:
-        return _figure(block, "computation.step_seconds") if whole is None else whole
+        return _figure(block, Figure.STEP_SECONDS) if whole is None else whole
     return first if token is None else first + max(output_tokens - 1.0, 0.0) * token
 
 
@@ -250,7 +250,7 @@ def _is_better(goal: str, found: Ranked, formatted: ResolvedPlan, best_yet: Rank
 def _reason(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, tried: int) -> str:
     """Say what the settings were chosen by, and what they reach of it."""
     standing, budget = ranked.order[0], budget_text(choice.mode, resolved.cluster)
-    needed = format_bytes(ranked.number(RESERVED))
+    needed = format_bytes(ranked.number(Figure.MEMORY_RESERVED_BYTES))
     if standing == TOO_LARGE:
         return f"no layout fits: of {tried} settings {_layout_words(ranked.values)} needs least, {needed} a device"
     if choice.goal == "devices":
@@ -274,7 +274,7 @@ def _reason(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, tried
 
 def _fewest_devices(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, budget: str) -> str:
     """Say which layout of one replica fits and, where it is not the smallest, why that one does not."""
-    cluster, values, needed = resolved.cluster, ranked.values, ranked.number(RESERVED)
+    cluster, values, needed = resolved.cluster, ranked.values, ranked.number(Figure.MEMORY_RESERVED_BYTES)
     layout = _layout_words(values)
     if cluster.device.memory_bytes is None:
         return f"{layout}: no memory limit known"
@@ -294,7 +294,7 @@ def _fewest_devices(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPla
     alone = choice.found(resolved, [Axis(path, (1,)) for path in smallest])
     if alone is None:
         return fits
-    least = alone[0].number(RESERVED)
+    least = alone[0].number(Figure.MEMORY_RESERVED_BYTES)
     if least > capacity:
         return f"does not fit with {_layout_words(smallest)} ({format_bytes(least)}); {fits}"
     return f"{_layout_words(smallest)} ({format_bytes(least)}) does not stay inside {budget}; {fits}"

@@ -14,6 +14,7 @@ from capacity_tui.engine.choose.space.open_axes import LARGEST_MICRO_BATCH
 from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.units import format_bytes, format_percent
 
@@ -104,19 +105,19 @@ def _network(
     device, dp = resolved.cluster.device, int(resolved.plan.parallelism.dp or 1)
     values: Values = {}
     reasons: Reasons = {}
-    if "training.precision" in wanted:
-        values["training.precision"] = device.native("bf16")
-        reasons["training.precision"] = f"widest range of the 16-bit types {device.name} runs natively"
+    if Key.TRAINING_PRECISION in wanted:
+        values[Key.TRAINING_PRECISION] = device.native("bf16")
+        reasons[Key.TRAINING_PRECISION] = f"widest range of the 16-bit types {device.name} runs natively"
     micro_batches: tuple[object, ...] = (resolved.plan.training.micro_batch,)
-    if "training.micro_batch" in wanted:
+    if Key.TRAINING_MICRO_BATCH in wanted:
         micro_batches = powers_of_two(mode.batch_range[1] or LARGEST_MICRO_BATCH)
-    ways = NETWORK_CHECKPOINTING if "training.checkpointing" in wanted else (resolved.plan.training.checkpointing,)
+    ways = NETWORK_CHECKPOINTING if Key.TRAINING_CHECKPOINTING in wanted else (resolved.plan.training.checkpointing,)
     trials: list[tuple[float, float, Values]] = []
     for checkpointing in ways:
         for micro_batch in micro_batches:
-            trial = {**values, "training.micro_batch": micro_batch, "training.checkpointing": checkpointing}
-            if "training.global_batch" in wanted:
-                trial["training.global_batch"] = dp * max(mode.replica_batch, int(str(micro_batch)))
+            trial = {**values, Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_CHECKPOINTING: checkpointing}
+            if Key.TRAINING_GLOBAL_BATCH in wanted:
+                trial[Key.TRAINING_GLOBAL_BATCH] = dp * max(mode.replica_batch, int(str(micro_batch)))
             found = estimate(trial)
             held = float(np.max(found.memory.reserved_bytes.value))
             speed = float(np.max(found.computation.units_per_step / found.computation.step_seconds.value))

@@ -23,6 +23,7 @@ from capacity_tui.engine.cluster.catalogue_devices import device_setting
 from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.transformer.parameters import count_parameters
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.edit import with_values
@@ -34,8 +35,8 @@ from capacity_tui.engine.units import format_bytes, format_count
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-RESERVED, ALLOCATED, HOST = "memory.reserved_bytes", "memory.per_device_bytes", "memory.host_bytes"
-STEP, SPEED = "computation.step_seconds", "computation.tokens_per_second"
+RESERVED, ALLOCATED, HOST = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES, Figure.MEMORY_HOST_BYTES
+STEP, SPEED = Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND
 # A micro-batch of the mode's range is worth this share of speed (this program's choice).
 BATCH_WORTH = 0.05
 # Unequal pipeline stages have to be written down by hand: they are taken where they save this share of time (likewise).
@@ -92,13 +93,13 @@ class Search:
         values: Values = {}
         reasons: Reasons = {}
         device, shape = self.resolved.cluster.device, self.resolved.shape
-        if "training.precision" in wanted:
-            values["training.precision"], reasons["training.precision"] = chosen_precision(device, self.catalog)
-        if "training.seq_len" in wanted:
+        if Key.TRAINING_PRECISION in wanted:
+            values[Key.TRAINING_PRECISION], reasons[Key.TRAINING_PRECISION] = chosen_precision(device, self.catalog)
+        if Key.TRAINING_SEQ_LEN in wanted:
             context = 0.0 if shape is None else float(shape.max_context)
             upper = self.mode.sequence_range[1] or 2 * (self.mode.sequence_range[0] or 1024)
-            values["training.seq_len"] = int(min(upper, context or upper))
-            reasons["training.seq_len"] = f"upper end of the mode's range, within a context of {context:,.0f}"
+            values[Key.TRAINING_SEQ_LEN] = int(min(upper, context or upper))
+            reasons[Key.TRAINING_SEQ_LEN] = f"upper end of the mode's range, within a context of {context:,.0f}"
         return values, reasons
 
     def settings(self, base: Values, wanted: tuple[str, ...]) -> Searched:
@@ -115,10 +116,10 @@ class Search:
             raise _nothing_possible(space)
         values: Values = space.settled(dict(found.values))
         training, counts = self.plan.training, count_parameters(space.shape)
-        if "training.tokens" in wanted and not (training.steps or training.epochs):
-            values["training.tokens"] = float(counts.total) * self.mode.tokens_per_parameter
+        if Key.TRAINING_TOKENS in wanted and not (training.steps or training.epochs):
+            values[Key.TRAINING_TOKENS] = float(counts.total) * self.mode.tokens_per_parameter
         if isinstance(self.plan.parallelism.dp, int):
-            values["parallelism.dp"] = self.plan.parallelism.dp
+            values[Key.PARALLELISM_DP] = self.plan.parallelism.dp
         standing, needed = found.order[0], found.number(RESERVED)
         speed = format_count(found.number(SPEED))
         reasons = self._reasons(values, wanted, space, standing == INSIDE, f"{format_bytes(needed)}, {speed} tok/s")
@@ -132,7 +133,7 @@ class Search:
         assert shape is not None  # noqa: S101 - only transformers come here
         replica_batch = self.mode.replica_batch
         axes = tuple(open_axes(self.plan, resolved, wanted, replica_batch, self.catalog))
-        open_batch = replica_batch if "training.global_batch" in wanted else None
+        open_batch = replica_batch if Key.TRAINING_GLOBAL_BATCH in wanted else None
         group = _sharding_group(self.plan.parallelism.shard or 1)
         for besides in ((group,), ()):
             space = training_space(self.plan, resolved, shape, self.catalog, axes, *besides, replica_batch=open_batch)
@@ -158,9 +159,9 @@ class Search:
             whole: whether a step has to be a whole number of micro-batches for each replica.
         """
         standing, reserved = self._standing(block, space.resolved.cluster), _figure(block, RESERVED)
-        micro_batch = _along(block.grid, "training.micro_batch", lambda size: float(str(size)), 1.0)
-        ways = choices_of("training.checkpointing", self.catalog)
-        recomputed = _along(block.grid, "training.checkpointing", lambda name: float(ways.index(name)), 0.0)
+        micro_batch = _along(block.grid, Key.TRAINING_MICRO_BATCH, lambda size: float(str(size)), 1.0)
+        ways = choices_of(Key.TRAINING_CHECKPOINTING, self.catalog)
+        recomputed = _along(block.grid, Key.TRAINING_CHECKPOINTING, lambda name: float(ways.index(name)), 0.0)
         # A hair less speed is worth less recomputation: settle ties, not differences.
         speed = _figure(block, SPEED) * (1.0 - 1e-6 * recomputed)
         preferred = np.greater_equal(micro_batch, self.mode.batch_range[0] or 1.0)
@@ -207,11 +208,11 @@ class Search:
                 f"nothing of {tried} settings stays inside {limit}; the fastest of those that need least: {reached}"
             )
         reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
-        if "training.global_batch" in values and space.batch is not None:
-            reasons["training.global_batch"] = _batch_reason(values, space, self.mode)
-        if "training.tokens" in values:
+        if Key.TRAINING_GLOBAL_BATCH in values and space.batch is not None:
+            reasons[Key.TRAINING_GLOBAL_BATCH] = _batch_reason(values, space, self.mode)
+        if Key.TRAINING_TOKENS in values:
             ratio = f"{self.mode.tokens_per_parameter:g}"
-            reasons["training.tokens"] = f"{ratio} tokens a parameter (Hoffmann et al. 2022; the mode's ratio)"
+            reasons[Key.TRAINING_TOKENS] = f"{ratio} tokens a parameter (Hoffmann et al. 2022; the mode's ratio)"
         return reasons
 
 
@@ -227,7 +228,7 @@ def chosen_precision(device: Device, catalog: Catalog) -> tuple[str, str]:
 
 def _batch_reason(values: Values, space: TrainingSpace, mode: Mode) -> str:
     """Say how the sequences of a step came about."""
-    sequences, length = float(str(values["training.global_batch"])), float(space.resolved.plan.training.seq_len)
+    sequences, length = float(str(values[Key.TRAINING_GLOBAL_BATCH])), float(space.resolved.plan.training.seq_len)
     published = published_tokens(space.shape, space.catalog)
     tokens = f"{format_count(sequences * length)} tokens a step"
     if sequences * length > published:
@@ -242,7 +243,7 @@ def _nothing_possible(space: TrainingSpace) -> PlanError:
     """Return why no layout can use the devices, with what to change."""
     reasons = [f"{each.words}" for each in space.excluded] or ["the global batch is no whole number of micro-batches"]
     remedies = dict.fromkeys(each.rule.remedy for each in space.excluded if "{" not in each.rule.remedy)
-    place = Place(field=space.excluded[0].rule.field if space.excluded else "training.global_batch")
+    place = Place(field=space.excluded[0].rule.field if space.excluded else Key.TRAINING_GLOBAL_BATCH)
     hint = "; ".join((*remedies, "another number of devices, or a global batch that their replicas divide"))
     return PlanError("no layout can use these devices", "; ".join(reasons), hint, place)
 
@@ -263,7 +264,7 @@ def _sharding_group(ranks: int) -> LayoutRule:
         "fewer replicas than the sharding group has ranks",
         "{tp} x {pp}, devices {devices}",
         "lower parallelism.shard",
-        "parallelism.shard",
+        Key.PARALLELISM_SHARD,
         lambda layout: np.asarray(layout.tp * layout.pp * ranks <= layout.devices),
         refuses=False,
     )

@@ -11,6 +11,7 @@ from capacity_tui.engine.choose.modes.training_settings import Search, Searched
 from capacity_tui.engine.choose.whatif.deltas import change_text, plain_change
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.transformer.resolve import FUSED
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.units import format_bytes
 
@@ -60,22 +61,22 @@ def touched_fields(catalog: Catalog) -> frozenset[str]:
 
 def _every(is_tuned: bool, optimizer: str, seq_len: int, catalog: Catalog) -> list[WayOut]:
     every = [
-        WayOut("smaller micro-batches", ("training.micro_batch",), same_result=True),
-        WayOut("recompute activations", ("training.checkpointing",), same_result=True),
-        WayOut("shard states over the replicas (ZeRO)", ("parallelism.zero",), same_result=True),
-        WayOut("split the model over devices", ("parallelism.tp", "parallelism.pp"), same_result=True),
-        WayOut("fuse the loss, so that no logits are held", sets={"training.loss": FUSED}, same_result=True),
+        WayOut("smaller micro-batches", (Key.TRAINING_MICRO_BATCH,), same_result=True),
+        WayOut("recompute activations", (Key.TRAINING_CHECKPOINTING,), same_result=True),
+        WayOut("shard states over the replicas (ZeRO)", (Key.PARALLELISM_ZERO,), same_result=True),
+        WayOut("split the model over devices", (Key.PARALLELISM_TP, Key.PARALLELISM_PP), same_result=True),
+        WayOut("fuse the loss, so that no logits are held", sets={Key.TRAINING_LOSS: FUSED}, same_result=True),
     ]
     lighter = catalog.optimizers.find(optimizer).eight_bit
     if lighter is not None:
-        every.append(WayOut("optimizer states in 8 bits", sets={"training.optimizer": lighter}))
-    every.append(WayOut("optimizer states in host memory", sets={"parallelism.offload": "optimizer"}))
+        every.append(WayOut("optimizer states in 8 bits", sets={Key.TRAINING_OPTIMIZER: lighter}))
+    every.append(WayOut("optimizer states in host memory", sets={Key.PARALLELISM_OFFLOAD: "optimizer"}))
     if is_tuned:
-        every.append(WayOut("train LoRA adapters in place of all weights", sets={"training.method": "lora"}))
-        every.append(WayOut("adapters on a base in 4 bits (QLoRA)", sets={"training.method": "qlora"}))
+        every.append(WayOut("train LoRA adapters in place of all weights", sets={Key.TRAINING_METHOD: "lora"}))
+        every.append(WayOut("adapters on a base in 4 bits (QLoRA)", sets={Key.TRAINING_METHOD: "qlora"}))
     while seq_len // 2 >= SHORTEST:
         seq_len //= 2
-        every.append(WayOut(f"sequences of {seq_len} tokens", sets={"training.seq_len": seq_len}))
+        every.append(WayOut(f"sequences of {seq_len} tokens", sets={Key.TRAINING_SEQ_LEN: seq_len}))
     return every
 
 
@@ -123,7 +124,7 @@ def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Take
     first = best = search.settings(base, wanted)
     free: tuple[WayOut, ...] = ()
     given_up: tuple[WayOut, ...] = ()
-    seq_len = int(str(base.get("training.seq_len", search.resolved.plan.training.seq_len)))
+    seq_len = int(str(base.get(Key.TRAINING_SEQ_LEN, search.resolved.plan.training.seq_len)))
     for way in ways_out(search.plan, seq_len, search.catalog):
         if best.inside or (best.fits and not way.same_result):
             break

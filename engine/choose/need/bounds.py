@@ -18,6 +18,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.limits import REQUESTS
 from capacity_tui.engine.estimate.serving.released_weights import released_format
 from capacity_tui.engine.estimate.transformer.resolve import base_format
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import AUTO, ModelSection, Plan
 from capacity_tui.engine.units import BITS_PER_BYTE, PERCENT
@@ -25,13 +26,13 @@ from capacity_tui.engine.units import BITS_PER_BYTE, PERCENT
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-PARAMETERS, TIME = "model.parameters", "computation.estimated_train_time_seconds"
-USD, RATE, MILLION = "cost.usd", "cost.usd_per_hour", "cost.usd_per_million_tokens"
-PRICED = (USD, RATE, MILLION, "cost.usd_spot")
+PARAMETERS, TIME = Figure.MODEL_PARAMETERS, Figure.ESTIMATED_TRAIN_TIME_SECONDS
+USD, RATE, MILLION = Figure.COST_USD, Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_MILLION_TOKENS
+PRICED = (USD, RATE, MILLION, Figure.COST_USD_SPOT)
 """Figures that nothing without a price has."""
 # Which bounds no figure is above, and which none is below; the others are the figures themselves.
 _FROM_ABOVE, _FROM_BELOW = (REQUESTS,), (TIME, USD, MILLION, MEMORY)
-NAME = "model.name"
+NAME = Key.MODEL_NAME
 # FLOPs of one token a multiplied parameter at the least: with gradients of weights where all are trained.
 _TRAINED, _TUNED, _FORWARD = 6.0, 4.0, 2.0
 # Bytes of a stored weight at the least, where it is not quantized.

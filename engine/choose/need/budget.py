@@ -13,10 +13,10 @@ from capacity_tui.engine.choose.need.names import Choice
 from capacity_tui.engine.choose.need.trials import Trials
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.estimate.scaling_law import LOSS, learned
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
-TOKENS = "training.tokens"
-GROWING = (TIME, USD, "cost.usd_spot", "energy.kwh", "energy.usd")
+GROWING = (TIME, USD, Figure.COST_USD_SPOT, Figure.ENERGY_KWH, Figure.ENERGY_USD)
 """Figures of a job that grow in step with its tokens."""
 # What is left of a limit where a last, partly filled step breaks it.
 _LESS = 0.995
@@ -59,7 +59,7 @@ def with_paid_tokens(choice: Choice, trials: Trials) -> Candidate:
         if tried.filled is None or not shares:
             return tried
         tokens = kept * min(shares) * float(tried.filled.plan.training.tokens or 0)
-        change = {**choice.change, TOKENS: _floor(tokens)}
+        change = {**choice.change, Key.TRAINING_TOKENS: _floor(tokens)}
         tried = trials.of(change)
         if tried.holds:
             break

@@ -13,13 +13,14 @@ from capacity_tui.engine.choose.search.axes import ANY
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import Goal, Question
 from capacity_tui.engine.choose.space.open_axes import choices_of
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.plan import Plan
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
-HARDWARE, DEVICES, INTERCONNECT = "hardware.name", "hardware.devices", "hardware.interconnect"
+HARDWARE, DEVICES, INTERCONNECT = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.HARDWARE_INTERCONNECT
 
 
 def names_of(path: str, plan: Plan, catalog: Catalog) -> tuple[object, ...]:
@@ -77,8 +78,8 @@ def usual_goal(path: str, plan: Plan) -> Goal:
     if path in (NAME, PARAMETERS):
         return Goal(PARAMETERS, "more")
     if path == HARDWARE and plan.task == "infer":
-        return Goal("cost.usd_per_hour")
+        return Goal(Figure.COST_USD_PER_HOUR)
     if path == HARDWARE:
         has_length = any(getattr(plan.training, name) is not None for name in ("tokens", "steps", "epochs"))
-        return Goal("cost.usd" if has_length else "cost.usd_per_million_tokens")
-    return Goal("computation.tokens_per_second", "more")
+        return Goal(Figure.COST_USD if has_length else Figure.COST_USD_PER_MILLION_TOKENS)
+    return Goal(Figure.TOKENS_PER_SECOND, "more")

@@ -17,6 +17,7 @@ from capacity_tui.engine.choose.need.trials import Trials
 from capacity_tui.engine.choose.search.question import Goal, Question
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import presumed_family
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS
 from capacity_tui.engine.plan.field_values import field_value
@@ -28,9 +29,9 @@ from capacity_tui.engine.schema.field_types import LARGEST_COUNT
 NUMBERS = ("integer", "power-of-two", "number")
 READS = "model.max_context"
 """What ends a context where memory does not."""
-_PROMPT, _OUTPUT, _SEQUENCE = "inference.prompt_tokens", "inference.output_tokens", "training.seq_len"
+_PROMPT, _OUTPUT, _SEQUENCE = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN
 _NO_PACE = ("cost.", "energy.", "memory.")
-_SPLITS = ("parallelism.tp", "parallelism.pp", "parallelism.cp")
+_SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 
 
 class StoppedError(Exception):

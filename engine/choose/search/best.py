@@ -19,6 +19,7 @@ from capacity_tui.engine.choose.space.grid import Floats, Values
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import figures_of
 from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = tuple[tuple[str, str], ...]
 # What a goal is weighed against where nobody asks for a front: money against time, everything else against money.
-COSTS = ("cost.usd", "cost.usd_per_million_tokens")
-TIMES = ("computation.estimated_train_time_seconds", "computation.tokens_per_second")
+COSTS = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
+TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.TOKENS_PER_SECOND)
 # Configurations of a front that an answer holds at most, spread evenly along it.
 MOST_OF_FRONT = 100
 

@@ -14,13 +14,14 @@ from capacity_tui.engine.choose.search.spaces import Prepared, Refused
 from capacity_tui.engine.choose.space.grid import Axis, Floats
 from capacity_tui.engine.choose.space.ranking import best_of, over
 from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags
 from capacity_tui.engine.plan.field_values import short_name
 
-MEMORY = "memory.reserved_bytes"
+MEMORY = Figure.MEMORY_RESERVED_BYTES
 NOT_HELD = "does not fit into memory"
 # Settles ties between configurations that the goal does not tell apart.
-TIE = Goal("computation.tokens_per_second", "more")
+TIE = Goal(Figure.TOKENS_PER_SECOND, "more")
 
 
 def refused_part(refused: Refused) -> Part:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.choose.search.answer import Rejected
 from capacity_tui.engine.choose.space.grid import Axis, Values
+from capacity_tui.engine.keys import Key
 
 # Fields by which rows are of one kind, where a question wants few of each.
-EACH = ("model.name", "hardware.name", "hardware.devices")
+EACH = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
 
 
 @dataclass(frozen=True, slots=True)

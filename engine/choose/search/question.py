@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.figures import usual_words
 from capacity_tui.engine.estimate.limits import limit
 from capacity_tui.engine.estimate.metric import MORE
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.units import format_quantity, parse_quantity
 
@@ -68,7 +69,7 @@ class Goal:
 
 
 # What a search aims at where nobody says.
-TIME = Goal("computation.estimated_train_time_seconds")
+TIME = Goal(Figure.ESTIMATED_TRAIN_TIME_SECONDS)
 MOST_TOP = 10
 
 

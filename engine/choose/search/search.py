@@ -15,6 +15,7 @@ from capacity_tui.engine.choose.search.question import TIME, Goal, Question, bet
 from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.figure_names import open_length
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.sections.training import LENGTHS
 from capacity_tui.engine.schema.field_types import AUTO
@@ -82,7 +83,7 @@ def search(
 
 def goal_of(question: Question) -> Goal:
     """Return what a question aims at: where the length of the job is open, the figure that stands for its goal."""
-    goal = question.goal or (Goal("model.parameters", "more") if question.models else TIME)
+    goal = question.goal or (Goal(Figure.MODEL_PARAMETERS, "more") if question.models else TIME)
     figure = _of_length(question, goal.figure)
     return goal if figure == goal.figure else Goal(figure, better_of(figure))
 
@@ -101,7 +102,7 @@ def answerable(question: Question) -> Question:
             raise PlanError("the length of the job is open", f"no limit of {limit.figure}", hint)
     plan = question.plan
     if plan.parallelism.dp == AUTO:
-        plan = with_values(plan, {"parallelism.dp": None})
+        plan = with_values(plan, {Key.PARALLELISM_DP: None})
     return replace(question, plan=plan, pareto=tuple(_of_length(question, key) for key in question.pareto))
 
 

@@ -22,6 +22,7 @@ from capacity_tui.engine.choose.space.space import Space
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import family_of
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.field_lists import placeholders
@@ -39,8 +40,7 @@ _APART = frozenset(
     f"training.{name}"
     for name in (*LENGTHS, "samples", "method", "precision", "optimizer", "quantization", "framework")
 )
-_REPLICAS, _GROUP = "parallelism.dp", "parallelism.shard"
-_PRECISION = "training.precision"
+_REPLICAS, _GROUP = Key.PARALLELISM_DP, Key.PARALLELISM_SHARD
 _FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
 
 
@@ -168,7 +168,7 @@ class Spaces:
 
     def _wanted(self, plan: Plan) -> set[str]:
         """Return the fields that vary though nobody gave values for them."""
-        fields = (*open_fields_of_training(), "parallelism.offload")
+        fields = (*open_fields_of_training(), Key.PARALLELISM_OFFLOAD)
         is_open = {path for path in fields if plan.value(path) == AUTO}
         return is_open if self.question.vary else {*open_fields_of_training(), *is_open}
 
@@ -180,10 +180,10 @@ class Spaces:
         varied = {*self._wanted(plan), *(axis.path for axis in self.inner), BATCH, _REPLICAS}
         lacking = [path for path in open_fields(plan) if path not in varied]
         values: Values = {}
-        if _PRECISION in lacking:
-            lacking.remove(_PRECISION)
+        if Key.TRAINING_PRECISION in lacking:
+            lacking.remove(Key.TRAINING_PRECISION)
             cluster = resolve_cluster(plan.hardware, plan.pricing, self.catalog, self.machine)
-            values[_PRECISION], _ = chosen_precision(cluster.device, self.catalog)
+            values[Key.TRAINING_PRECISION], _ = chosen_precision(cluster.device, self.catalog)
         if lacking:
             key = (str(plan.model), *lacking)
             if key not in self.filled:
@@ -214,9 +214,9 @@ def spaces_of(question: Question, catalog: Catalog, machine: Machine | None = No
     apart = [axis for axis in question.vary if _is_apart(axis.path)]
     inner = tuple(axis for axis in question.vary if not _is_apart(axis.path))
     named = (
-        ("model.name", model_names(question.models, question.plan, catalog)),
-        ("hardware.name", hardware_ids(question.hardware, catalog)),
-        ("hardware.devices", question.devices),
+        (Key.MODEL_NAME, model_names(question.models, question.plan, catalog)),
+        (Key.HARDWARE_NAME, hardware_ids(question.hardware, catalog)),
+        (Key.HARDWARE_DEVICES, question.devices),
     )
     outer = (*(Axis(path, tuple(values)) for path, values in named if values), *apart)
     paths = [axis.path for axis in (*outer, *inner)]

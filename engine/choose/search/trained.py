@@ -15,11 +15,12 @@ from capacity_tui.engine.choose.space.training import NUMBERS, training_space
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.plan.edit import with_values
 from capacity_tui.engine.plan.plan import AUTO, Plan
 
-BATCH, SEQUENCE = "training.global_batch", "training.seq_len"
+BATCH, SEQUENCE = Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_SEQ_LEN
 # What rules of layouts look at, and how many combinations of it they judge at once.
 _JUDGED = frozenset({*LAYOUT_SIZES, BATCH, SEQUENCE})
 MOST_LAYOUTS = 2**20

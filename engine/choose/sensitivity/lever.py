@@ -12,11 +12,12 @@ from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.metric import LESS
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan.fields import PlanField
 from capacity_tui.engine.verdict import Verdict
 
 # A utilization is measured against what the precision could reach: another precision moves the measure itself.
-MEASURES = frozenset({"computation.mfu", "bottleneck.arithmetic_intensity", "bottleneck.ridge_point"})
+MEASURES = frozenset({Figure.MFU, Figure.BOTTLENECK_ARITHMETIC_INTENSITY, Figure.BOTTLENECK_RIDGE_POINT})
 # Fields that say how a plan is run; those for memory are levers where it is short.
 LEVERS = ("setting", "memory")
 # A smaller change is no lever.
@@ -89,7 +90,7 @@ def _concerns(known: PlanField, key: str, *, short: bool) -> bool:
     """Whether a knob may be the lever of a figure, where memory is short or not."""
     if known.knob.role == "memory":
         return short and key.startswith("memory.")
-    return known.path != "training.precision" or key not in MEASURES
+    return known.path != Key.TRAINING_PRECISION or key not in MEASURES
 
 
 def neighbours(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:

@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.fields import PlanField, plan_fields
 from capacity_tui.engine.schema.stepping import next_number
 
@@ -69,10 +70,10 @@ def estimated_steps(case: EstimatedPlan, wanted: Callable[[PlanField], bool]) ->
 def _has_kernels(resolved: ResolvedPlan, path: str, value: object, catalog: Catalog) -> bool:
     """Whether the device and the engine run a value as it is named."""
     device = resolved.cluster.device
-    if path == "training.precision":
+    if path == Key.TRAINING_PRECISION:
         # A type the device has no units for runs as another one, which is tried itself.
         return value in device.peaks
-    if path == "inference.weights":
+    if path == Key.INFERENCE_WEIGHTS:
         weights = catalog.quantizations.find(str(value))
         return not why_not_read(weights, resolved.plan.inference.engine, device, catalog)
     return True

@@ -23,13 +23,14 @@ from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.metric import MORE
 from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import StepTime
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.uncertainty.evidence import Evidence, FigureName
 from capacity_tui.engine.uncertainty.intervals import Interval, Range
 from capacity_tui.engine.uncertainty.likeness import published_cells
 from capacity_tui.engine.uncertainty.spread import range_from, spread_of
 
-PRICE = "pricing.usd_per_hour"
+PRICE = Key.PRICING_USD_PER_HOUR
 INTERRUPTIONS = "pricing.spot.interruptions"
 ASSUMED = "assumptions."
 FIGURES: Mapping[FigureName, str] = {"step": "time", "prefill": "prefill", "decode": "decode", "memory": "memory"}

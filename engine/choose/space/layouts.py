@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from capacity_tui.engine.choose.space.grid import Axis, Grid, divisors
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan.layout_rules import FOLLOWING, Layout, given_sizes
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -24,12 +25,12 @@ def layout_axes(layout: Layout, inside: int, wanted: Container[str]) -> Iterator
         wanted: paths of the open fields.
     """
     sizes = divisors(int(layout.devices))
-    if "parallelism.tp" in wanted:
+    if Key.PARALLELISM_TP in wanted:
         most = inside if layout.splits_layers else 1
-        yield Axis("parallelism.tp", tuple(size for size in sizes if size <= most))
-    if "parallelism.pp" in wanted:
+        yield Axis(Key.PARALLELISM_TP, tuple(size for size in sizes if size <= most))
+    if Key.PARALLELISM_PP in wanted:
         most = min(int(layout.layers), MOST_STAGES)
-        yield Axis("parallelism.pp", tuple(size for size in sizes if size <= most))
+        yield Axis(Key.PARALLELISM_PP, tuple(size for size in sizes if size <= most))
 
 
 def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:

@@ -9,6 +9,7 @@ from capacity_tui.engine.choose.space.grid import Axis, divisors, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.open_batch import expected_batch
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_lists import memory_searched, model_sizes
 from capacity_tui.engine.plan.layout_rules import plan_layout
@@ -55,24 +56,26 @@ def open_axes(
     shape, cluster = resolved.shape, resolved.cluster
     devices = int(cluster.devices)
     batch = expected_batch(plan, resolved, replica_batch, catalog)
-    for path in ("training.checkpointing", "parallelism.offload"):
+    for path in (Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD):
         if path in wanted:
             yield Axis(path, choices_of(path, catalog))
-    if "parallelism.zero" in wanted:
-        yield Axis("parallelism.zero", choices_of("parallelism.zero", catalog) if devices > 1 else (0,))
-    if "training.micro_batch" in wanted:
-        yield Axis("training.micro_batch", powers_of_two(LARGEST_MICRO_BATCH))
+    if Key.PARALLELISM_ZERO in wanted:
+        yield Axis(Key.PARALLELISM_ZERO, choices_of(Key.PARALLELISM_ZERO, catalog) if devices > 1 else (0,))
+    if Key.TRAINING_MICRO_BATCH in wanted:
+        yield Axis(Key.TRAINING_MICRO_BATCH, powers_of_two(LARGEST_MICRO_BATCH))
     if shape is None:
         return
     layout = plan_layout(resolved.plan, shape, catalog)
     yield from layout_axes(layout, int(cluster.per_node), wanted)
-    if "parallelism.cp" in wanted:
+    if Key.PARALLELISM_CP in wanted:
         pieces = max(1, int(resolved.plan.training.seq_len) // LEAST_TOKENS)
         sizes = divisors(devices)
-        yield Axis("parallelism.cp", tuple(size for size in sizes if size <= pieces and size & (size - 1) == 0))
-    if "parallelism.ep" in wanted:
+        yield Axis(Key.PARALLELISM_CP, tuple(size for size in sizes if size <= pieces and size & (size - 1) == 0))
+    if Key.PARALLELISM_EP in wanted:
         experts = int(layout.experts)
-        yield Axis("parallelism.ep", tuple(size for size in divisors(experts) if size <= devices) if experts else (1,))
-    if "parallelism.interleave" in wanted:
+        yield Axis(
+            Key.PARALLELISM_EP, tuple(size for size in divisors(experts) if size <= devices) if experts else (1,)
+        )
+    if Key.PARALLELISM_INTERLEAVE in wanted:
         few = batch is not None and batch < FEW_SEQUENCES * devices
-        yield Axis("parallelism.interleave", CHUNKS if few else CHUNKS[:1])
+        yield Axis(Key.PARALLELISM_INTERLEAVE, CHUNKS if few else CHUNKS[:1])

@@ -21,6 +21,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.work import serving_work
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan.edit import with_values
@@ -39,11 +40,11 @@ from capacity_tui.engine.uncertainty.evidence import Evidence
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *served_sizes()})
-ENGINE, BATCH = "inference.engine", "inference.batch"
+ENGINE, BATCH = Key.INFERENCE_ENGINE, Key.INFERENCE_BATCH
 # Limits that a plan sets, where they vary.
-LIMITING = ("inference.request_rate", "inference.ttft_seconds", "inference.tpot_seconds")
+LIMITING = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
 # Sizes that a plan has to say, since modes choose them where it does not.
-CHOSEN = ("parallelism.tp", "parallelism.pp")
+CHOSEN = (Key.PARALLELISM_TP, Key.PARALLELISM_PP)
 
 
 @dataclass(frozen=True, slots=True)

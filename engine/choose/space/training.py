@@ -23,6 +23,7 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Work
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan.edit import with_values
@@ -44,13 +45,13 @@ MOST_SETTINGS = 512
 # Fields by how many formulas depend on them, the fewest last: a block has all values of the last ones, and so most of
 # its arrays are smaller than itself.
 BY_DEPENDENCE = (
-    "training.seq_len",
-    "training.micro_batch",
-    "parallelism.tp",
-    "parallelism.cp",
-    "parallelism.pp",
-    "parallelism.offload",
-    "parallelism.zero",
+    Key.TRAINING_SEQ_LEN,
+    Key.TRAINING_MICRO_BATCH,
+    Key.PARALLELISM_TP,
+    Key.PARALLELISM_CP,
+    Key.PARALLELISM_PP,
+    Key.PARALLELISM_OFFLOAD,
+    Key.PARALLELISM_ZERO,
 )
 
 
@@ -114,10 +115,10 @@ class TrainingSpace:
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with the batch that its layout has where the plan leaves that open."""
-        if self.batch is None or "training.global_batch" in values:
+        if self.batch is None or Key.TRAINING_GLOBAL_BATCH in values:
             return values
         one = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
-        return {**values, "training.global_batch": round(float(np.max(self.run(one).global_batch)))}
+        return {**values, Key.TRAINING_GLOBAL_BATCH: round(float(np.max(self.run(one).global_batch)))}
 
     def _evidence(self, run: TransformerRun, work: Work) -> Evidence:
         """Return what the ranges rest on; names that decide it are the same in all of the space."""
@@ -144,7 +145,7 @@ class TrainingSpace:
         def number(path: str, otherwise: Number) -> Number:
             return grid.numbers(path) if grid.has(path) else otherwise
 
-        micro_batch = number("training.micro_batch", run.micro_batch)
+        micro_batch = number(Key.TRAINING_MICRO_BATCH, run.micro_batch)
         return replace(
             run,
             dp=layout.dp,
@@ -156,8 +157,8 @@ class TrainingSpace:
             interleave=layout.interleave,
             shard=layout.shard,
             sequence_parallel=layout.sequence_parallel,
-            zero=number("parallelism.zero", run.zero),
-            seq_len=number("training.seq_len", run.seq_len),
+            zero=number(Key.PARALLELISM_ZERO, run.zero),
+            seq_len=number(Key.TRAINING_SEQ_LEN, run.seq_len),
             micro_batch=micro_batch,
             global_batch=self._global_batch(grid, layout, micro_batch),
         )
@@ -166,11 +167,11 @@ class TrainingSpace:
         """Return which combinations no rule excludes; an open batch is whole micro-batches for each replica."""
         layout, micro_batch = self.layout(grid), self.micro_batch(grid)
         kept = held(layout, self.rules)
-        if grid.has("training.global_batch"):
+        if grid.has(Key.TRAINING_GLOBAL_BATCH):
             return kept
         if self.batch is not None:
             return kept & self.batch.holds(layout.dp, micro_batch)
-        if not grid.has("training.micro_batch") or not np.any(layout.global_batch):
+        if not grid.has(Key.TRAINING_MICRO_BATCH) or not np.any(layout.global_batch):
             return kept
         # Micro-batches that are tried are no larger than what a replica has of a step.
         return kept & (np.less_equal(layout.dp * micro_batch, layout.global_batch) | np.equal(micro_batch, 1.0))
@@ -186,13 +187,13 @@ class TrainingSpace:
 
     def micro_batch(self, grid: Grid) -> Number:
         """Return the sequences of a micro-batch over the arrays of a grid."""
-        path = "training.micro_batch"
+        path = Key.TRAINING_MICRO_BATCH
         return grid.numbers(path) if grid.has(path) else float(self.resolved.plan.training.micro_batch)
 
     def _global_batch(self, grid: Grid, layout: Layout, micro_batch: Number) -> Number:
         """Return the sequences of a step: as the grid or the plan gives them, else for each replica."""
-        if grid.has("training.global_batch"):
-            return grid.numbers("training.global_batch")
+        if grid.has(Key.TRAINING_GLOBAL_BATCH):
+            return grid.numbers(Key.TRAINING_GLOBAL_BATCH)
         batch = self.plan.training.global_batch
         if isinstance(batch, int):
             return float(batch)

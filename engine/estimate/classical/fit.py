@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.classical.specs import ClassicalSpec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import FP32_BYTES
@@ -59,13 +60,13 @@ def held_bytes(**addends: Number) -> Number:
     return sum(addends.values(), start=0.0)
 
 
-@equation("{addends}", unit="", source="numbers the fitted model keeps", part="model.parameters")
+@equation("{addends}", unit="", source="numbers the fitted model keeps", part=Figure.MODEL_PARAMETERS)
 def kept_numbers(**addends: Number) -> Number:
     """Numbers a fitted model keeps."""
     return sum(addends.values(), start=0.0)
 
 
-@equation("{addends}", unit="FLOP", source="operations to predict one sample", part="model.forward_flops")
+@equation("{addends}", unit="FLOP", source="operations to predict one sample", part=Figure.MODEL_FORWARD_FLOPS)
 def prediction_flops(**addends: Number) -> Number:
     """FLOPs to predict one sample."""
     return sum(addends.values(), start=0.0)

@@ -6,6 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 
 SHORT_VOCABULARY = counted("short-vocabulary")
@@ -95,7 +96,7 @@ def arrival_seconds(reading: Number, decoding: Number, workers: Number) -> Numbe
     "waiting = max(arriving - hidden · working, 0)",
     unit="s",
     source="batches that workers prefetch arrive while devices work; what takes longer, devices wait for",
-    part="computation.parts.input",
+    part=Figure.INPUT,
 )
 def input_seconds(arriving: Number, hidden: Number, working: Number) -> Number:
     """Seconds of a step in which the devices wait for data.

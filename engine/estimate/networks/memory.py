@@ -9,9 +9,9 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.numerics import mean_state_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 
-WEIGHTS = "memory.parts.weights"
 TRANSFORMED_TILE = counted("transformed-tile")
 
 
@@ -19,7 +19,7 @@ TRANSFORMED_TILE = counted("transformed-tile")
     "activations = batch · (kept · (elements · element_bytes + further) + working · element_bytes)",
     unit="B",
     source="tensors the backward pass of each layer reads; those that two layers share once",
-    part="memory.parts.activations",
+    part=Figure.MEMORY_ACTIVATIONS,
 )
 def activation_bytes(
     batch: Number, kept: Number, elements: Number, further: Number, working: Number, element_bytes: Number
@@ -58,7 +58,7 @@ def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plai
     "buffers = element_bytes · parameters · reduced",
     unit="B",
     source="gradients are copied into buckets before they are reduced",
-    part="memory.parts.buffers",
+    part=Figure.MEMORY_BUFFERS,
 )
 def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> Number:
     """Bytes of communication buckets.
@@ -80,7 +80,9 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
     each = mean_state_bytes(numerics, run.matrices, trained) + numerics.master_bytes
     states = sharded_bytes.for_part(OPTIMIZER)(each, trained, 0.0, shards[0], 1.0) * trains
     parts = {
-        "weights": sharded_bytes.for_part(WEIGHTS)(numerics.weight_bytes, parameters, 0.0, shards[2], 1.0),
+        "weights": sharded_bytes.for_part(Figure.MEMORY_WEIGHTS)(
+            numerics.weight_bytes, parameters, 0.0, shards[2], 1.0
+        ),
         "gradients": sharded_bytes.for_part(GRADIENTS)(numerics.gradient_bytes, trained, 0.0, shards[1], 1.0) * trains,
         "optimizer": states * (1.0 - run.offload_optimizer),
         "activations": activation_bytes(

@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
 from capacity_tui.engine.estimate.timing.attention import AttentionRates, attention_rates, fastest_kernel
 from capacity_tui.engine.estimate.transformer.launches import launch_seconds
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.checkpointing import Checkpointing, checkpointing
 from capacity_tui.engine.models.networks.layers import Layer, LayerList
 from capacity_tui.engine.models.transformer.matrices import Matrix
@@ -151,7 +152,7 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
     recomputed = checkpointing(training.checkpointing, catalog)
     recomputes = trains and recomputed == Checkpointing(full_layers=1.0)
     if trains and not recomputes and recomputed != Checkpointing():
-        place = Place(field="training.checkpointing")
+        place = Place(field=Key.TRAINING_CHECKPOINTING)
         raise PlanError("not for this kind of model", training.checkpointing, "allowed: none, full", place)
     row = framework_row(plan, catalog)
     numerics, precision = training_numerics(training, row, catalog), str(training.precision)

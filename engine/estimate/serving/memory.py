@@ -9,6 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.transformer.cache import cache_elements
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import FP32_BYTES
@@ -33,7 +34,7 @@ class ServingMemory:
     "weights = layers · (dense / tp + experts / expert_shards) · body + ends / tp",
     unit="B",
     source="bits a weight of the format, scales included",
-    part="memory.parts.weights",
+    part=Figure.MEMORY_WEIGHTS,
 )
 def weight_bytes(
     layers: Number, dense: Number, experts: Number, tp: Number, expert_shards: Number, body: Number, ends: Number
@@ -56,7 +57,7 @@ def weight_bytes(
     "kv_cache = batch · elements · element_bytes / shards / stages",
     unit="B",
     source="keys and values of every token and layer; context rounded up to whole blocks",
-    part="memory.parts.kv_cache",
+    part=Figure.MEMORY_KV_CACHE,
 )
 def kv_cache_bytes(batch: Number, elements: Number, element_bytes: Number, shards: Number, stages: Number) -> Number:
     """Bytes of the key-value cache on one device.
@@ -86,7 +87,7 @@ def rounded_up(tokens: Number, block: Number) -> Number:
     "activations = tokens · element_bytes · (2 · hidden + widest)",
     unit="B",
     source="a forward pass keeps the residual stream, one layer's input and its widest intermediate",
-    part="memory.parts.activations",
+    part=Figure.MEMORY_ACTIVATIONS,
 )
 def activation_bytes(tokens: Number, element_bytes: Number, hidden: Number, widest: Number) -> Number:
     """Bytes of activations of one forward pass, ``tokens`` wide.
@@ -104,7 +105,7 @@ def activation_bytes(tokens: Number, element_bytes: Number, hidden: Number, wide
     "logits = rows · vocab / tp · 4",
     unit="B",
     source="fp32 logits of the positions that are sampled",
-    part="memory.parts.logits",
+    part=Figure.MEMORY_LOGITS,
 )
 def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
     """Bytes of logits.
@@ -138,7 +139,7 @@ def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: 
     "buffers = workspace",
     unit="B",
     source="measured: what the engine sets aside for its kernels, engines.yaml",
-    part="memory.parts.buffers",
+    part=Figure.MEMORY_BUFFERS,
 )
 def workspace_bytes(workspace: Number) -> Number:
     """Bytes of an engine's workspace.
@@ -153,7 +154,7 @@ def workspace_bytes(workspace: Number) -> Number:
     "host = embedding + layers + cache",
     unit="B",
     source="what the engine leaves in host memory",
-    part="memory.host_bytes",
+    part=Figure.MEMORY_HOST_BYTES,
 )
 def host_bytes(embedding: Number, layers: Number, cache: Number) -> Number:
     """Bytes in host memory.

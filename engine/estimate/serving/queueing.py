@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 
 LEAST = np.finfo(float).eps
@@ -117,7 +118,7 @@ def closed_wait(requests: Number, slots: Number, rate: Number) -> Number:
     "time = service · (1 + deviations · spread) + min(wait / busy · max(0, ln(busy / beyond)), longest)",
     unit="s",
     source="a wait is none, or exponential: heavy traffic, Kingman 1962; lengths are normal",
-    part="computation.infer.time_to_first_token_percentile_seconds",
+    part=Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS,
 )
 def percentile_seconds(
     service: Number, spread: Number, deviations: Number, wait: Number, busy: Number, beyond: Number, longest: Number
@@ -142,7 +143,7 @@ def percentile_seconds(
     "time = wait + turn + reading",
     unit="s",
     source="a request waits for room and for the prompts before it, for the pass at work, and is read",
-    part="computation.infer.time_to_first_token_seconds",
+    part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
 )
 def first_token_seconds(wait: Number, turn: Number, reading: Number) -> Number:
     """Seconds from a request's arrival to its first token, the mean.
@@ -175,7 +176,7 @@ def started_seconds(reading: Number, seconds: Number, answering: Number) -> Numb
     "time = answer / tokens if answer > 0 else step",
     unit="s",
     source="one pass for each token, and the prompts of others that are read between",
-    part="computation.infer.time_per_output_token_seconds",
+    part=Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
 )
 def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number:
     """Seconds between two output tokens of a sequence under a load, the mean.
@@ -192,7 +193,7 @@ def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number
     "time = wait + seconds",
     unit="s",
     source="a request waits, and then runs as long as as many are answered as run at once",
-    part="computation.infer.request_seconds",
+    part=Figure.REQUEST_SECONDS,
 )
 def request_seconds(wait: Number, seconds: Number) -> Number:
     """Seconds from a request's arrival to its last token, the mean.

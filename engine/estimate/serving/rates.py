@@ -11,6 +11,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.work import Loaded, Served
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.intervals import Interval
 
@@ -19,7 +20,7 @@ from capacity_tui.engine.uncertainty.intervals import Interval
     "rate = batch · prompt / seconds",
     unit="tokens/s",
     source="forward passes over the prompts of one batch, on one replica",
-    part="computation.infer.prefill_tokens_per_second",
+    part=Figure.PREFILL_TOKENS_PER_SECOND,
 )
 def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
     """Prompt tokens a second.
@@ -36,7 +37,7 @@ def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
     "rate = batch / seconds",
     unit="tokens/s",
     source="one forward pass for the next token of every sequence, at the mean context, on one replica",
-    part="computation.infer.decode_tokens_per_second",
+    part=Figure.DECODE_TOKENS_PER_SECOND,
 )
 def decode_rate(batch: Number, seconds: Number) -> Number:
     """Output tokens a second.
@@ -52,7 +53,7 @@ def decode_rate(batch: Number, seconds: Number) -> Number:
     "time = seconds · (1 + drafts) / accepted",
     unit="s",
     source="one decode step gives every sequence of the batch its next tokens, one where nothing is guessed",
-    part="computation.infer.time_per_output_token_seconds",
+    part=Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
 )
 def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> Number:
     """Seconds between two output tokens of a sequence.
@@ -69,7 +70,7 @@ def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> N
     "rate = replicas · batch / seconds",
     unit="requests/s",
     source="every replica answers one batch after another",
-    part="computation.infer.requests_per_second",
+    part=Figure.REQUESTS_PER_SECOND,
 )
 def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
     """Requests answered a second.
@@ -86,7 +87,7 @@ def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
     "rate = min(arriving, largest)",
     unit="requests/s",
     source="what arrives is answered, as far as that is possible",
-    part="computation.infer.requests_per_second",
+    part=Figure.REQUESTS_PER_SECOND,
 )
 def answered_rate(arriving: Number, largest: Number) -> Number:
     """Requests answered a second under a load, over all replicas.
@@ -102,7 +103,7 @@ def answered_rate(arriving: Number, largest: Number) -> Number:
     "rate = requests · output",
     unit="tokens/s",
     source="answers of all replicas, the time of their prompts included",
-    part="computation.infer.output_tokens_per_second",
+    part=Figure.OUTPUT_TOKENS_PER_SECOND,
 )
 def output_rate(requests: Number, output: Number) -> Number:
     """Output tokens a second, over all replicas.
@@ -118,7 +119,7 @@ def output_rate(requests: Number, output: Number) -> Number:
     "time = prefill + (waves - 1) / 2 · seconds / waves",
     unit="s",
     source="what the cache does not hold of a batch follows where answers have ended",
-    part="computation.infer.time_to_first_token_seconds",
+    part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
 )
 def batch_first_token_seconds(prefill: Number, waves: Number, seconds: Number) -> Number:
     """Seconds from a batch's arrival to the first token of its sequences, the mean.

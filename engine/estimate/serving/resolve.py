@@ -18,6 +18,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.serving.run import Host, Reading, Runtime, ServingRun
 from capacity_tui.engine.estimate.serving.traffic import Guessing, Traffic
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.readers.huggingface import read_model_file
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
 from capacity_tui.engine.models.transformer.shape import TransformerShape
@@ -57,7 +58,7 @@ def choose_engine(rows: Iterable[InferenceEngine], name: str, vendor: str) -> In
     if not fitting:
         makers = sorted({maker for row in rows for maker in row.vendors})
         where = f"{name} runs on devices of {', '.join(makers)}; this one is of {vendor}"
-        place = Place(field="inference.engine")
+        place = Place(field=Key.INFERENCE_ENGINE)
         raise PlanError("this engine does not run on this hardware", where, "choose another engine", place)
     return max(fitting, key=lambda row: bool(row.vendors))
 

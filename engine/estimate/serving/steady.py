@@ -26,6 +26,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import loaded_phases
 from capacity_tui.engine.estimate.timing.schedule import phase_time
 from capacity_tui.engine.estimate.work import Collective, Loaded, Phase
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, any_true, where
 
 # Halvings of the range in which the number of running requests is looked for.
@@ -36,7 +37,6 @@ TRIED, AROUND = 33, 17
 ROUNDING = 33 * np.finfo(float).eps
 # Rounds that are worked out in one call at most.
 AT_ONCE = 2**15
-PERCENTILE = "computation.infer.time_per_output_token_percentile_seconds"
 # Share of the time below which a rest is what they left.
 NOTHING = 2.0 ** -(HALVINGS // 2)
 
@@ -148,7 +148,7 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     tokens = np.maximum(run.output - 1.0, 1.0)
     each = loaded_token_seconds(now.seconds - waiting.started, tokens, now.step / run.accepted)
     crowded_started = started_seconds(crowded.read, crowded.seconds, crowded.answering)
-    slowly = loaded_token_seconds.for_part(PERCENTILE)(
+    slowly = loaded_token_seconds.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
         crowded.seconds - crowded_started, tokens, crowded.step / run.accepted
     )
     busy = np.clip(rate / largest, traffic.beyond, 1.0) if traffic.arrives else 1.0

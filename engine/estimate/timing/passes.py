@@ -10,6 +10,7 @@ import numpy as np
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import PassSchedule, Phase
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, any_true
 
 
@@ -37,7 +38,7 @@ def total(parts: Mapping[str, Number]) -> Number:
     "overhead = max(kernels · gap, kernels · host - device) + step",
     unit="s",
     source="gaps between kernels; a device idles when the host launches more slowly than it computes",
-    part="computation.parts.overhead",
+    part=Figure.OVERHEAD,
 )
 def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, step: Number) -> Number:
     """Seconds of one forward pass in which the device waits for kernels to start.

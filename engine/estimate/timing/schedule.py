@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.work import (
     Schedule,
     Work,
 )
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, any_true, where
 
 # Stands for no seconds at all where something is divided by them.
@@ -86,7 +87,7 @@ def busy_time(operators: Iterable[Operator]) -> BusyTime:
     "bubble = (stages - 1) / interleave · flushes · mean + micro_batches · (slowest - mean)",
     unit="s",
     source="Narayanan et al. 2021, section 2.2; the slowest stage sets the pace",
-    part="computation.parts.pipeline_bubble",
+    part=Figure.PIPELINE_BUBBLE,
 )
 def pipeline_bubble(
     stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number, flushes: Number = 1.0
@@ -139,7 +140,7 @@ def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
     "idle = max(0, launches · launch - working)",
     unit="s",
     source="a device idles when the host launches more slowly than it computes",
-    part="computation.parts.overhead",
+    part=Figure.OVERHEAD,
 )
 def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
     """Seconds of a micro-batch in which the device waits for kernels to be launched.
@@ -171,7 +172,7 @@ def forward_share(forward: Number, flops: Number) -> Number:
     "seconds = busy · spread · sqrt(2 · ln(max(nodes, 1)))",
     unit="s",
     source="the slowest of so many nodes, whose steps are spread about their mean; all wait for it",
-    part="computation.parts.overhead",
+    part=Figure.OVERHEAD,
 )
 def straggling(busy: Number, spread: Number, nodes: Number) -> Number:
     """Seconds in which nodes wait for the slowest of them.

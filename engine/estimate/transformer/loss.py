@@ -7,6 +7,7 @@ import numpy as np
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, any_true, where
 
 LOSS_CHUNKS = counted("loss-chunks")
@@ -45,7 +46,7 @@ def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, hea
     "logits = max(held · each + early · left, held · element_bytes + left)",
     unit="B",
     source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
-    part="memory.parts.logits",
+    part=Figure.MEMORY_LOGITS,
 )
 def logit_bytes(held: Number, each: Number, early: Number, left: Number, element_bytes: Number) -> Number:
     """Bytes of the loss where it takes most.

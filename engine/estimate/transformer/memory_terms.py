@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import BITS_PER_BYTE
 
 ZERO = "Rajbhandari et al. 2020"
 ACTIVATIONS = "Korthikanti et al. 2022, with fused attention"
 CAPTURED_INPUT = counted("captured-input-bytes")
-GRADIENTS, OPTIMIZER = "memory.parts.gradients", "memory.parts.optimizer"
+GRADIENTS, OPTIMIZER = Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER
 
 
 @equation("bytes = each · (dense / shard + experts / expert_shard)", unit="B", source=ZERO)
@@ -61,7 +62,7 @@ def state_bytes(layers: Number, each: Number, ends: Number, shard: Number) -> Nu
     "weights = layers + each · ends / shard + adapters",
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
-    part="memory.parts.weights",
+    part=Figure.MEMORY_WEIGHTS,
 )
 def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adapters: Number) -> Number:
     """Bytes of weights between uses.
@@ -80,7 +81,7 @@ def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adap
     "activations = kept · (1 - offloaded) + outputs + working",
     unit="B",
     source="what the forward pass left for the backward pass, and the layer at work",
-    part="memory.parts.activations",
+    part=Figure.MEMORY_ACTIVATIONS,
 )
 def alive_activations(kept: Number, offloaded: Number, outputs: Number, working: Number) -> Number:
     """Bytes of activations in one phase of a step.
@@ -98,7 +99,7 @@ def alive_activations(kept: Number, offloaded: Number, outputs: Number, working:
     "buffers = gathered + ends + casts + buckets",
     unit="B",
     source="parameters gathered for use, gradients in fp32 for the optimizer, communication buckets",
-    part="memory.parts.buffers",
+    part=Figure.MEMORY_BUFFERS,
 )
 def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number) -> Number:
     """Bytes of buffers in one phase of a step.
@@ -131,7 +132,7 @@ def captured_input_bytes(captured: Number, tokens: Number) -> Number:
     "host = optimizer + weights + activations",
     unit="B",
     source="what the plan offloads",
-    part="memory.host_bytes",
+    part=Figure.MEMORY_HOST_BYTES,
 )
 def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Number:
     """Bytes in host memory for one device.

@@ -13,11 +13,12 @@ from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH, PERFORM
 from capacity_tui.engine.choose.modes.modes import ModeName
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.migration.question import Goal, JobKind, MigrationQuestion, checked_kind, job_kind_of
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_data
 from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name
 
-PRECISION, WEIGHTS = "training.precision", "inference.weights"
+PRECISION, WEIGHTS = Key.TRAINING_PRECISION, Key.INFERENCE_WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def question_of_job(job: JobWords, catalog: Catalog) -> MigrationQuestion:
     kind = _kind(job)
     if job.count < 1 or (job.devices is not None and job.devices < 1):
         raise PlanError("no such number of machines", f"{job.count} instances, {job.devices} devices", "give 1 or more")
-    pricing: dict[str, object] = {"pricing.region": job.region, "pricing.commitment": job.commitment}
+    pricing: dict[str, object] = {Key.PRICING_REGION: job.region, Key.PRICING_COMMITMENT: job.commitment}
     change = {**_hardware(job, catalog), **{path: value for path, value in pricing.items() if value is not None}}
     if job.precision is not None:
         name = catalog.precisions.find(job.precision).id
@@ -109,15 +110,15 @@ def _hardware(job: JobWords, catalog: Catalog) -> dict[str, object]:
     if job.instance is None:
         if not isinstance(job.model, Plan):
             raise PlanError("nothing says where the job runs", hint="name its instance, or give a plan")
-        return {} if job.devices is None else {"hardware.devices": job.devices}
+        return {} if job.devices is None else {Key.HARDWARE_DEVICES: job.devices}
     if job.instance == DETECTED:
-        return {"hardware.name": DETECTED, "hardware.devices": job.devices}
+        return {Key.HARDWARE_NAME: DETECTED, Key.HARDWARE_DEVICES: job.devices}
     counted = counted_name(job.instance)
     name = job.instance if counted is None else counted[1]
     found = catalog.find_hardware(name)
     sold = catalog.instances[found.id].sold_devices if found.id in catalog.instances else 1
     rented = job.count * sold if counted is None else counted[0]
-    return {"hardware.name": found.id, "hardware.devices": job.devices or rented}
+    return {Key.HARDWARE_NAME: found.id, Key.HARDWARE_DEVICES: job.devices or rented}
 
 
 def _kind(job: JobWords) -> JobKind:

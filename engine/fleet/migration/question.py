@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
 from capacity_tui.engine.choose.modes.modes import ModeName
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.plan import Plan
 
 JobKind: TypeAlias = Literal["train", "finetune", "infer", "batch_infer"]
@@ -77,7 +78,7 @@ class MigrationQuestion:
     @property
     def payment(self) -> Mapping[str, object]:
         """How alternatives are paid for, as fields of a plan."""
-        wanted = {"pricing.region": self.region, "pricing.commitment": self.commitment}
+        wanted = {Key.PRICING_REGION: self.region, Key.PRICING_COMMITMENT: self.commitment}
         return {path: value for path, value in wanted.items() if value is not None}
 
     @property

@@ -12,6 +12,7 @@ from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import figures_of
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.field_lists import memory_searched
@@ -26,13 +27,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
     from capacity_tui.engine.uncertainty.intervals import Interval
 
-NAME, DEVICES, SPOT = "hardware.name", "hardware.devices", "pricing.spot"
+NAME, DEVICES, SPOT = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PRICING_SPOT
 # Work a second, by what a plan does: under a load what could be answered, else what is answered.
-UNDER_LOAD = "computation.infer.largest_requests_per_second"
-ANSWERED = "computation.infer.requests_per_second"
-WORKED = "computation.tokens_per_second"
-_SERVED_LAYOUT = ("parallelism.tp", "parallelism.pp", "parallelism.dp")
-_JOB = ("model.name", "training.seq_len", "training.tokens")
+_SERVED_LAYOUT = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_DP)
+_JOB = (Key.MODEL_NAME, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS)
 """What a job is: where the plan leaves it open, it is the same on every machine."""
 
 
@@ -97,7 +95,14 @@ class Reached:
     @property
     def work(self) -> Interval | None:
         """Work a second: requests, tokens or samples."""
-        return next((self.figures[key] for key in (UNDER_LOAD, ANSWERED, WORKED) if key in self.figures), None)
+        return next(
+            (
+                self.figures[key]
+                for key in (Figure.LARGEST_REQUESTS_PER_SECOND, Figure.REQUESTS_PER_SECOND, Figure.TOKENS_PER_SECOND)
+                if key in self.figures
+            ),
+            None,
+        )
 
     @property
     def replicas(self) -> int:
@@ -146,7 +151,7 @@ class Job:
         self.plan, self.settled, self._mode = plan, settled, mode
         self._catalog, self._machine = catalog, machine
         same: dict[str, object] = {path: settled.value(path) for path in _JOB if plan.value(path) == AUTO}
-        paid: dict[str, object] = {path: AUTO for path in ("pricing.usd_per_hour",) if plan.value(path) is not None}
+        paid: dict[str, object] = {path: AUTO for path in (Key.PRICING_USD_PER_HOUR,) if plan.value(path) is not None}
         on_demand: dict[str, object] = {SPOT: False} if plan.pricing.spot else {}
         self._change = {**same, **paid, **on_demand, **payment}
 

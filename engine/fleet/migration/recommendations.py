@@ -11,10 +11,11 @@ from capacity_tui.engine.fleet.migration.alternative import Alternative, Priorit
 from capacity_tui.engine.fleet.migration.changes import DEGREES
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.fleet.migration.words import machines, money, percent, times
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_count
 
-_PAID = ("cost.usd", "cost.usd_per_million_tokens")
+_PAID = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
 NOTHING_BETTER = "already well-optimized"
 """Said where nothing that was compared would do better, and only there."""
 
@@ -177,7 +178,7 @@ def _of_reliability(question: MigrationQuestion, current: Alternative, found: Se
     if current.is_spot and not question.allows_spot:
         detail = "people wait for answers, and spot capacity may be taken back at any time"
         return Recommendation(
-            "reliability", current.instance, "Pay for the service on demand", detail, {"pricing.spot": False}
+            "reliability", current.instance, "Pay for the service on demand", detail, {Key.PRICING_SPOT: False}
         )
     risks = "; ".join(current.risk.reasons)
     if not current.risk.reasons:
@@ -201,12 +202,12 @@ def _stay(priority: Priority, current: Alternative, why: str, *, is_best: bool =
 
 def _work_paid(each: Alternative) -> str:
     key = next((key for key in _PAID if key in each.figures), None)
-    words = {"cost.usd": "the job", "cost.usd_per_million_tokens": "a million tokens", None: "a month"}[key]
+    words = {Figure.COST_USD: "the job", Figure.COST_USD_PER_MILLION_TOKENS: "a million tokens", None: "a month"}[key]
     return f"{money(cost_of_work(each))} {words}"
 
 
 def _speed(each: Alternative) -> float:
-    speed = each.figures.get("computation.tokens_per_second")
+    speed = each.figures.get(Figure.TOKENS_PER_SECOND)
     return 0.0 if speed is None else mean(speed.value)
 
 

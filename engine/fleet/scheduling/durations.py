@@ -14,6 +14,7 @@ from capacity_tui.engine.cluster.quotes import ON_DEMAND, chosen_quote
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate.derived import job_seconds
 from capacity_tui.engine.fleet.scheduling.entries import Entries, JobEntry, MachineEntry
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.files.loading import plan_from_data
@@ -113,7 +114,7 @@ def _estimated(plan: Plan, entry: MachineEntry, machines: int, catalog: Catalog,
     if not is_own:
         devices = catalog.sold_together(entry.instance) * machines
         there = with_values(
-            edited(plan, {"hardware.name": entry.instance}, catalog).plan, {"hardware.devices": devices}
+            edited(plan, {Key.HARDWARE_NAME: entry.instance}, catalog).plan, {Key.HARDWARE_DEVICES: devices}
         )
     estimate = fill(there, "balanced", machine, catalog).estimate
     if estimate.verdict is Verdict.DOES_NOT_FIT:

@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.room import room_in_cache
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited, with_values
 from capacity_tui.engine.plan.plan import DETECTED, Plan
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 SERVED = "infer"
 # A load so light that requests never meet: what a replica is filled and first judged by.
 LIGHT_RATE = 1e-3
-_NAME, _DEVICES, _TENSOR = "hardware.name", "hardware.devices", "parallelism.tp"
+_NAME, _DEVICES, _TENSOR = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PARALLELISM_TP
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +131,7 @@ def candidates(
         before = len(found)
         told(f"planning replicas on {name}")
         for devices, layout in _layouts(plan, name, catalog):
-            values = {_DEVICES: devices, "hardware.per_node": None, "parallelism.dp": 1, **layout}
+            values = {_DEVICES: devices, Key.HARDWARE_PER_NODE: None, Key.PARALLELISM_DP: 1, **layout}
             try:
                 there = plan if name == plan.hardware.name else edited(plan, {_NAME: name}, catalog).plan
                 filled = fill(with_values(there, values), "balanced", machine, catalog)
@@ -154,23 +155,23 @@ def _loaded(question: ServingQuestion) -> Plan:
         raise PlanError(
             "this plan serves no requests", f"task {plan.task or 'train'}", "set task: infer", Place(field="task")
         )
-    return with_values(plan, {**asked_values(question), "inference.request_rate": LIGHT_RATE})
+    return with_values(plan, {**asked_values(question), Key.INFERENCE_REQUEST_RATE: LIGHT_RATE})
 
 
 def asked_values(question: ServingQuestion) -> dict[str, object]:
     """Return what a question says of a plan: load, limits, lengths, and that nothing runs on spot capacity."""
     plan = question.plan
     values: dict[str, object] = {
-        "inference.request_rate": question.rate,
-        "inference.concurrency": None,
-        "inference.ttft_seconds": question.ttft,
-        "inference.tpot_seconds": question.tpot,
-        "inference.percentile": question.percentile,
-        "pricing.spot": False,
+        Key.INFERENCE_REQUEST_RATE: question.rate,
+        Key.INFERENCE_CONCURRENCY: None,
+        Key.INFERENCE_TTFT_SECONDS: question.ttft,
+        Key.INFERENCE_TPOT_SECONDS: question.tpot,
+        Key.INFERENCE_PERCENTILE: question.percentile,
+        Key.PRICING_SPOT: False,
     }
     if question.spread is not None:
-        values["inference.prompt_tokens_stddev"] = plan.inference.prompt_tokens * question.spread
-        values["inference.output_tokens_stddev"] = plan.inference.output_tokens * question.spread
+        values[Key.INFERENCE_PROMPT_TOKENS_STDDEV] = plan.inference.prompt_tokens * question.spread
+        values[Key.INFERENCE_OUTPUT_TOKENS_STDDEV] = plan.inference.output_tokens * question.spread
     return values
 
 
@@ -202,7 +203,7 @@ def _layouts(plan: Plan, name: str, catalog: Catalog) -> Iterator[tuple[int, dic
     sold = catalog.sold_together(name)
     most = sold if sold > 1 else max(int(plan.hardware.devices or 1), 1)
     for devices in powers_of_two(most):
-        yield int(str(devices)), {_TENSOR: devices, "parallelism.pp": 1}
+        yield int(str(devices)), {_TENSOR: devices, Key.PARALLELISM_PP: 1}
 
 
 def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> Candidate | str:
@@ -232,6 +233,6 @@ def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> C
         usd_per_hour=price.usd_per_hour,
         price_source=price.source,
         slots=slots,
-        reading=ranges.of("computation.infer.time_to_first_token_seconds"),
-        answering=ranges.of("computation.infer.time_per_output_token_seconds"),
+        reading=ranges.of(Figure.TIME_TO_FIRST_TOKEN_SECONDS),
+        answering=ranges.of(Figure.TIME_PER_OUTPUT_TOKEN_SECONDS),
     )

@@ -17,6 +17,7 @@ from capacity_tui.engine.fleet.serving.autoscaling import Day, over_day
 from capacity_tui.engine.fleet.serving.candidates import Candidate, Unfit, asked_values, candidates
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized, sized
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.uncertainty.intervals import Interval
@@ -175,11 +176,11 @@ def _planned(question: ServingQuestion, fleet: Sized, catalog: Catalog, machine:
     said = {path: value for path, value in asked_values(question).items() if value != question.plan.value(path)}
     change = {
         **said,
-        "hardware.name": candidate.instance,
-        "hardware.devices": candidate.devices * replicas,
-        "parallelism.tp": layout.tp,
-        "parallelism.pp": layout.pp,
-        "parallelism.dp": replicas,
+        Key.HARDWARE_NAME: candidate.instance,
+        Key.HARDWARE_DEVICES: candidate.devices * replicas,
+        Key.PARALLELISM_TP: layout.tp,
+        Key.PARALLELISM_PP: layout.pp,
+        Key.PARALLELISM_DP: replicas,
     }
     filled = fill(edited(question.plan, change, catalog).plan, "balanced", machine, catalog)
     return PlannedFleet(change, filled.estimate.verdict, figures_of(filled.estimate))

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.networks.layers import LayerList, Shape
 from capacity_tui.engine.models.networks.reading import build_network
 from capacity_tui.engine.models.networks.recurrent import CELLS
@@ -232,4 +233,4 @@ def _placed(
     try:
         return build_network(layers, source, classes, trains=trains)
     except PlanError as error:
-        raise PlanError(error.title, error.detail, error.hint, Place(field="model.spec")) from None
+        raise PlanError(error.title, error.detail, error.hint, Place(field=Key.MODEL_SPEC)) from None

@@ -12,6 +12,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer.bare_family import family_fields
 from capacity_tui.engine.models.transformer.by_count import with_feed_forward
 from capacity_tui.engine.models.transformer.shape import TransformerShape
@@ -78,9 +79,9 @@ def shape_from_spec(
         if row.by_count:
             base = with_feed_forward(base, float(row.params_total or 0))
     if images and "vision" not in base:
-        raise PlanError("only models of images have these", ", ".join(images), place=Place(field="model.spec"))
+        raise PlanError("only models of images have these", ", ".join(images), place=Place(field=Key.MODEL_SPEC))
     vision = {"vision": {**base["vision"], **images}} if images else {}
-    return resolve_shape(_without_stale(base, changes) | changes | vision, Place(field="model.spec"))
+    return resolve_shape(_without_stale(base, changes) | changes | vision, Place(field=Key.MODEL_SPEC))
 
 
 def read_overrides(overrides: Mapping[str, object]) -> dict[str, Any]:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.observe.history.predictions import entry_of
 from capacity_tui.engine.observe.history.records import Ends
 from capacity_tui.engine.verdict import Verdict
 
-TRAIN_TIME = "computation.estimated_train_time_seconds"
+TRAIN_TIME = Figure.ESTIMATED_TRAIN_TIME_SECONDS
 START_SECONDS = 600.0
 """Until the first step: imports, rendezvous, reading weights from a shared disk; generous, since a limit that is too
 short loses the run and one that is too long only costs a little of its place in the queue."""

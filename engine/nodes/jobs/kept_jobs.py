@@ -11,6 +11,7 @@ from typing import cast
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.files import make_folder, state_folder, write_atomically
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, safe_name
 from capacity_tui.engine.nodes.jobs.proposal import Proposal
 from capacity_tui.engine.nodes.jobs.queue import QueuedJob
@@ -77,9 +78,9 @@ class KeptJob:
             return {}
         found: dict[str, float] = {TRAIN_TIME: job.seconds}
         if job.energy_joules is not None:
-            found["energy.kwh"] = job.energy_joules / _JOULES_PER_KWH
+            found[Figure.ENERGY_KWH] = job.energy_joules / _JOULES_PER_KWH
         if self.usd_per_hour is not None:
-            found["cost.usd"] = self.usd_per_hour * job.seconds / HOUR_SECONDS
+            found[Figure.COST_USD] = self.usd_per_hour * job.seconds / HOUR_SECONDS
         return found
 
 

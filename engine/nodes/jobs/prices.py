@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.reading import Document, read_yaml
 from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.files import config_folder
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, JobRequest
 from capacity_tui.engine.observe.history.records import Ends
 from capacity_tui.engine.units import HOUR_SECONDS
@@ -68,9 +69,11 @@ def cost_on(partition: str, request: JobRequest, prices: Prices, file: str) -> P
         hourly = price.get(_PER_NODE, 0.0) * request.nodes + price.get(_PER_DEVICE, 0.0) * request.devices
         ends = request.predicted.get(TRAIN_TIME, {})
         return PartitionCost(hourly, {name: hourly * value / HOUR_SECONDS for name, value in ends.items()}, file)
-    if request.has_price and "cost.usd" in request.predicted and not prices:
-        of_plan = request.predicted.get("cost.usd_per_hour", {}).get("value")
-        return PartitionCost(of_plan, request.predicted["cost.usd"], "as the plan says, the same on every partition")
+    if request.has_price and Figure.COST_USD in request.predicted and not prices:
+        of_plan = request.predicted.get(Figure.COST_USD_PER_HOUR, {}).get("value")
+        return PartitionCost(
+            of_plan, request.predicted[Figure.COST_USD], "as the plan says, the same on every partition"
+        )
     nobody = f"n/a (no prices: --prices FILE, {PRICES_FILE} in the configuration, or pricing.usd_per_hour in the plan)"
     return PartitionCost(None, {}, f"n/a ({file} has no price of {partition})" if prices else nobody)
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from math import inf, lcm, prod
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.nodes.occupancy.occupancy import NodeState
 from capacity_tui.engine.plan.plan import Plan
 
@@ -41,15 +42,15 @@ def change_to_available(
             for group in plan.hardware.groups
             if counts.get(group.name)
         )
-        return {"hardware.name": groups[0]["name"], "hardware.groups": groups} if groups else None
+        return {Key.HARDWARE_NAME: groups[0]["name"], Key.HARDWARE_GROUPS: groups} if groups else None
     counts = {name: _usable(found, replica, most) for name, found in by_kind.items()}
     if counts.get(device):
-        return {"hardware.devices": counts[device]}
+        return {Key.HARDWARE_DEVICES: counts[device]}
     others = [name for name, count in counts.items() if name in known and count]
     if not others:
         return None
     kind = max(others, key=lambda name: counts[name])
-    return {"hardware.name": kind, "hardware.devices": counts[kind]}
+    return {Key.HARDWARE_NAME: kind, Key.HARDWARE_DEVICES: counts[kind]}
 
 
 def _usable(nodes: Iterable[NodeState], replica: int, most: float) -> int:

@@ -13,6 +13,7 @@ from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.step import Step, Taken, most_restarts, restarts_of
 from capacity_tui.engine.plan.all_fields import all_fields
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
 LEAST_SAVED = 0.05
 """Share of the estimated memory that a step has to save, so that it is worth a restart."""
-RESERVED, HOST, STEP = "memory.reserved_bytes", "memory.host_bytes", "computation.step_seconds"
-GLOBAL_BATCH = "training.global_batch"
-_PRECISION = "training.precision"
+RESERVED, HOST, STEP = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_HOST_BYTES, Figure.STEP_SECONDS
 # Remedies of the plan by the pieces of advice that have the same change.
 _ADVICE: Mapping[str, str] = {
     "micro_batch": "smaller_micro_batch",
@@ -137,19 +136,19 @@ def _changes(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
     plan = case.plan
     for each in remedies(case):
         if each.code == _ADVICE[remedy]:
-            more: dict[str, object] = {GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)}
+            more: dict[str, object] = {Key.TRAINING_GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)}
             yield {**each.change, **(more if remedy == "sequence" else {})}
     if remedy == "checkpointing" and plan.training.checkpointing not in ("none", "full"):
-        yield {"training.checkpointing": "full"}
+        yield {Key.TRAINING_CHECKPOINTING: "full"}
 
 
 def _of_host(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
     """Yield what saves memory of the machine itself, in the place of remedies that save memory of its devices."""
     if remedy == "offload" and case.plan.parallelism.offload != "none":
-        yield {"parallelism.offload": "none"}
-    workers = case.plan.value("data.workers")
+        yield {Key.PARALLELISM_OFFLOAD: "none"}
+    workers = case.plan.value(Key.DATA_WORKERS)
     if remedy == "micro_batch" and isinstance(workers, int) and workers > 1:
-        yield {"data.workers": workers // 2}
+        yield {Key.DATA_WORKERS: workers // 2}
 
 
 def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> Candidate | None:
@@ -164,8 +163,8 @@ def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> 
     named = None if own is None else own.cpu.catalogue_id.value
     usual = next(iter(case.catalog.processors)) if own is None else "detected"
     one = {f"parallelism.{size}": 1 for size in ("tp", "pp", "cp", "ep")}
-    change: dict[str, object] = {"hardware.name": named or usual, "hardware.devices": 1, **one}
-    change["parallelism.offload"] = "none"
+    change: dict[str, object] = {Key.HARDWARE_NAME: named or usual, Key.HARDWARE_DEVICES: 1, **one}
+    change[Key.PARALLELISM_OFFLOAD] = "none"
     there = replace(case, machine=own)
     trial = _whole_steps(there, change)
     runs_as = {} if trial is None else trial.made.resolved.cluster.device.runs_as
@@ -173,12 +172,12 @@ def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> 
     while precision in runs_as:
         precision = runs_as[precision]
     if precision != given:
-        change[_PRECISION] = precision
+        change[Key.TRAINING_PRECISION] = precision
         trial = _whole_steps(there, change) or trial
     micro_batch = int(case.plan.training.micro_batch)
     while trial is not None and trial.estimate.verdict is Verdict.DOES_NOT_FIT and micro_batch > 1:
         micro_batch //= 2
-        trial = _whole_steps(there, {**change, "training.micro_batch": micro_batch}) or trial
+        trial = _whole_steps(there, {**change, Key.TRAINING_MICRO_BATCH: micro_batch}) or trial
     return trial
 
 
@@ -187,7 +186,7 @@ def _fewer_devices(case: EstimatedPlan, failure: Failure, detect: Callable[[], M
     wanted, devices = case.plan.recovery.device_lost, int(np.max(case.resolved.cluster.devices))
     if wanted == "fewer" and case.resolved.cluster.device.kind != "cpu":
         for count in range(devices - 1, 0, -1):
-            trial = _whole_steps(case, {"hardware.devices": count})
+            trial = _whole_steps(case, {Key.HARDWARE_DEVICES: count})
             if trial is not None and trial.estimate.verdict is not Verdict.DOES_NOT_FIT:
                 environment = _left(devices, count, failure.device)
                 return _step(case, failure, "fewer", trial, environment=environment)
@@ -208,9 +207,9 @@ def _left(devices: int, count: int, lost: int | None) -> dict[str, str]:
 def _more_accumulation(case: EstimatedPlan, failure: Failure) -> Step | None:
     """Return the run from the checkpoint before, with twice the sequences a step and half the steps."""
     training = case.plan.training
-    change: dict[str, object] = {GLOBAL_BATCH: 2 * int(training.global_batch or 1)}
+    change: dict[str, object] = {Key.TRAINING_GLOBAL_BATCH: 2 * int(training.global_batch or 1)}
     if training.steps is not None:
-        change["training.steps"] = max(1, training.steps // 2)
+        change[Key.TRAINING_STEPS] = max(1, training.steps // 2)
     trial = case.changed(change)
     return None if trial.filled is None else _step(case, failure, "accumulate", trial, is_before=True)
 

@@ -9,10 +9,9 @@ import numpy as np
 from capacity_tui.engine.catalog.named_numbers import named_numbers
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.money import checkpoint_period
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.observe.guard.heat import NUMBERS
 from capacity_tui.engine.units import HOUR_SECONDS, format_percent, format_seconds
-
-_FIELD = "recovery.checkpoint_every"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def save_interval(answer: Answer, save_seconds: float, step_seconds: float | Non
     every = answer.plan.recovery.checkpoint_every
     if not isinstance(every, float):
         return None
-    if _FIELD not in answer.estimate.basis.running:
+    if Key.RECOVERY_CHECKPOINT_EVERY not in answer.estimate.basis.running:
         return _interval(every, step_seconds, "the plan says so")
     numbers = named_numbers(NUMBERS)
     between = seconds_between_failures(answer)
@@ -62,7 +61,7 @@ def save_interval(answer: Answer, save_seconds: float, step_seconds: float | Non
     if best < every:
         why = f"{takes}, something fails every {format_seconds(between)}: that loses least (Young, Daly)"
         return _interval(best, step_seconds, why)
-    return _interval(every, step_seconds, answer.estimate.basis.running[_FIELD])
+    return _interval(every, step_seconds, answer.estimate.basis.running[Key.RECOVERY_CHECKPOINT_EVERY])
 
 
 def seconds_between_failures(answer: Answer) -> float:

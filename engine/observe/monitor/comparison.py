@@ -13,19 +13,26 @@ from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.estimate.metric import LESS, MORE, Metric
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
 from capacity_tui.engine.uncertainty.intervals import Interval
 
 Side = Literal["inside", "slower", "faster", "less", "more"]
-STEP, TOKENS, SAMPLES = "computation.step_seconds", "computation.tokens_per_second", "computation.samples_per_second"
-DECODE = "computation.infer.decode_tokens_per_second"
-PREFILL = "computation.infer.prefill_tokens_per_second"
-TOKEN_TIME = "computation.infer.time_per_output_token_seconds"  # noqa: S105 - the key of a figure
-FIRST_TOKEN = "computation.infer.time_to_first_token_seconds"  # noqa: S105 - likewise
-RESERVED, ALLOCATED, POWER = "memory.reserved_bytes", "memory.per_device_bytes", "energy.watts_average"
-SPEEDS = frozenset({STEP, TOKENS, SAMPLES, DECODE, PREFILL, TOKEN_TIME, FIRST_TOKEN})
+STEP, TOKENS, SAMPLES = Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND, Figure.SAMPLES_PER_SECOND
+RESERVED, ALLOCATED, POWER = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES, Figure.ENERGY_WATTS_AVERAGE
+SPEEDS = frozenset(
+    {
+        STEP,
+        TOKENS,
+        SAMPLES,
+        Figure.DECODE_TOKENS_PER_SECOND,
+        Figure.PREFILL_TOKENS_PER_SECOND,
+        Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
+        Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +140,10 @@ def _of_trained(curve: RunCurve, answer: Answer | None, newest: int) -> dict[str
 
 def _of_served(curve: RunCurve) -> dict[str, float]:
     names = {
-        DECODE: "tokens_per_second",
-        PREFILL: "prompt_tokens_per_second",
-        TOKEN_TIME: "time_per_output_token_seconds",
-        FIRST_TOKEN: "time_to_first_token_seconds",
+        Figure.DECODE_TOKENS_PER_SECOND: "tokens_per_second",
+        Figure.PREFILL_TOKENS_PER_SECOND: "prompt_tokens_per_second",
+        Figure.TIME_PER_OUTPUT_TOKEN_SECONDS: "time_per_output_token_seconds",
+        Figure.TIME_TO_FIRST_TOKEN_SECONDS: "time_to_first_token_seconds",
     }
     return {key: curve.latest[figure] for key, figure in names.items() if curve.latest.get(figure)}
 

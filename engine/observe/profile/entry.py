@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.observe.history.records import RunRecord, this_host
 from capacity_tui.engine.observe.profile.profile import Profile
 
@@ -17,8 +18,8 @@ def profile_entry(profile: Profile) -> RunRecord:
     """Return the entry of a profile: what was measured, by the keys of results where there are such."""
     summary, ended = profile.summary, profile.ended
     measured = {
-        "memory.host_bytes": summary.usage.peak_memory_bytes,
-        "computation.samples_per_second": summary.samples_per_second,
+        Figure.MEMORY_HOST_BYTES: summary.usage.peak_memory_bytes,
+        Figure.SAMPLES_PER_SECOND: summary.samples_per_second,
     }
     return RunRecord(
         kind="profile",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.said import Said
 from capacity_tui.engine.plan.imports.settings import Settings
 
-METHOD, BASE = "training.method", "training.quantization"
+METHOD, BASE = Key.TRAINING_METHOD, Key.TRAINING_QUANTIZATION
 _ADAPTER = "training.adapter."
 _FOUR_BITS, _EIGHT_BITS = "nf4", "int8"
 

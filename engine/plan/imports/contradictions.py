@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.said import LEVELS
 from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Settings
 
-_ZERO, _PP, _OFFLOAD = "parallelism.zero", "parallelism.pp", "parallelism.offload"
-_CHECKPOINTING, _TOKENS = "training.checkpointing", "inference.max_num_batched_tokens"
+_ZERO, _PP, _OFFLOAD = Key.PARALLELISM_ZERO, Key.PARALLELISM_PP, Key.PARALLELISM_OFFLOAD
+_CHECKPOINTING, _TOKENS = Key.TRAINING_CHECKPOINTING, Key.INFERENCE_MAX_NUM_BATCHED_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +76,8 @@ CONTRADICTIONS = (
     Contradiction(
         "beyond_positions",
         "sequences are longer than the positions of the model",
-        ("training.seq_len", "shape.max_context"),
-        lambda settings: _above(settings, "training.seq_len", "shape.max_context"),
+        (Key.TRAINING_SEQ_LEN, "shape.max_context"),
+        lambda settings: _above(settings, Key.TRAINING_SEQ_LEN, "shape.max_context"),
     ),
     Contradiction(
         "heads_of_width",
@@ -97,11 +98,11 @@ CONTRADICTIONS = (
     Contradiction(
         "adapter_without_method",
         "options of adapters are set, but all weights are trained",
-        ("training.method", "training.adapter.rank"),
+        (Key.TRAINING_METHOD, Key.TRAINING_ADAPTER_RANK),
         lambda settings: (
-            settings.value("training.method") in (None, "full")
+            settings.value(Key.TRAINING_METHOD) in (None, "full")
             and any(
-                said[0].level == LEVELS[1] for name, said in settings.all.items() if name == "training.adapter.rank"
+                said[0].level == LEVELS[1] for name, said in settings.all.items() if name == Key.TRAINING_ADAPTER_RANK
             )
         ),
     ),

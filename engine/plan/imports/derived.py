@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports import serving
 from capacity_tui.engine.plan.imports.adapters import adapters
 from capacity_tui.engine.plan.imports.contradictions import find_contradictions
@@ -11,14 +12,13 @@ from capacity_tui.engine.plan.imports.said import LEVELS, Said
 from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Clash, Settings, chosen, is_kept
 from capacity_tui.engine.plan.imports.shapes import batches_of_stages, eight_bits, megatron_shards
 
-MICRO, GLOBAL, STEPS = "training.micro_batch", "training.global_batch", "training.steps"
-PRECISION, ZERO, SHARD = "training.precision", "parallelism.zero", "parallelism.shard"
-CHECKPOINTING, OFFLOAD = "training.checkpointing", "parallelism.offload"
-DEVICES, PER_NODE = "hardware.devices", "hardware.per_node"
+MICRO, GLOBAL, STEPS = Key.TRAINING_MICRO_BATCH, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_STEPS
+PRECISION, ZERO, SHARD = Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.PARALLELISM_SHARD
+CHECKPOINTING, OFFLOAD = Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD
+DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism", "pricing")
-_SPLITS = ("parallelism.tp", "parallelism.pp", "parallelism.cp")
-EPOCHS = "training.epochs"
-_LENGTHS = (STEPS, "training.tokens", EPOCHS)
+_SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
+_LENGTHS = (STEPS, Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS)
 _SHARDING = {"deepspeed": 0, "megatron": 1, "fsdp": 2}
 """Software that shards, by which of them counts where a run names several."""
 
@@ -133,14 +133,14 @@ def _world(settings: Settings, processes: int, nodes: int) -> None:
 
 def _groups(settings: Settings) -> None:
     """Settle sharding groups: replicas of them, or one a node."""
-    replicate, context = settings.count("replicate", 1) or 1, settings.count("parallelism.cp", 1) or 1
+    replicate, context = settings.count("replicate", 1) or 1, settings.count(Key.PARALLELISM_CP, 1) or 1
     share = settings.count("share", 0) or 0
     if replicate > 1 and share > 1 and SHARD not in settings.said:
         settings.derive(SHARD, share * context, f"groups of {share} replicas, {replicate} times")
     if replicate > 1 and share == 1:
         settings.derive(ZERO, 0, f"{replicate} replicas, each a group of its own")
-    if (settings.count("parallelism.ep", 1) or 1) == 1:
-        settings.said.pop("parallelism.etp", None)
+    if (settings.count(Key.PARALLELISM_EP, 1) or 1) == 1:
+        settings.said.pop(Key.PARALLELISM_ETP, None)
     if settings.value("shard_nodes") and SHARD not in settings.said and PER_NODE in settings.said:
         settings.derive(SHARD, settings.value(PER_NODE), f"{settings.said['shard_nodes'].words}: a group a node")
 
@@ -148,10 +148,10 @@ def _groups(settings: Settings) -> None:
 def _context(settings: Settings) -> None:
     """Take sequence parallelism that swaps tokens for heads as context parallelism of that kind."""
     ulysses = settings.count("ulysses")
-    if ulysses is not None and ulysses > 1 and "parallelism.cp" not in settings.said:
+    if ulysses is not None and ulysses > 1 and Key.PARALLELISM_CP not in settings.said:
         found = settings.said["ulysses"]
-        settings.said["parallelism.cp"] = Said("parallelism.cp", ulysses, found.place, found.text, found.tool)
-        settings.derive("parallelism.context", "all_to_all", found.words)
+        settings.said[Key.PARALLELISM_CP] = Said(Key.PARALLELISM_CP, ulysses, found.place, found.text, found.tool)
+        settings.derive(Key.PARALLELISM_CONTEXT, "all_to_all", found.words)
 
 
 def _batches(settings: Settings) -> None:
@@ -195,7 +195,9 @@ def _length(settings: Settings) -> None:
         steps = (settings.count("steps_of_loop") or 0) * (settings.count("loops", 1) or 1)
         settings.said[STEPS] = Said(STEPS, steps, each.place, each.text, each.tool)
     elif loops is not None:
-        settings.said[EPOCHS] = Said(EPOCHS, loops.value, loops.place, loops.text, loops.tool, loops.level)
+        settings.said[Key.TRAINING_EPOCHS] = Said(
+            Key.TRAINING_EPOCHS, loops.value, loops.place, loops.text, loops.tool, loops.level
+        )
     written = settings.said.get("written_steps")
     is_same = written is not None and settings.value(STEPS) == written.value
     if is_same and any(is_kept(settings.said.get(name)) for name in _LENGTHS if name != STEPS):

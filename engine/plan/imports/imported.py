@@ -11,6 +11,7 @@ from pathlib import Path
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import typed_path
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
@@ -31,10 +32,10 @@ from capacity_tui.engine.plan.line.vocabulary import FINETUNE
 from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
 from capacity_tui.engine.plan.sections.adapter import FULL
 
-_HARDWARE, _FILE = "hardware.name", "model.config"
+_HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
 _CONFIG = "config.json"
-_ASSUMED = ("training.seq_len",)
+_ASSUMED = (Key.TRAINING_SEQ_LEN,)
 _SERVED = "infer"
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
@@ -190,8 +191,8 @@ def _model_file(name: str, given: Said) -> Path | None:
 
 def _task(settings: Settings) -> Iterator[str]:
     """Say that adapters are fine-tuned; yield nothing, since that is no guess."""
-    if "task" not in settings.said and settings.value("training.method") not in (None, FULL):
-        settings.derive("task", FINETUNE, settings.said["training.method"].words)
+    if "task" not in settings.said and settings.value(Key.TRAINING_METHOD) not in (None, FULL):
+        settings.derive("task", FINETUNE, settings.said[Key.TRAINING_METHOD].words)
     yield from ()
 
 

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from capacity_tui.engine.catalog.reading import read_yaml
 from capacity_tui.engine.errors import DocumentError, Place
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.files.writing import setting_text
 from capacity_tui.engine.plan.imports.said import Said
 from capacity_tui.engine.plan.plan import Plan
@@ -19,10 +20,10 @@ _MORE = "#   "
 _KEPT = re.compile(r"^# plan: (\{[^\n]*(?:\n#   [^\n]*)*)", re.MULTILINE)
 _WIDTH = 110
 _TRAINED, _SERVED = ("training", "parallelism"), ("inference", "parallelism")
-_FOLLOWS = frozenset({"parallelism.dp", "parallelism.etp", "parallelism.sequence_parallel", "training.method"})
+_FOLLOWS = frozenset({Key.PARALLELISM_DP, Key.PARALLELISM_ETP, Key.PARALLELISM_SEQUENCE_PARALLEL, Key.TRAINING_METHOD})
 """Fields that follow from others, and would stand in the way where somebody changes those."""
-_WRITTEN = frozenset({"training.attention", "training.precision", "parallelism.zero", "inference.kv_cache",
-                      "inference.batch", "inference.prompt_tokens", "inference.output_tokens"})  # fmt: skip
+_WRITTEN = frozenset({Key.TRAINING_ATTENTION, Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.INFERENCE_KV_CACHE,
+                      Key.INFERENCE_BATCH, Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS})  # fmt: skip
 """Fields of which an option's word may stand for several values: written also where they have their default."""
 
 
@@ -67,7 +68,7 @@ def _of_section(section: BaseModel, above: str) -> Iterator[tuple[str, object]]:
         path = f"{above}.{name}"
         own = getattr(section, name)
         if isinstance(own, BaseModel):
-            yield "training.method", value.get("kind")
+            yield Key.TRAINING_METHOD, value.get("kind")
             yield from ((f"{path}.{key}", inner) for key, inner in value.items() if key != "kind")
         elif path not in _FOLLOWS and (path in _WRITTEN or own != getattr(default, name, None)):
             yield path, value

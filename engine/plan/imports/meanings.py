@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from capacity_tui.engine.catalog.reading import Plain
 from capacity_tui.engine.catalog.weights_in_names import format_in_name, gguf_type
+from capacity_tui.engine.keys import Key
 
 _ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
 _FEED_FORWARD = frozenset({"gate_proj", "up_proj", "down_proj"})
@@ -26,8 +27,8 @@ _ALL_LAYERS = 99
 """What people write for all layers, whatever the model has."""
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
 _PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*\d+\)?")
-_NINE = ("parallelism.pp", "parallelism.tp", "replicas", "training.micro_batch", "shape.heads",
-         "training.seq_len", "shape.hidden", "accumulation", "per_node")  # fmt: skip
+_NINE = (Key.PARALLELISM_PP, Key.PARALLELISM_TP, "replicas", Key.TRAINING_MICRO_BATCH, "shape.heads",
+         Key.TRAINING_SEQ_LEN, "shape.hidden", "accumulation", "per_node")  # fmt: skip
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
@@ -117,13 +118,13 @@ def fsdp(value: Plain) -> object:
     said: dict[str, object] = {"sharded": True} if words else {}
     for word in map(str, words):
         if word in {"full_shard", "hybrid_shard"}:
-            said["parallelism.zero"] = 3
+            said[Key.PARALLELISM_ZERO] = 3
         if word in {"shard_grad_op", "hybrid_shard_zero2"}:
-            said["parallelism.zero"] = 2
+            said[Key.PARALLELISM_ZERO] = 2
         if word.startswith("hybrid_shard"):
             said["shard_nodes"] = 1
         if word == "offload":
-            said["parallelism.offload"] = "parameters"
+            said[Key.PARALLELISM_OFFLOAD] = "parameters"
     return said or None
 
 
@@ -148,7 +149,7 @@ def adapted(value: Plain) -> object:
     """Return what the builder of a model says of adapters: ``torchtune.models.llama3_1.qlora_llama3_1_8b``."""
     builder = str(value).rpartition(".")[2]
     kind = builder.partition("_")[0]
-    return {"lora": {"training.method": "lora"}, "qlora": {"training.method": "lora", "bits": 4}}.get(kind)
+    return {"lora": {Key.TRAINING_METHOD: "lora"}, "qlora": {Key.TRAINING_METHOD: "lora", "bits": 4}}.get(kind)
 
 
 def names(value: Plain) -> object:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from capacity_tui.engine.catalog.reading import Document, Plain
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.files.legacy_format import OLDER_KEYS
 from capacity_tui.engine.plan.leaves import leaves
@@ -51,5 +52,5 @@ def _has_model(data: Mapping[str, Plain]) -> bool:
 
 def _is_mostly_plan(data: Mapping[str, Plain]) -> bool:
     """Whether most of its options are fields of plans; a misspelt plan is still one."""
-    paths = [path for path, _ in leaves(data, ("model.spec", "hardware.spec"))]
+    paths = [path for path, _ in leaves(data, (Key.MODEL_SPEC, Key.HARDWARE_SPEC))]
     return 2 * sum(path in all_fields() or path in _OLDER for path in paths) >= len(paths)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.said import Said
 from capacity_tui.engine.plan.imports.settings import Settings, is_kept
 from capacity_tui.engine.plan.plan import Plan
 
-WEIGHTS, CACHE = "inference.weights", "inference.kv_cache"
-PROMPT, OUTPUT = "inference.prompt_tokens", "inference.output_tokens"
-_LOADS = ("inference.request_rate", "inference.concurrency", "inference.batch")
-_DEVICES = "hardware.devices"
+WEIGHTS, CACHE = Key.INFERENCE_WEIGHTS, Key.INFERENCE_KV_CACHE
+PROMPT, OUTPUT = Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS
+_LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY, Key.INFERENCE_BATCH)
 _USUAL_OUTPUT = 512
 _LEAST_SHARE = 5
 """Of a short context, the part that is left to the answer."""
@@ -19,10 +19,10 @@ _LEAST_SHARE = 5
 
 def split_devices(settings: Settings) -> None:
     """Let llama.cpp spread layers, or rows of matrices, over all devices that are typed."""
-    devices = settings.count(_DEVICES, 1) or 1
-    if settings.value("inference.engine") != "llamacpp" or settings.value("processes") == 1 or devices == 1:
+    devices = settings.count(Key.HARDWARE_DEVICES, 1) or 1
+    if settings.value(Key.INFERENCE_ENGINE) != "llamacpp" or settings.value("processes") == 1 or devices == 1:
         return
-    size = "parallelism.tp" if settings.value("split") == "rows" else "parallelism.pp"
+    size = Key.PARALLELISM_TP if settings.value("split") == "rows" else Key.PARALLELISM_PP
     if size not in settings.said:
         settings.derive(size, devices, f"{devices} devices share the {settings.value('split', 'layers')}")
 
@@ -45,9 +45,9 @@ def weights(settings: Settings) -> None:
 
 def experts(settings: Settings) -> None:
     """Spread the experts over all devices where the engine is told to."""
-    if settings.value("experts_everywhere") and "parallelism.ep" not in settings.said:
-        spread = (settings.count("parallelism.tp", 1) or 1) * (settings.count("replicas", 1) or 1)
-        settings.derive("parallelism.ep", spread, f"{settings.said['experts_everywhere'].words}: over all devices")
+    if settings.value("experts_everywhere") and Key.PARALLELISM_EP not in settings.said:
+        spread = (settings.count(Key.PARALLELISM_TP, 1) or 1) * (settings.count("replicas", 1) or 1)
+        settings.derive(Key.PARALLELISM_EP, spread, f"{settings.said['experts_everywhere'].words}: over all devices")
 
 
 def requests(settings: Settings) -> None:
@@ -61,12 +61,12 @@ def requests(settings: Settings) -> None:
         _lengths(settings, longest)
     replicas = settings.count("replicas", 1) or 1
     kept = next((said for name in _LOADS if is_kept(said := settings.said.get(name)) and said), None)
-    if running and kept is not None and kept.field != "inference.request_rate":
-        each = -(-int(str(kept.value)) // (replicas if kept.field == "inference.concurrency" else 1))
+    if running and kept is not None and kept.field != Key.INFERENCE_REQUEST_RATE:
+        each = -(-int(str(kept.value)) // (replicas if kept.field == Key.INFERENCE_CONCURRENCY else 1))
         if each != running:
             del settings.said[kept.field]
     if running and not any(settings.is_given(name) for name in _LOADS):
-        settings.derive("inference.concurrency", running * replicas, settings.said["running"].words)
+        settings.derive(Key.INFERENCE_CONCURRENCY, running * replicas, settings.said["running"].words)
 
 
 def _lengths(settings: Settings, longest: int) -> None:

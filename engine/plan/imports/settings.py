@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.said import LEVELS, Said
 
-FRAMEWORK = "training.framework"
+FRAMEWORK = Key.TRAINING_FRAMEWORK
 _RANKED = {FRAMEWORK}
 """Fields of which several values are no contradiction: rules of derived.py choose."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.said import Said
 from capacity_tui.engine.plan.imports.settings import Settings
 from capacity_tui.engine.plan.imports.tools import tools
@@ -13,9 +14,7 @@ from capacity_tui.engine.plan.line.model_words import MODEL, named_model
 SHAPE = "shape."
 _SPEC = "model.spec."
 _DECODER = "transformer_decoder"
-_INTERLEAVE, _PP = "parallelism.interleave", "parallelism.pp"
-_LENGTH = "training.seq_len"
-_CHECKPOINTING = "training.checkpointing"
+_INTERLEAVE, _PP = Key.PARALLELISM_INTERLEAVE, Key.PARALLELISM_PP
 _USUAL_STAGES = 2
 """Stages that each rank of torchtitan's looped schedules has where nothing says how many."""
 _FEED_FORWARD = 4
@@ -48,7 +47,7 @@ def _sizes(settings: Settings) -> Mapping[str, object]:
     hidden, heads = settings.count(SHAPE + "hidden", 0) or 0, settings.count(SHAPE + "heads", 1) or 1
     found.setdefault("gated", False)
     # Where nobody says more, a model of one's own reads what it is trained on.
-    length = settings.count(_LENGTH, 0)
+    length = settings.count(Key.TRAINING_SEQ_LEN, 0)
     if length:
         found.setdefault("max_context", length)
     if "ffn" not in found:
@@ -126,7 +125,9 @@ def recomputation(settings: Settings, layers: int | None) -> None:
         value = "full"
     if value == "memory_budget":
         return
-    settings.said[_CHECKPOINTING] = Said(_CHECKPOINTING, value, how.place, how.text, how.tool, how.level)
+    settings.said[Key.TRAINING_CHECKPOINTING] = Said(
+        Key.TRAINING_CHECKPOINTING, value, how.place, how.text, how.tool, how.level
+    )
 
 
 def _selected(what: object) -> str:
@@ -144,13 +145,13 @@ def _selected(what: object) -> str:
 def batches_of_stages(settings: Settings) -> None:
     """Take torchtitan's local batch apart: with stages it is all micro-batches of a step."""
     local = settings.said.get("local_batch")
-    if local is None or "training.micro_batch" in settings.said:
+    if local is None or Key.TRAINING_MICRO_BATCH in settings.said:
         return
     staged = (settings.count(_PP, 1) or 1) > 1
     name = "stage_batch" if staged else "local_batch"
     found = settings.said[name]
-    settings.said["training.micro_batch"] = Said(
-        "training.micro_batch", found.value, found.place, found.text, found.tool, found.level
+    settings.said[Key.TRAINING_MICRO_BATCH] = Said(
+        Key.TRAINING_MICRO_BATCH, found.value, found.place, found.text, found.tool, found.level
     )
     steps = (settings.count("local_batch") or 1) // (settings.count("stage_batch") or 1) if staged else 1
     if "accumulation" not in settings.said:
@@ -164,13 +165,13 @@ def megatron_shards(settings: Settings) -> None:
     if settings.value("megatron_fsdp"):
         found = settings.said.get("megatron_shards") or settings.said["megatron_fsdp"]
         value = found.value if found.field == "megatron_shards" else 3
-        settings.said["parallelism.zero"] = Said("parallelism.zero", value, found.place, found.text, found.tool)
+        settings.said[Key.PARALLELISM_ZERO] = Said(Key.PARALLELISM_ZERO, value, found.place, found.text, found.tool)
 
 
 def eight_bits(settings: Settings) -> None:
     """Let matrices in 8 or 4 bits count before the type around them."""
     found = settings.said.get("eight_bits")
-    if found is not None and settings.value("training.precision") != found.value:
-        settings.said["training.precision"] = Said(
-            "training.precision", found.value, found.place, found.text, found.tool
+    if found is not None and settings.value(Key.TRAINING_PRECISION) != found.value:
+        settings.said[Key.TRAINING_PRECISION] = Said(
+            Key.TRAINING_PRECISION, found.value, found.place, found.text, found.tool
         )

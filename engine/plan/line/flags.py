@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import presumed_family
 from capacity_tui.engine.plan.line.given_flags import PlanFlags
 from capacity_tui.engine.plan.line.hardware_words import named_hardware
@@ -50,13 +51,13 @@ def _named(flags: PlanFlags, catalog: Catalog) -> Iterator[tuple[str, Meaning]]:
         yield flags.task, _task(flags.task)
     if flags.gpu:
         name = flags.gpu.strip()
-        yield flags.gpu, named_hardware(name, catalog) or Meaning(name, {"hardware.name": name})
+        yield flags.gpu, named_hardware(name, catalog) or Meaning(name, {Key.HARDWARE_NAME: name})
 
 
 def _task(name: str) -> Meaning:
     words, key = vocabulary(), key_of(name)
     if key in words.methods:
-        return Meaning(name, {"task": FINETUNE, "training.method": words.methods[key]})
+        return Meaning(name, {"task": FINETUNE, Key.TRAINING_METHOD: words.methods[key]})
     if key in words.tasks:
         return Meaning(name, {"task": words.tasks[key]})
     known = ("train", *dict.fromkeys(words.methods.values()), "infer", "fit")

@@ -12,16 +12,17 @@ from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.catalog.rows.base import MIB
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import Meaning
 from capacity_tui.engine.plan.plan import DETECTED
 from capacity_tui.engine.units import parse_bytes
 
-NAME = "hardware.name"
-DEVICES = "hardware.devices"
+NAME = Key.HARDWARE_NAME
+DEVICES = Key.HARDWARE_DEVICES
 MEMORY = "memory_mib"
 """Key of a device's memory in a spec; of a processor it is the main memory."""
-SPEC = "hardware.spec"
+SPEC = Key.HARDWARE_SPEC
 _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),

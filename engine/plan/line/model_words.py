@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.models_by_count import count_in
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.catalog.weights_in_names import format_in_name
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import FAMILIES
 from capacity_tui.engine.models.known_models import find_known_model
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
@@ -17,7 +18,7 @@ from capacity_tui.engine.plan.model_change import is_model_file
 from capacity_tui.engine.plan.plan import AUTO
 from capacity_tui.engine.units import format_count
 
-MODEL = "model.name"
+MODEL = Key.MODEL_NAME
 FEWEST_CHARACTERS = 3
 """Letters and digits of a part of a name that stands for it."""
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import presumed_family
 from capacity_tui.engine.models.known_models import KnownModel, find_known_model
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS
@@ -286,7 +287,7 @@ class _Line:
         devices = named * int(number)
         self._values.pop(hardware.DEVICES)
         return Meaning(
-            f"{number} nodes of {named}, {devices} devices", {hardware.DEVICES: devices, "hardware.per_node": named}
+            f"{number} nodes of {named}, {devices} devices", {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: named}
         )
 
     def _takes(self, choices: tuple[str, ...], word: str) -> bool:
@@ -300,7 +301,7 @@ class _Line:
         if key_of(text) in vocabulary().fillers or key_of(text) in self._catalog.architectures.variants:
             return 1, _NOTHING
         if settings.is_number(text):
-            path = "inference.prompt_tokens" if self._task == INFER else "training.seq_len"
+            path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
             return 1, settings.bare_number(text, self._task, path in self._values)
         return 1, self._similar(text)
 

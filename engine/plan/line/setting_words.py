@@ -9,6 +9,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of, nearest
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.errors import Place, PlanError, UnitError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.known_models import KnownModel
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.line.vocabulary import FIT, INFER, Amount, vocabulary
@@ -18,7 +19,6 @@ from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length
 
 SEQUENCE, TOKENS = "sequence", "tokens"
-PERCENTILE = "inference.percentile"
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?:[kmbgtq]i?)?", re.IGNORECASE)
 _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 _GLUED = re.compile(r"([a-z_\-]{2,})[<:]?=?(\d\S*)", re.IGNORECASE)
@@ -43,7 +43,7 @@ def is_time(word: str) -> bool:
 def percentile(word: str) -> Meaning | None:
     """Return the share of requests that latencies are of, as ``p95`` says it; None for another word."""
     match = _PERCENTILE.fullmatch(word)
-    return None if match is None else Meaning(f"percentile {match[1]}", {PERCENTILE: float(match[1])})
+    return None if match is None else Meaning(f"percentile {match[1]}", {Key.INFERENCE_PERCENTILE: float(match[1])})
 
 
 def is_length_of_job(number: str) -> bool:
@@ -147,7 +147,7 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
     name = words.formats.get(key_of(word), word)
     if task == INFER and name in words.formats.values() and name != word:
         name = {"nf4": "awq-4"}.get(name, name)
-    paths = [path for path in words.values_of(task) if path != "training.quantization" or method == "qlora"]
+    paths = [path for path in words.values_of(task) if path != Key.TRAINING_QUANTIZATION or method == "qlora"]
     for find in (_exactly, _otherwise):
         for path in paths:
             found = find(name, path, catalog)

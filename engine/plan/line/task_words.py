@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.catalog.weights_in_names import format_in_name
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import Family
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, INFER, TRAIN, vocabulary
 from capacity_tui.engine.plan.line.words import Meaning
 
-TASK, METHOD = "task", "training.method"
+TASK, METHOD = "task", Key.TRAINING_METHOD
 _TASK_WORDS = {TRAIN: "train", FINETUNE: "fine-tune", INFER: "serve", FIT: "fit"}
 _METHOD_WORDS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
 _TRAINED_ON = "nf4"

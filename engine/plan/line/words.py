@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 
@@ -16,7 +17,7 @@ LONGEST_LINE = 400
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _WORD = re.compile(r"(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE)
 _ENDINGS = ",;:"
-_MODEL, _HARDWARE, _OF_HARDWARE = "model.name", "hardware.name", "hardware."
+_MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 _GROUPED, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:,\d{3})+"), re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.schema.field_meta import Follows, Knob
 from capacity_tui.engine.schema.field_types import TRANSFORMER, Count, Section
 
 FULL = "full"
 METHODS = (FULL, "lora", "qlora", "dora")
-METHOD_NAMED = (Follows("training.method", "method", "the adapter says which method it is"),)
+METHOD_NAMED = (Follows(Key.TRAINING_METHOD, "method", "the adapter says which method it is"),)
 
 
 class Adapter(Section):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.schema.field_meta import Follows, Knob
 from capacity_tui.engine.schema.field_types import (
     LARGEST_COUNT,
@@ -17,8 +18,8 @@ from capacity_tui.engine.schema.field_types import (
     Section,
 )
 
-REPLICAS_FOLLOW = Follows("parallelism.dp", "refilled", "replicas fill the devices that the other sizes leave")
-GROUPS_FOLLOW = Follows("parallelism.shard", "divided", "a sharding group divides the replicas")
+REPLICAS_FOLLOW = Follows(Key.PARALLELISM_DP, "refilled", "replicas fill the devices that the other sizes leave")
+GROUPS_FOLLOW = Follows(Key.PARALLELISM_SHARD, "divided", "a sharding group divides the replicas")
 
 
 class ParallelismSection(Section):
@@ -57,7 +58,9 @@ class ParallelismSection(Section):
             follows=(
                 REPLICAS_FOLLOW,
                 GROUPS_FOLLOW,
-                Follows("parallelism.sequence_parallel", "single", "without tensor parallelism nothing is split along"),
+                Follows(
+                    Key.PARALLELISM_SEQUENCE_PARALLEL, "single", "without tensor parallelism nothing is split along"
+                ),
             ),
             needs=("devices",),
             keeps_result=True,
@@ -80,7 +83,7 @@ class ParallelismSection(Section):
             follows=(
                 REPLICAS_FOLLOW,
                 GROUPS_FOLLOW,
-                Follows("parallelism.interleave", "single", "without pipeline stages nothing takes turns"),
+                Follows(Key.PARALLELISM_INTERLEAVE, "single", "without pipeline stages nothing takes turns"),
             ),
             needs=("devices",),
             keeps_result=True,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.sections.adapter import FULL, METHOD_NAMED, METHODS, Adapter, kind_of
 from capacity_tui.engine.plan.sections.kernels import KernelFields
 from capacity_tui.engine.schema.field_meta import Follows, Knob
@@ -28,10 +29,10 @@ NO_MASTER = "none"
 LENGTHS = ("tokens", "steps", "epochs")
 _CHOSEN_ANEW = "what a method needs of memory is chosen anew"
 _METHOD_FOLLOWS = (
-    Follows("training.adapter", "adapter", "the method says which adapter there is"),
-    Follows("training.micro_batch", "open", _CHOSEN_ANEW),
-    Follows("training.checkpointing", "open", _CHOSEN_ANEW),
-    Follows("parallelism.zero", "open", _CHOSEN_ANEW),
+    Follows(Key.TRAINING_ADAPTER, "adapter", "the method says which adapter there is"),
+    Follows(Key.TRAINING_MICRO_BATCH, "open", _CHOSEN_ANEW),
+    Follows(Key.TRAINING_CHECKPOINTING, "open", _CHOSEN_ANEW),
+    Follows(Key.PARALLELISM_ZERO, "open", _CHOSEN_ANEW),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
 from capacity_tui.engine.fleet.migration.batches import WorkloadRun
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.part_pages import parts_as_html, parts_as_markdown
@@ -21,16 +22,16 @@ MIGRATION_HEADS = (
 )  # fmt: skip
 MIGRATION_RIGHT = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12)
 _WORK: Mapping[str, str] = {
-    "computation.tokens_per_second": "tok/s",
-    "computation.samples_per_second": "samples/s",
-    "computation.infer.requests_per_second": "req/s",
+    Figure.TOKENS_PER_SECOND: "tok/s",
+    Figure.SAMPLES_PER_SECOND: "samples/s",
+    Figure.REQUESTS_PER_SECOND: "req/s",
 }
 """What a machine works through in a second, the first of it that is known, with its unit."""
 # Figures of each machine that stand beside what moving there costs.
 _FIGURES = (
-    "memory.reserved_bytes", "memory.capacity_bytes", "computation.tokens_per_second",
-    "computation.infer.requests_per_second", "computation.infer.time_to_first_token_seconds",
-    "computation.infer.time_per_output_token_seconds", "computation.step_seconds",
+    Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_CAPACITY_BYTES, Figure.TOKENS_PER_SECOND,
+    Figure.REQUESTS_PER_SECOND, Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, Figure.STEP_SECONDS,
 )  # fmt: skip
 _NONE = "-"
 
@@ -113,7 +114,7 @@ def _work(each: Alternative) -> str:
 
 
 def _usd_per_million(each: Alternative) -> str:
-    usd = each.figures.get("cost.usd_per_million_tokens")
+    usd = each.figures.get(Figure.COST_USD_PER_MILLION_TOKENS)
     return _NONE if usd is None else format_quantity(mean(usd.value), "USD/M")
 
 

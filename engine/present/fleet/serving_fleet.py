@@ -11,6 +11,7 @@ from capacity_tui.engine.fleet.serving.autoscaling import Day, FleetDay
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.serve import PlannedFleet, ServingAnswer
 from capacity_tui.engine.fleet.serving.sizing import ENDS, Loaded, Sized
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
@@ -24,8 +25,8 @@ _MOST_NAMED = 4
 
 
 _PLANNED = {
-    "computation.infer.time_to_first_token_percentile_seconds": "TTFT",
-    "computation.infer.time_per_output_token_percentile_seconds": "TPOT",
+    Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS: "TTFT",
+    Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS: "TPOT",
 }
 """Latencies of a plan under a load, at its percentile."""
 

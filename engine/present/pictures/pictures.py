@@ -7,13 +7,14 @@ from typing import TypeAlias
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.explain.roofline import Roofline, roofline
 from capacity_tui.engine.explain.timelines import MemoryTimeline, StepTimeline, memory_timeline, step_timeline
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.present.pictures.roofline_chart import ASCII, UNICODE, roofline_lines
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS, memory_lines, step_lines
 
 Picture: TypeAlias = Roofline | MemoryTimeline | StepTimeline
 PICTURES = {"memory": "Memory", "computation": "Time", "bottleneck": "Roofline"}
 """What there is a picture of, by the group of result keys that it belongs to."""
-_ON_THE_ROOFLINE = ("computation.mfu", "computation.model_tflops_per_device")
+_ON_THE_ROOFLINE = (Figure.MFU, Figure.MODEL_TFLOPS_PER_DEVICE)
 _MARGIN = 1
 """Columns the roofline's axis takes beside its plane."""
 

@@ -10,12 +10,13 @@ from capacity_tui.engine.estimate.bottleneck import bottleneck_text
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.explain.roofline import Point, Roofline
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_number, format_percent
 
 _BRAILLE = 0x2800
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Dots of a braille cell from the top down, in its left and its right half."""
-_RATES = ("computation.tokens_per_second", "computation.samples_per_second")
+_RATES = (Figure.TOKENS_PER_SECOND, Figure.SAMPLES_PER_SECOND)
 _UP = 4
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MARGIN = 2.0

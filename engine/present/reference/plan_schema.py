@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.known_models import known_models
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, KnownField, all_fields
 from capacity_tui.engine.plan.field_texts import field_text
@@ -46,7 +47,7 @@ def plan_schema(catalog: Catalog) -> Schema:
     for definition in definitions.values():
         definition["properties"] = {name: _written(value) for name, value in definition["properties"].items()}
     _add_older_form(definitions)
-    properties, name = _place(definitions, "model.spec")
+    properties, name = _place(definitions, Key.MODEL_SPEC)
     properties[name]["properties"] = _parameters(catalog)
     return {
         "$schema": DIALECT,

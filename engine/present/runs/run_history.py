@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from capacity_tui.engine.estimate.estimate import ITERATIONS
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import usual_words
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.observe.history.records import RunRecord, as_data
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.leaves import leaves
@@ -20,7 +21,7 @@ LIST_HEADS = (
 )  # fmt: skip
 FIGURE_HEADS = ("figure", "predicted", "range", "measured", "ratio")
 COMPARED_HEADS = ("", "first", "second", "change")
-_MEMORY, _STEP = "memory.reserved_bytes", "computation.step_seconds"
+_MEMORY, _STEP = Figure.MEMORY_RESERVED_BYTES, Figure.STEP_SECONDS
 _UNITS = {"bytes": "B", "seconds": "s", "percent": "%", "watts": "W", "usd": "USD", "confidence": "share"}
 _TO_THE_MINUTE = 16
 _LONGEST_COMMAND = 24

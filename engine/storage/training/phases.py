@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.plan import AUTO, Plan
@@ -15,8 +16,6 @@ from capacity_tui.engine.plan.sections.data import DataPhase
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
-
-TOKENS = "training.tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def phase_plans(plan: Plan) -> tuple[tuple[DataPhase, Plan], ...]:
     tokens = plan.training.tokens
     if tokens is None or tokens == AUTO:
         hint = "give training.tokens"
-        raise PlanError("phases share out tokens, and the plan has none", hint=hint, place=Place(field="data.phases"))
+        raise PlanError("phases share out tokens, and the plan has none", hint=hint, place=Place(field=Key.DATA_PHASES))
     return tuple((phase, _plan_of(plan, phase, float(tokens))) for phase in phases)
 
 
@@ -73,7 +72,7 @@ def phase_estimates(found: Answer, machine: Machine | None, catalog: Catalog) ->
 
 
 def _plan_of(plan: Plan, phase: DataPhase, tokens: float) -> Plan:
-    change = {"data.phases": [], TOKENS: phase.share * tokens, **phase.changes}
+    change = {Key.DATA_PHASES: [], Key.TRAINING_TOKENS: phase.share * tokens, **phase.changes}
     try:
         return edited(plan, change).plan
     except PlanError as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import (
     ExplanationText,
+    Figure,
     FormulaInput,
     Interval,
     column_head,
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 
 _HOUR = 3600.0
 _OF_THE_JOB = (
-    "memory.reserved_bytes",
-    "computation.step_seconds",
-    "computation.tokens_per_second",
-    "computation.estimated_train_time_seconds",
-    "computation.infer.time_to_first_token_seconds",
-    "computation.infer.time_per_output_token_seconds",
-    "computation.infer.output_tokens_per_second",
-    "cost.usd",
-    "cost.usd_per_million_tokens",
+    Figure.MEMORY_RESERVED_BYTES,
+    Figure.STEP_SECONDS,
+    Figure.TOKENS_PER_SECOND,
+    Figure.ESTIMATED_TRAIN_TIME_SECONDS,
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
+    Figure.OUTPUT_TOKENS_PER_SECOND,
+    Figure.COST_USD,
+    Figure.COST_USD_PER_MILLION_TOKENS,
 )
 """Figures of the estimate that are shown of an offer, where they are known."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import column_head, format_bytes, format_money, format_seconds, price_age
+from capacity_tui.engine.api import Figure, Key, column_head, format_bytes, format_money, format_seconds, price_age
 from capacity_tui.tui.screens.asking.figure_cells import figure_cell
 from capacity_tui.tui.screens.cloud.offer_page import page_of
 from capacity_tui.tui.shown.found import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
@@ -14,10 +14,9 @@ from capacity_tui.tui.shown.found import ALWAYS, Answered, Found, FoundCell, Fou
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Alternative, Interval, Migration, Plan
 
-_JOB, _STEP = "computation.estimated_train_time_seconds", "computation.step_seconds"
-_FIRST = "computation.infer.time_to_first_token_seconds"
-_PRICE, _PRICE_EACH = "cost.usd", "cost.usd_per_million_tokens"
-_TIMES = {"train": (_JOB, _STEP), "infer": (_FIRST, _STEP)}
+_JOB, _STEP = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS
+_PRICE, _PRICE_EACH = Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS
+_TIMES = {"train": (_JOB, _STEP), "infer": (Figure.TIME_TO_FIRST_TOKEN_SECONDS, _STEP)}
 _PRICES = {"train": (_PRICE, _PRICE_EACH), "infer": (_PRICE_EACH, _PRICE)}
 """Figures of the job itself by task, of several the first that is known."""
 _VERDICTS = {"stay": "= stay", "move": "→ move"}
@@ -63,7 +62,7 @@ def found_of(
     advised = {one.instance for one in migration.recommendations}
     rows = tuple(
         FoundRow(
-            {**numerics, **(each.set or {"hardware.name": plan.hardware.name})},
+            {**numerics, **(each.set or {Key.HARDWARE_NAME: plan.hardware.name})},
             each.verdict,
             tuple(column.cell(each) for column in columns),
             tuple(_about(each)),

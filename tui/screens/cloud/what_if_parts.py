@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from capacity_tui.engine.api import JOB_KINDS, Catalog, Plan, job_kind_of
+from capacity_tui.engine.api import JOB_KINDS, Catalog, Key, Plan, job_kind_of
 from capacity_tui.tui.screens.plan.field_view import field_lines
 from capacity_tui.tui.view import Field, Kind
 
@@ -73,7 +73,7 @@ _DATA = Field(
 
 def precision_path(plan: Plan) -> str:
     """Return the field that says the numerics of a plan."""
-    return "inference.weights" if plan.task == "infer" else "training.precision"
+    return Key.INFERENCE_WEIGHTS if plan.task == "infer" else Key.TRAINING_PRECISION
 
 
 def parts_of(plan: Plan, catalog: Catalog, said: Mapping[str, str]) -> tuple[Field, ...]:

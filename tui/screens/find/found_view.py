@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.api import (
     FIGURES,
     Figure,
+    Key,
     all_fields,
     column_figures,
     column_head,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import Found as FoundPlan
     from capacity_tui.engine.api import Plan, Question, Rejected, SearchAnswer
 
-_MODEL, _HARDWARE, _DEVICES = "model.name", "hardware.name", "hardware.devices"
+_MODEL, _HARDWARE, _DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 _NAMED: Mapping[str, str] = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
 _SIZES = ("tp", "pp", "cp", "ep", "interleave")
 _LAYOUT = "parallelism."

@@ -17,6 +17,7 @@ from capacity_tui.engine.api import (
     Figure,
     Holds,
     Interval,
+    Key,
     ModeGroup,
     ModePlan,
     Plan,
@@ -153,7 +154,7 @@ def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     yield from _limit_rows(estimate)
     if plan.task == "infer" and estimate.computation.infer is not None:
         sizes = (plan.inference.prompt_tokens, plan.inference.output_tokens)
-        yield Row("inference.prompt_tokens", "request", f"{' + '.join(map(plan_value_text, sizes))} tok")
+        yield Row(Key.INFERENCE_PROMPT_TOKENS, "request", f"{' + '.join(map(plan_value_text, sizes))} tok")
     yield from figures
     yield Row(Figure.BOTTLENECK_ARITHMETIC_INTENSITY, "limited by", limit_label(estimate.bottleneck.kind))
     yield from _setting_rows(plan, estimate)
@@ -186,10 +187,10 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     parallel, training = plan.parallelism, plan.training
     if plan.task == "infer":
         if plan.inference.request_rate is None and plan.inference.concurrency is None:
-            yield Row("inference.batch", "batch", plan_value_text(plan.inference.batch))
-        yield Row("inference.weights", "weights as", plan_value_text(plan.inference.weights))
+            yield Row(Key.INFERENCE_BATCH, "batch", plan_value_text(plan.inference.batch))
+        yield Row(Key.INFERENCE_WEIGHTS, "weights as", plan_value_text(plan.inference.weights))
         if estimate.computation.infer is not None:
-            yield Row("inference.kv_cache", "KV cache as", plan_value_text(plan.inference.kv_cache))
+            yield Row(Key.INFERENCE_KV_CACHE, "KV cache as", plan_value_text(plan.inference.kv_cache))
         yield from _layout_rows(plan)
         return
     if plan.task == "fit":
@@ -200,13 +201,13 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     replicas = int(parallel.dp or 1)
     accumulation = int(training.global_batch or 1) / (int(training.micro_batch) * replicas)
     if estimate.computation.unit == "token":
-        yield Row("training.seq_len", "sequence", plan_value_text(training.seq_len))
-    yield Row("training.micro_batch", "micro × accum", f"{training.micro_batch} × {accumulation:g}")
-    yield Row("training.checkpointing", "checkpointing", training.checkpointing)
+        yield Row(Key.TRAINING_SEQ_LEN, "sequence", plan_value_text(training.seq_len))
+    yield Row(Key.TRAINING_MICRO_BATCH, "micro × accum", f"{training.micro_batch} × {accumulation:g}")
+    yield Row(Key.TRAINING_CHECKPOINTING, "checkpointing", training.checkpointing)
     layout = tuple(_layout_rows(plan))
     yield from layout
     if layout:
-        yield Row("parallelism.zero", "ZeRO", plan_value_text(parallel.zero))
+        yield Row(Key.PARALLELISM_ZERO, "ZeRO", plan_value_text(parallel.zero))
 
 
 def _layout_rows(plan: Plan) -> Iterator[Row]:
@@ -214,7 +215,7 @@ def _layout_rows(plan: Plan) -> Iterator[Row]:
     parallel = plan.parallelism
     sizes = tuple(int(size or 1) for size in (parallel.dp, parallel.tp, parallel.pp))
     if max(*sizes, int(parallel.cp)) > 1:
-        yield Row("parallelism.dp", "dp × tp × pp", " × ".join(map(str, sizes)))
+        yield Row(Key.PARALLELISM_DP, "dp × tp × pp", " × ".join(map(str, sizes)))
 
 
 def _share_rows(estimate: Estimate) -> Iterator[Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from capacity_tui.engine.api import around
+from capacity_tui.engine.api import Key, around
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.map.map_dialog import MapDialog
 from capacity_tui.tui.session import Session
@@ -12,9 +12,15 @@ from capacity_tui.tui.view import Field, Kind
 
 _NUMBERS = (Kind.INTEGER, Kind.POWER_OF_TWO, Kind.NUMBER)
 _USUAL = (
-    *("training.micro_batch", "inference.batch", "inference.concurrency", "inference.request_rate", "model.spec.n"),
-    *("training.seq_len", "inference.prompt_tokens", "model.spec.image_size", "model.spec.p"),
-    *("training.global_batch", "hardware.devices"),
+    *(
+        Key.TRAINING_MICRO_BATCH,
+        Key.INFERENCE_BATCH,
+        Key.INFERENCE_CONCURRENCY,
+        Key.INFERENCE_REQUEST_RATE,
+        "model.spec.n",
+    ),
+    *(Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, "model.spec.image_size", "model.spec.p"),
+    *(Key.TRAINING_GLOBAL_BATCH, Key.HARDWARE_DEVICES),
 )
 """Fields that a map begins with, where the plan has them: the first two."""
 _LEAST = 2

@@ -10,6 +10,7 @@ from capacity_tui.engine.api import (
     CapacityError,
     Catalog,
     Estimate,
+    Figure,
     Machine,
     ModePlan,
     Plan,
@@ -24,10 +25,6 @@ from capacity_tui.tui.screens.plan.answer_view import usage, verdict_words
 from capacity_tui.tui.shown.tried import Tried
 
 Pair: TypeAlias = tuple[str, str]
-_JOB = "computation.estimated_train_time_seconds"
-_EACH = "computation.infer.time_per_output_token_seconds"
-_STEP = "computation.step_seconds"
-_COST = "cost.usd"
 
 
 def tried(plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: Machine | None) -> Tried:
@@ -74,7 +71,7 @@ def _source(quote: Quote) -> str:
 
 
 def _told(estimate: Estimate, plan: Plan) -> Tried:
-    held, price, cost = usage(estimate), figure(estimate, "cost.usd_per_hour"), figure(estimate, _COST)
+    held, price, cost = usage(estimate), figure(estimate, Figure.COST_USD_PER_HOUR), figure(estimate, Figure.COST_USD)
     seconds, time = _time(plan, estimate)
     return Tried(
         estimate.verdict,
@@ -92,8 +89,10 @@ def _told(estimate: Estimate, plan: Plan) -> Tried:
 
 def _time(plan: Plan, estimate: Estimate) -> tuple[float | None, str]:
     """Return the seconds that rows are compared by, and how they are shown: of the job, a token, or else a step."""
-    of_all = figure(estimate, _EACH if plan.task == "infer" else _JOB)
+    of_all = figure(
+        estimate, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS if plan.task == "infer" else Figure.ESTIMATED_TRAIN_TIME_SECONDS
+    )
     if of_all.number is not None:
         return of_all.number, f"{of_all.text}/token" if plan.task == "infer" else of_all.text
-    step = figure(estimate, _STEP)
+    step = figure(estimate, Figure.STEP_SECONDS)
     return step.number, f"{estimate.computation.iteration} {step.text}"

@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import format_number, format_quantity, format_seconds, number
+from capacity_tui.engine.api import Figure, format_number, format_quantity, format_seconds, number
 from capacity_tui.tui.shown.watched import Band, RunGraph
 
 if TYPE_CHECKING:
     from capacity_tui.engine.api import RunCourse
 
 FIGURES = (
-    ("step_seconds", "step time", "s", "computation.step_seconds"),
+    ("step_seconds", "step time", "s", Figure.STEP_SECONDS),
     ("loss", "loss", "", ""),
-    ("tokens_per_second", "tokens/s", "tok/s", "computation.tokens_per_second"),
-    ("samples_per_second", "samples/s", "samples/s", "computation.samples_per_second"),
-    ("device_memory_bytes", "device memory", "B", "memory.reserved_bytes"),
+    ("tokens_per_second", "tokens/s", "tok/s", Figure.TOKENS_PER_SECOND),
+    ("samples_per_second", "samples/s", "samples/s", Figure.SAMPLES_PER_SECOND),
+    ("device_memory_bytes", "device memory", "B", Figure.MEMORY_RESERVED_BYTES),
     ("main_memory_bytes", "main memory", "B", ""),
 )
 """Name in the course, title, unit, and the key of the prediction."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.api import (
+    Figure,
     History,
     LiveRun,
     Plan,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.api import Catalog, Machine
     from capacity_tui.tui.view import Document
 
-_STEP, _MEMORY, _ALLOCATED = "computation.step_seconds", "memory.reserved_bytes", "memory.per_device_bytes"
+_STEP, _MEMORY, _ALLOCATED = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES
 _NONE = "–"
 _MOST_PAST = 200
 _TO_THE_MINUTE = 16
@@ -234,7 +235,7 @@ def _head(run: LiveRun, look: Mapping[str, object]) -> Iterator[str]:
         yield f"step {format_number(step)}" + (f"/{format_number(total)}" if total else "")
     left = left_text(look)
     if left and run.goes_on:
-        planned = run.record.predicted.get("computation.estimated_train_time_seconds", {}).get("value")
+        planned = run.record.predicted.get(Figure.ESTIMATED_TRAIN_TIME_SECONDS, {}).get("value")
         yield f"{left} left" + ("" if planned is None else f" (plan {format_seconds(planned)} in all)")
     if not run.goes_on:
         yield "ended" if run.exit_code is None else f"ended with {run.exit_code}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.api import (
     EstimatedPlan,
+    Figure,
     Plan,
     figure,
     format_number,
@@ -24,14 +25,14 @@ from capacity_tui.tui.shown.scaled import WAITS, WEAK, ScaledPlan, ScaledRow
 if TYPE_CHECKING:
     from capacity_tui.engine.api import Estimate, Scaled, Scaling
 
-_TIMES = ("computation.estimated_train_time_seconds", "computation.step_seconds")
-_SERVED = ("computation.infer.output_tokens_per_second", "computation.step_seconds")
-_COSTS = ("cost.usd", "cost.usd_per_million_tokens")
+_TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
+_SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)
+_COSTS = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
 _HEADS: Mapping[str, str] = {
-    "computation.estimated_train_time_seconds": "time",
-    "computation.infer.output_tokens_per_second": "tok/s",
-    "cost.usd": "cost",
-    "cost.usd_per_million_tokens": "$/M",
+    Figure.ESTIMATED_TRAIN_TIME_SECONDS: "time",
+    Figure.OUTPUT_TOKENS_PER_SECOND: "tok/s",
+    Figure.COST_USD: "cost",
+    Figure.COST_USD_PER_MILLION_TOKENS: "$/M",
 }
 _SIZES = ("dp", "tp", "pp", "cp", "ep")
 _NOTHING = "–"

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.observe.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
@@ -65,15 +66,15 @@ class GuardCallback:
         attempt = os.environ.get(variable_of(ATTEMPT), "1")
         self._file = None if folder is None else Path(folder) / f"attempt-{attempt}" / TOLD
         self._memory = memory or _used_share
-        largest = micro_batch or int(_of_plan("training.micro_batch", 1))
+        largest = micro_batch or int(_of_plan(Key.TRAINING_MICRO_BATCH, 1))
         times = accumulation or int(_of_plan(ACCUMULATION, 1))
-        self._control = MicroBatchControl(largest, largest * times, limit or _of_plan("watch.memory_share", _LIMIT))
+        self._control = MicroBatchControl(largest, largest * times, limit or _of_plan(Key.WATCH_MEMORY_SHARE, _LIMIT))
         self._is_alone = os.environ.get("WORLD_SIZE", "1") == "1"
         self._is_first = os.environ.get("RANK", "0") == "0"
         self._asked = False
         self._saves = saves
         self._saved_at = time.monotonic()
-        self._every = _of_plan("recovery.checkpoint_every", math.inf)
+        self._every = _of_plan(Key.RECOVERY_CHECKPOINT_EVERY, math.inf)
         self._every_read_at = self._saved_at
 
     @property

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.observe.guard.step import Step, Taken, most_restarts, restarts_of
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
-
-_MICRO_BATCH = "training.micro_batch"
 
 
 def smaller_batch(
@@ -33,15 +32,15 @@ def smaller_batch(
     if not isinstance(after, int) or after == before or restarts_of(taken) >= most_restarts(answer):
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, load_catalog(), machine)
-    trial = case.changed({_MICRO_BATCH: after})
+    trial = case.changed({Key.TRAINING_MICRO_BATCH: after})
     if trial.filled is None:
         return None
     reason = f"Micro-batch {before} to {after}: the trainer stopped behind a checkpoint, as memory was getting short"
     return Step(
         "memory_pressure",
         "micro_batch",
-        {_MICRO_BATCH: after},
-        {_MICRO_BATCH: before},
+        {Key.TRAINING_MICRO_BATCH: after},
+        {Key.TRAINING_MICRO_BATCH: before},
         Answer(trial.filled.resolved, trial.estimate),
         reason,
     )
