@@ -202,7 +202,7 @@ def scale_door(case: Case) -> Iterator[str]:
 def cloud_door(case: Case) -> Iterator[str]:
     """The row of the machine that a job is on now, beside others that it could move to."""
     moved = migrate(MigrationQuestion(case.plan, job_kind_of(case.plan), instances=OTHERS[:1]), case.catalog)
-    if case.filled.estimate.held is not False:
+    if case.filled.estimate.fits is not False:
         yield from case.differences(moved.current.figures, _own(case))
     if moved.current.verdict is not case.filled.estimate.verdict:
         yield f"the row says {moved.current.verdict}, planning {case.filled.estimate.verdict}"

@@ -44,7 +44,7 @@ _ROWS = (
     Metric(Figure.MEMORY_RESERVED_BYTES, "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS, "memory",
            has_ends=True, block="memory", panel="all", difference="all", told="memory", words=("memory",),
            help="The most memory that the fullest device gives away, with the driver's own and what the allocator "
-                "keeps in reserve. It is what nvidia-smi would show, and decides whether the plan fits."),
+                "keeps in reserve. It is what the tool of the driver would show, and decides whether the plan fits."),
     Metric(Figure.MEMORY_UTILIZATION_PERCENT, "memory utilization", "%", utilization, LESS, "utilization", "memory",
            block="memory", panel="all", column="memory", rank=2, words=("memory",),
            help="Peak memory as a share of what the device has. Far below 100 % there is room for larger batches, "

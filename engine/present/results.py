@@ -162,7 +162,9 @@ def _computation(estimate: Estimate) -> dict[str, object]:
     computation = estimate.computation
     total = figure(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS)
     found = _group(estimate, "computation") | {
-        "parts": dict.fromkeys(PARTS["computation.parts"], 0.0) | dict(computation.parts),
+        # Waiting for data is a part of plans that say how their data arrive, and of no others.
+        "parts": dict.fromkeys((part for part in PARTS["computation.parts"] if part != "input"), 0.0)
+        | dict(computation.parts),
         "steps": computation.steps,
         "estimated_train_time_human": None if total.number is None else total.text,
         "infer": None if computation.infer is None else _group(estimate, "computation.infer"),

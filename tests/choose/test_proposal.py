@@ -13,7 +13,7 @@ from capacity_tui.engine.plan.edit import edited
 @pytest.mark.parametrize("hardware", ["h100-sxm-80gb", "2xrtx-3090", "8xh100-sxm-80gb"])
 def test_three_modes_differ_and_balanced_keeps_its_share(hardware: str) -> None:
     found = compare(propose(hardware=hardware))
-    assert len(found.alike) == 3
+    assert len(found.groups) == 3
     balanced = found.balanced
     shares = used_shares(balanced.mode, balanced.estimate, balanced.resolved.cluster)
     assert not [share.why for share in shares if share.figure == "memory" and share.why]

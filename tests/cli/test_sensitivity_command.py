@@ -45,7 +45,8 @@ def test_json_has_every_row_and_what_to_measure_next(run: Run) -> None:
     assert 0 < found["measure_next"]["narrower_percent"] < 100
 
 
-def test_tables_name_both_kinds_and_draw_bars(run: Run) -> None:
+def test_tables_name_both_kinds_and_draw_bars(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # bars are the first to give way on narrow terminals
     code, out, _ = run("plan.yaml", "--of", "memory.reserved_bytes", "--top", "3", "--ascii")
     assert code == 0
     assert "Fields, one step" in out
