@@ -190,6 +190,7 @@ def _point(run: Scaled, least: float, growth: Growth, before: Scaled | None) -> 
         usd_per_hour_saved=None
         if before is None
         else _usd_per_hour_saved(_job(before.candidate.estimate), (seconds, usd)),
+        price_source=estimate.cost.source,
     )
 
 

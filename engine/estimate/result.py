@@ -180,6 +180,7 @@ class Scaling:
         usd: its price; None where that is not known.
         usd_per_hour_saved: what each hour costs that it ends earlier than on the next fewer devices; None where it
             does not end earlier.
+        price_source: whose price it is, with its date.
     """
 
     devices: int
@@ -195,6 +196,7 @@ class Scaling:
     job_seconds: float | None = None
     usd: float | None = None
     usd_per_hour_saved: float | None = None
+    price_source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

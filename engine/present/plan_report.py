@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from capacity_tui.engine.choose.scaling import Curve, curves
 from capacity_tui.engine.estimate.figure_parts import part_label
@@ -143,7 +144,7 @@ def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> Gr
         return GrowthRemarks(None, ("This runs on one device, and is not divided.",))
     curve = Curve(points[0].batch, points[0].parallelism, tuple(points), points[0].growth)
     knee = curve.knee if curve.growth == "strong" else None
-    lines = (knee_text(curve), _network_text(curve), _price_text(curve))
+    lines = (knee_text(curve), _network_text(curve), _price_text(curve), _source_text(curve))
     return GrowthRemarks(knee, tuple(line for line in lines if line))
 
 
@@ -165,6 +166,18 @@ def _price_text(curve: Curve) -> str:
     if fastest is cheapest:
         return f"The fastest is the cheapest: {devices_in_words(fastest.devices)}."
     return f"Cheapest: {_run_text(cheapest)}. Fastest: {_run_text(fastest)}."
+
+
+def _source_text(curve: Curve) -> str:
+    """Return where the price of a device is somebody else's than for fewer of them; empty where it is one list's."""
+    priced = [point for point in curve.points if point.price_source]
+    changes = [
+        f"from {devices_in_words(after.devices)} on {after.price_source}, up to {format_number(before.devices)} "
+        f"{before.price_source}"
+        for before, after in pairwise(priced)
+        if after.price_source != before.price_source
+    ]
+    return f"Prices are not of one list: {'; '.join(changes)}." if changes else ""
 
 
 def _run_text(point: Scaling) -> str:

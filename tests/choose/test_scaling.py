@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -17,6 +18,7 @@ from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.examples import example_text
 from capacity_tui.engine.plan.files.loading import plan_from_text
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.present.plan_report import growth_remarks
 
 
 def curves_of(model: str = "gpt2", devices: int = 1, micro_batch: int = 4, **scalability: object) -> tuple[Curve, ...]:
@@ -194,3 +196,14 @@ def test_a_network_says_that_it_is_not_split() -> None:
     found = answer(plan).estimate
     assert not found.scalability
     assert "no_model_parallel" in [note.code for note in found.warnings]
+
+
+def test_where_the_price_is_of_another_list_is_said() -> None:
+    points = scaling_points(list(growing_runs(case_of("full_finetune_8b"), "strong")))
+    sources = [point.price_source for point in points]
+    assert all(sources)
+    told = [line for line in growth_remarks(points).lines if "Prices are not of one list" in line]
+    assert bool(told) is (len(set(sources)) > 1)
+    other = (*points[:1], *(replace(point, price_source="another list") for point in points[1:]))
+    (line,) = [line for line in growth_remarks(other).lines if "Prices are not of one list" in line]
+    assert "another list" in line and sources[0] in line
