@@ -15,6 +15,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.errors import CatalogError, PlanError
 from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.models import plugins
 from capacity_tui.engine.models.families import family_of, plugin_problems
 from capacity_tui.engine.models.plugins import load_plugins, register_model
 from capacity_tui.engine.plan.fields import plan_fields
@@ -228,7 +229,8 @@ def test_texts_of_a_plug_in_do_nothing_to_the_terminal(install: Install) -> None
         assert "\x1b" not in told
 
 
-def test_a_script_registers_a_function_as_a_model() -> None:
+def test_a_script_registers_a_function_as_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugins, "_registered", {})
     fields = {"n": 10_000, "p": {"default": 50, "help": "columns"}}
 
     @register_model("my_table_lookup", fields, title="a lookup")
@@ -241,3 +243,5 @@ def test_a_script_registers_a_function_as_a_model() -> None:
     assert calculate({"n": 1, "p": 1})["params"] == 1
     with pytest.raises(CatalogError, match="my_other"):
         register_model("my_other", {"_hidden": 1})(calculate)
+    monkeypatch.undo()
+    load_plugins.cache_clear()

@@ -51,6 +51,15 @@ def work(plan_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return tmp_path
 
 
+def replicas_alone(devices: int) -> list[str]:
+    """Return the options that lay a plan out as a replica on each of so many devices."""
+    sizes = {"hardware.devices": devices, "parallelism.dp": devices, "parallelism.shard": devices}
+    alone = dict.fromkeys(("parallelism.tp", "parallelism.pp", "parallelism.cp"), 1)
+    return [
+        word for path, size in {**sizes, **alone, "parallelism.zero": 3}.items() for word in ("--set", f"{path}={size}")
+    ]
+
+
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
     """Return what a command says as JSON."""
     capsys.readouterr()
@@ -85,7 +94,7 @@ def test_a_dry_run_says_where_a_job_would_start_and_why_not_elsewhere(
 def test_what_no_partition_can_take_is_told_and_not_submitted(
     slurm: SlurmCluster, work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    larger = [PLAN, "--set", "hardware.devices=64", "--set", "parallelism.dp=64", "--set", "parallelism.shard=64"]
+    larger = [PLAN, *replicas_alone(64)]
     assert run_command(["cluster", "submit", *larger]) == 1
     assert "8 needed" in capsys.readouterr().out
     with pytest.raises(Exception, match="no partition can take this job"):
@@ -100,7 +109,7 @@ def test_what_no_partition_can_take_is_told_and_not_submitted(
 def test_a_plan_for_some_devices_of_a_node_leaves_the_others(
     slurm: SlurmCluster, work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    few = ["--set", "hardware.devices=4", "--set", "parallelism.dp=4", "--set", "parallelism.shard=4", "--force"]
+    few = [*replicas_alone(4), "--force"]
     script = str(said(capsys, "cluster", "submit", PLAN, "--partition", "gpu", *few)["script"])
     assert "#SBATCH --gres=gpu:h100:4\n" in script and "--exclusive" not in script and "--cpus-per-task=" in script
 

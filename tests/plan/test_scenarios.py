@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
@@ -32,6 +32,7 @@ def read(text: str) -> Plan:
 
 
 @settings(max_examples=30, deadline=None)
+@example(["<<"])
 @given(st.lists(NAMES, min_size=1, max_size=MOST_SCENARIOS, unique=True))
 def test_what_is_pinned_survives_a_file(names: list[str]) -> None:
     plan = edited(BASE, {"scenarios": dict.fromkeys(names, OTHER)}).plan

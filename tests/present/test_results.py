@@ -33,7 +33,7 @@ PROMISED = [
     "memory.host_bytes",
     "computation.step_seconds.value",
     "computation.step_seconds.low",
-    *(f"computation.parts.{part}" for part in PARTS["computation.parts"]),
+    *(f"computation.parts.{part}" for part in PARTS["computation.parts"] if part != "input"),
     "computation.tokens_per_second",
     "computation.tokens_per_second_per_device",
     "computation.samples_per_second",
