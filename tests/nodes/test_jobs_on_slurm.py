@@ -52,12 +52,11 @@ def work(plan_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def replicas_alone(devices: int) -> list[str]:
-    """Return the options that lay a plan out as a replica on each of so many devices."""
+    """Return the options that lay a plan out as a sharded replica on each of so many devices."""
     sizes = {"hardware.devices": devices, "parallelism.dp": devices, "parallelism.shard": devices}
-    alone = dict.fromkeys(("parallelism.tp", "parallelism.pp", "parallelism.cp"), 1)
-    return [
-        word for path, size in {**sizes, **alone, "parallelism.zero": 3}.items() for word in ("--set", f"{path}={size}")
-    ]
+    alone = dict.fromkeys(("parallelism.tp", "parallelism.pp", "parallelism.cp", "training.micro_batch"), 1)
+    saving = {"parallelism.zero": 3, "training.checkpointing": "full"}
+    return [word for path, size in {**sizes, **alone, **saving}.items() for word in ("--set", f"{path}={size}")]
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
