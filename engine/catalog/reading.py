@@ -186,7 +186,7 @@ class _Reader:
     def _key(self, event: yaml.Event, path: KeyPath) -> str:
         if isinstance(event, yaml.ScalarEvent):
             key = self._scalar(event, path)
-            if key == "<<" and event.style is None:
+            if key == "<<" and not event.style:
                 raise self._refusal(event, "merge keys are not read", "", path, "write the keys out")
             if isinstance(key, str):
                 return key
