@@ -207,3 +207,9 @@ def test_where_the_price_is_of_another_list_is_said() -> None:
     other = (*points[:1], *(replace(point, price_source="another list") for point in points[1:]))
     (line,) = [line for line in growth_remarks(other).lines if "Prices are not of one list" in line]
     assert "another list" in line and sources[0] in line
+
+
+def test_replicas_that_are_open_follow_from_the_devices_of_each_run() -> None:
+    points = scaling_points(list(growing_runs(case_of("full_finetune_8b", parallelism__dp="auto"), "strong")))
+    given = scaling_points(list(growing_runs(case_of("full_finetune_8b"), "strong")))
+    assert [point.step_seconds for point in points] == [point.step_seconds for point in given]

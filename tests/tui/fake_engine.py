@@ -77,7 +77,6 @@ class FakeDocument(TakesRuns):
         return FakeQuestion(self, said, self.engine.pace)
 
     def migration(self, mode: str, said: Mapping[str, str]) -> FakeOffers:
-        del mode
         return FakeOffers(self, said, self.engine.pace)
 
     def unpinned(self, name: str) -> FakeDocument:

@@ -101,7 +101,7 @@ class Mode(Row):
     parameters_range: Range
     batch_range: Range = Field(description="sequences in a batch; an open end is as many as fit")
     accumulation: Annotated[Literal["high", "moderate", "low"], WORDS_OF_THE_DOCUMENT]
-    replica_batch: PositiveInt = Field(description="sequences a replica works through for one step")
+    replica_batch: PositiveInt = Field(description="sequences of a step for each device")
     sequence_range: Range = Field(description="tokens")
     training_hours_range: Range
     power_share_range: Range = Field(description="of the thermal design power")

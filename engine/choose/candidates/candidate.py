@@ -168,10 +168,12 @@ class EstimatedPlan:
 
         What follows from other fields, and what is chosen last, stays open, as does a batch that follows.
         """
-        following = (*paths_where(_resolves_from_others), *chosen_last())
+        resolving, following = paths_where(_resolves_from_others), chosen_last()
         if self.wanted.training.global_batch is None:
             following = (*following, GLOBAL_BATCH)
-        wanted = {path: self.wanted.value(path) for path in following}
+        # A size that follows from the others is open to nobody once these are given: it is left out.
+        given = {path: self.wanted.value(path) if self.gives(path) else None for path in resolving}
+        wanted = {**given, **{path: self.wanted.value(path) for path in following}}
         return replace(self, wanted=with_values(self.plan, wanted))
 
     @property

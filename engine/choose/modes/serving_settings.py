@@ -123,7 +123,7 @@ class ServingChoice:
 
     def _order(self, block: Block, resolved: ResolvedPlan) -> tuple[Number, ...]:
         """Return what settings are chosen by, less being better: where they stand, then the mode's goal."""
-        budget, reserved = memory_budget(self.mode, resolved.cluster), _figure(block, Figure.MEMORY_RESERVED_BYTES)
+        budget, reserved = memory_budget(self.mode, resolved.cluster), block.number(Figure.MEMORY_RESERVED_BYTES)
         fits = np.asarray(True) if block.held is None else block.held
         keeps, exceeded = np.asarray(True), np.asarray(0.0)
         for constraint in block.limits:
@@ -229,14 +229,14 @@ def request_seconds(block: Block, output_tokens: float) -> Number:
         for name in ("request_seconds", "time_to_first_token_seconds", "time_per_output_token_seconds")
     )
     if whole is not None or first is None:
-        return _figure(block, Figure.STEP_SECONDS) if whole is None else whole
+        return block.number(Figure.STEP_SECONDS) if whole is None else whole
     return first if token is None else first + max(output_tokens - 1.0, 0.0) * token
 
 
 def request_rate(block: Block) -> Number:
     """Return the requests that are answered a second; under a load those that could be."""
     most = block.value(f"{INFER}largest_requests_per_second")
-    return _figure(block, f"{INFER}requests_per_second") if most is None else most
+    return block.number(f"{INFER}requests_per_second") if most is None else most
 
 
 def _is_better(goal: str, found: Ranked, formatted: ResolvedPlan, best_yet: Ranked, of: ResolvedPlan) -> bool:
@@ -324,8 +324,3 @@ def _size(values: Values, path: str, resolved: ResolvedPlan) -> float:
 
 def _along(grid: Grid, path: str) -> Number:
     return grid.numbers(path) if grid.has(path) else 1.0
-
-
-def _figure(block: Block, key: str) -> Number:
-    found = block.value(key)
-    return np.nan if found is None else found

@@ -158,12 +158,12 @@ class Search:
             most: memory up to which all that is not inside the mode's counts the same.
             whole: whether a step has to be a whole number of micro-batches for each replica.
         """
-        standing, reserved = self._standing(block, space.resolved.cluster), _figure(block, RESERVED)
+        standing, reserved = self._standing(block, space.resolved.cluster), block.number(RESERVED)
         micro_batch = _along(block.grid, Key.TRAINING_MICRO_BATCH, lambda size: float(str(size)), 1.0)
         ways = choices_of(Key.TRAINING_CHECKPOINTING, self.catalog)
         recomputed = _along(block.grid, Key.TRAINING_CHECKPOINTING, lambda name: float(ways.index(name)), 0.0)
         # A hair less speed is worth less recomputation: settle ties, not differences.
-        speed = _figure(block, SPEED) * (1.0 - 1e-6 * recomputed)
+        speed = block.number(SPEED) * (1.0 - 1e-6 * recomputed)
         preferred = np.greater_equal(micro_batch, self.mode.batch_range[0] or 1.0)
         speed = speed * np.where(np.equal(standing, INSIDE) & ~preferred, 1.0 - BATCH_WORTH, 1.0)
         speed = speed * np.where(EQUAL_STAGES.holds(space.layout(block.grid)), 1.0, 1.0 - SPLIT_WORTH)
@@ -178,12 +178,12 @@ class Search:
 
         The allocator also keeps room for fragmentation, or for a spike of the peak, whichever is larger.
         """
-        reserve, reserved, host_bytes = self.mode.reserve, _figure(block, RESERVED), _figure(block, HOST)
+        reserve, reserved, host_bytes = self.mode.reserve, block.number(RESERVED), block.number(HOST)
         capacity, budget = cluster.device.memory_bytes, memory_budget(self.mode, cluster)
         inside = fits = np.asarray(True)
         if budget is not None and capacity is not None:
             margin = max(reserve.fragmentation, reserve.spikes)
-            peak = _figure(block, ALLOCATED) * (1.0 + margin) + reserve.context_gb * 1e9
+            peak = block.number(ALLOCATED) * (1.0 + margin) + reserve.context_gb * 1e9
             inside = np.less_equal(reserved, budget) & (np.less_equal(peak, capacity) | (cluster.device.kind == "cpu"))
             fits = np.less_equal(reserved, capacity)
         if cluster.host_memory_bytes is not None:
@@ -241,16 +241,11 @@ def _batch_reason(values: Values, space: TrainingSpace, mode: Mode) -> str:
 
 def _nothing_possible(space: TrainingSpace) -> PlanError:
     """Return why no layout can use the devices, with what to change."""
-    reasons = [f"{each.words}" for each in space.excluded] or ["the global batch is no whole number of micro-batches"]
+    reasons = [each.words for each in space.excluded] or ["the global batch is no whole number of micro-batches"]
     remedies = dict.fromkeys(each.rule.remedy for each in space.excluded if "{" not in each.rule.remedy)
     place = Place(field=space.excluded[0].rule.field if space.excluded else Key.TRAINING_GLOBAL_BATCH)
     hint = "; ".join((*remedies, "another number of devices, or a global batch that their replicas divide"))
     return PlanError("no layout can use these devices", "; ".join(reasons), hint, place)
-
-
-def _figure(block: Block, key: str) -> Number:
-    found = block.value(key)
-    return np.nan if found is None else found
 
 
 def _along(grid: Grid, path: str, number: Callable[[object], float], otherwise: float) -> Number:

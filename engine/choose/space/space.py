@@ -46,6 +46,11 @@ class Block:
         """Return a figure by its result key; None where these runs have none."""
         return central(read_figure(self._plain, key))
 
+    def number(self, key: str) -> Number:
+        """Return a figure by its result key; NaN where these runs have none."""
+        found = self.value(key)
+        return np.nan if found is None else found
+
     def interval(self, key: str) -> Interval | None:
         """Return a figure with its range; both ends are the value itself where no range is known."""
         found = read_figure(self._ranged, key)
