@@ -25,7 +25,7 @@ from capacity_tui.engine.api import Answer, History, answer, plan_from_text, rec
 from capacity_tui.engine.files import STATE_VARIABLE
 from capacity_tui.engine.observe.guard.running.attempt import RUN_VARIABLE
 from capacity_tui.engine.observe.guard.running.guarding import begin, new_order, take_up
-from capacity_tui.engine.observe.guard.running.told import Told
+from capacity_tui.engine.observe.guard.running.told import Listeners
 from capacity_tui.engine.observe.history.places import VARIABLE
 from capacity_tui.engine.observe.runs.live_run import LiveRun, list_runs
 from capacity_tui.engine.observe.runs.run_follower import RunFollower
@@ -164,8 +164,10 @@ def _belongs(process: psutil.Process, run: str) -> bool:
         return False
 
 
-def _told() -> Told:
-    return Told(lambda _: None, lambda _, __: None, lambda _, __: None, lambda entry: print(record_run(entry), end=""))
+def _told() -> Listeners:
+    return Listeners(
+        lambda _: None, lambda _, __: None, lambda _, __: None, lambda entry: print(record_run(entry), end="")
+    )
 
 
 def _no_machine() -> None:

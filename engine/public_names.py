@@ -175,7 +175,7 @@ NAMES = {
     "observe.guard.running.guarding": "begin:begin_guarding new_order:guard_order take_up:take_up_guarding",
     "observe.guard.running.order": "Order:GuardOrder",
     "observe.guard.running.supervisor": "Supervisor",
-    "observe.guard.running.told": "Told:GuardTold",
+    "observe.guard.running.told": "Listeners:GuardListeners",
     "observe.history.history": "History",
     "observe.history.places": "OFF:HISTORY_OFF VARIABLE:HISTORY_VARIABLE HistoryPlace history_place",
     "observe.history.predictions": "entry_of:history_entry",

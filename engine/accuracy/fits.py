@@ -39,7 +39,7 @@ class Unseen:
 
 def unseen_predictions(kind: Kind) -> Mapping[str, Unseen]:
     """Return the predictions of one kind of figure by the run's id; empty where no constant is fitted to it."""
-    return {run: unseen for (own, run), unseen in _predictions().items() if own == kind}
+    return {run: unseen for (row_kind, run), unseen in _predictions().items() if row_kind == kind}
 
 
 def unseen_scores(kind: Kind) -> Mapping[LeftOut, Scores]:
@@ -49,7 +49,7 @@ def unseen_scores(kind: Kind) -> Mapping[LeftOut, Scores]:
     for row in scored_measurements(kind):
         for left_out, prediction in known[row.id].predictions.items() if row.id in known else ():
             pairs.setdefault(left_out, []).append(Pair(row, prediction))
-    return {left_out: score(each) for left_out, each in pairs.items()}
+    return {left_out: score(members) for left_out, members in pairs.items()}
 
 
 @cache
@@ -58,12 +58,12 @@ def rival_predictions(kind: Kind) -> Mapping[str, Mapping[str, float]]:
 
     ``profiles/fits/rivals.csv`` is written by ``benchmarks/rivals.py``.
     """
-    found: dict[str, dict[str, float]] = {}
+    predictions: dict[str, dict[str, float]] = {}
     for row in _rows("rivals"):
         if row["kind"] == kind:
             program = f"{row['rival']} {row['version']} ({row['date']})"
-            found.setdefault(program, {})[row["id"]] = float(row["predicted"])
-    return found
+            predictions.setdefault(program, {})[row["id"]] = float(row["predicted"])
+    return predictions
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +110,21 @@ def fitted_constants() -> tuple[FittedConstant, ...]:
 
 @cache
 def _predictions() -> Mapping[tuple[str, str], Unseen]:
-    found: dict[tuple[str, str], Unseen] = {}
+    runs: dict[tuple[str, str], Unseen] = {}
     for row in _rows("unseen"):
-        known = found.setdefault((row["kind"], row["id"]), Unseen(float(row["estimated"]), {}))
-        own: dict[LeftOut, Prediction] = dict(known.predictions)
+        known = runs.setdefault((row["kind"], row["id"]), Unseen(float(row["estimated"]), {}))
+        predictions: dict[LeftOut, Prediction] = dict(known.predictions)
         ranged = Prediction(float(row["unseen"]), float(row["low"]), float(row["high"]))
         if row["withheld"]:
-            own["publishers, software withheld"] = ranged
+            predictions["publishers, software withheld"] = ranged
         else:
-            own["publishers"] = ranged
+            predictions["publishers"] = ranged
             for left_out, column in _APART.items():
                 if row[column]:
-                    own[left_out] = Prediction(float(row[column]))
+                    predictions[left_out] = Prediction(float(row[column]))
         estimated = known.estimated if row["withheld"] else float(row["estimated"])
-        found[row["kind"], row["id"]] = Unseen(estimated, own)
-    return found
+        runs[row["kind"], row["id"]] = Unseen(estimated, predictions)
+    return runs
 
 
 def _rows(name: str) -> tuple[Mapping[str, str], ...]:

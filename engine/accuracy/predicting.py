@@ -57,8 +57,8 @@ def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
         verdict = answer.estimate.verdict
         if measurement.quantity == _FITS:
             return Prediction(float(verdict.holds is not False), verdict=verdict)
-        found = measured_figure(answer.estimate, measurement)
-        return Prediction(float(found.value), float(found.low), float(found.high), verdict)
+        figure = measured_figure(answer.estimate, measurement)
+        return Prediction(float(figure.value), float(figure.low), float(figure.high), verdict)
 
     return predict
 
@@ -121,17 +121,17 @@ def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Int
     """
     shown = memory.reserved_bytes
     if counted == "allocated_bytes":
-        found = memory.per_device_bytes
+        counted_range = memory.per_device_bytes
     elif counted == "reserved_bytes":
-        found = shown.scaled(1.0 - memory.parts["context"] / shown.value)
+        counted_range = shown.scaled(1.0 - memory.parts["context"] / shown.value)
     else:
-        found = shown
+        counted_range = shown
     looked_at = memory.stages.get(stage)
     if looked_at is None:
-        return found
-    own = looked_at.per_device_bytes if counted == "allocated_bytes" else looked_at.reserved_bytes
-    value = own - memory.parts["context"] if counted == "reserved_bytes" else own
-    return found.scaled(value / found.value)
+        return counted_range
+    stage_bytes = looked_at.per_device_bytes if counted == "allocated_bytes" else looked_at.reserved_bytes
+    value = stage_bytes - memory.parts["context"] if counted == "reserved_bytes" else stage_bytes
+    return counted_range.scaled(value / counted_range.value)
 
 
 def _claimed(estimate: Estimate) -> Interval:
@@ -153,10 +153,10 @@ def _time_or_speed(estimate: Estimate, quantity: str) -> Interval:
     if quantity == "output_tokens_per_second":
         return _output_rate(estimate)
     speed = estimate.computation.infer
-    found: Interval | None = getattr(speed, quantity) if quantity in _SPEEDS and speed is not None else None
-    if found is None:
+    figure: Interval | None = getattr(speed, quantity) if quantity in _SPEEDS and speed is not None else None
+    if figure is None:
         raise PlanError("this figure is not estimated", quantity)
-    return found
+    return figure
 
 
 def _output_rate(estimate: Estimate) -> Interval:

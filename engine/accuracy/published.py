@@ -150,14 +150,14 @@ def read_measurements(kind: Kind) -> tuple[Measurement, ...]:
     return tuple(measurement for measurement in read if measurement is not None)
 
 
-def measurement_of(kind: Kind, row: Row, source: Row, place: Place) -> Measurement | None:
+def measurement_of(kind: Kind, row: Row, source: Row, location: Place) -> Measurement | None:
     """Return the measurement in a row; None if it has no figure of the kind, or is to be skipped.
 
     Args:
         kind: of the figure.
         row: cells by column.
         source: ``key``, ``title`` and ``url`` of what the row was taken from.
-        place: file and line, for messages.
+        location: file and line, for messages.
 
     Raises:
         CatalogError: a value cannot be read.
@@ -166,7 +166,7 @@ def measurement_of(kind: Kind, row: Row, source: Row, place: Place) -> Measureme
         figure = None if row["skip"] else _figure(kind, row)
         return None if figure is None else _measurement(kind, row, figure, source)
     except (KeyError, ValueError) as error:
-        where = Place(place.file, place.line, row["id"])
+        where = Place(location.file, location.line, row["id"])
         raise CatalogError("a measurement cannot be read", str(error), place=where) from error
 
 
@@ -183,10 +183,10 @@ def read_skipped(kind: Kind) -> tuple[Skipped, ...]:
 
 def field(plan: Mapping[str, object], path: str) -> object:
     """Return the value at a dotted path of plan data, None where it is not given."""
-    found: object = plan
+    value: object = plan
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _rows(name: str) -> Iterator[tuple[int, Row]]:

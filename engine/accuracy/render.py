@@ -65,7 +65,7 @@ _MOST_GROUPS = 12
 
 def score_cells(scores: Scores) -> tuple[str, ...]:
     """Return scores as the cells under ``SCORE_HEADINGS``."""
-    inside, shares = ("n/a" if each is None else f"{each:.0%}" for each in (scores.coverage, scores.source_coverage))
+    inside, shares = ("n/a" if part is None else f"{part:.0%}" for part in (scores.coverage, scores.source_coverage))
     bias = math.expm1(scores.bias)
     return (
         str(scores.count), str(scores.sources), f"{scores.median:.1%}", f"{scores.source_median:.1%}",
@@ -89,11 +89,11 @@ def score_rows(report: AccuracyReport, unseen: UnseenScores = MappingProxyType({
 def _rivals(report: AccuracyReport) -> Iterator[tuple[str, ...]]:
     """Yield the rows of other programs, each with our own on the same runs."""
     for program, predicted in rival_predictions(report.kind).items():
-        own = [pair for pair in report.pairs if pair.measurement.id in predicted]
-        if own:
-            theirs = [Pair(pair.measurement, Prediction(predicted[pair.measurement.id])) for pair in own]
+        pairs = [pair for pair in report.pairs if pair.measurement.id in predicted]
+        if pairs:
+            theirs = [Pair(pair.measurement, Prediction(predicted[pair.measurement.id])) for pair in pairs]
             yield program, *score_cells(score(theirs))
-            yield "estimates, on the same runs", *score_cells(score(own))
+            yield "estimates, on the same runs", *score_cells(score(pairs))
 
 
 def pair_cells(pair: Pair) -> tuple[str, ...]:
@@ -102,14 +102,14 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
     sign = "+" if pair.prediction.value > pair.measurement.value else "-"
     return (
         pair.measurement.id, f"{pair.prediction.value / scale:.4g}", f"{pair.measurement.value / scale:.4g}", unit,
-        f"{sign}{pair.error:.0%}", _known_of(pair),
+        f"{sign}{pair.error:.0%}", _notes(pair),
     )  # fmt: skip
 
 
-def _known_of(pair: Pair) -> str:
+def _notes(pair: Pair) -> str:
     """Return what its author, or whoever wrote the run down as a plan, says of it, in a few words."""
-    told = pair.measurement.tags.get("notes") or pair.measurement.tags.get("assumed", "")
-    return shorten(told, _MOST_WORDS, placeholder=" ...")
+    notes = pair.measurement.tags.get("notes") or pair.measurement.tags.get("assumed", "")
+    return shorten(notes, _MOST_WORDS, placeholder=" ...")
 
 
 def reports_as_data(
@@ -120,15 +120,15 @@ def reports_as_data(
     return data if verdicts is None else {**data, "verdicts": _verdict_data(verdicts)}
 
 
-def _verdict_data(found: VerdictReport) -> dict[str, object]:
+def _verdict_data(report: VerdictReport) -> dict[str, object]:
     counts = {
         name: {"runs": len(runs), **{verdict.value: share(runs, verdict) for verdict in _VERDICTS}}
-        for name, runs in (("ran", found.ran), ("out_of_memory", found.failed))
+        for name, runs in (("ran", report.ran), ("out_of_memory", report.failed))
     }
     return {
         **counts,
-        "refused": [each.measurement.id for each in found.refused],
-        "accepted": [each.measurement.id for each in found.accepted],
+        "refused": [run.measurement.id for run in report.refused],
+        "accepted": [run.measurement.id for run in report.accepted],
     }
 
 
@@ -151,7 +151,7 @@ def _data(report: AccuracyReport, unseen: UnseenScores) -> dict[str, object]:
             }
             for pair in report.worst
         ],
-        "refused": [{"id": each.measurement.id, "reason": each.reason} for each in report.refused],
+        "refused": [{"id": refusal.measurement.id, "reason": refusal.reason} for refusal in report.refused],
     }  # fmt: skip
 
 
@@ -191,21 +191,21 @@ def _summary(reports: Sequence[AccuracyReport], unseen: Mapping[Kind, UnseenScor
         yield _table(("", *SCORE_HEADINGS), rows)
 
 
-def _verdicts(found: VerdictReport) -> Iterable[str]:
+def _verdicts(report: VerdictReport) -> Iterable[str]:
     yield f"## Whether a run fits\n\n{VERDICTS}"
-    yield _table(VERDICT_HEADINGS, verdict_rows(found))
-    if found.refused:
-        counted = Counter(each.measurement.source_key for each in found.refused).most_common(_MOST_GROUPS)
+    yield _table(VERDICT_HEADINGS, verdict_rows(report))
+    if report.refused:
+        counted = Counter(run.measurement.source_key for run in report.refused).most_common(_MOST_GROUPS)
         yield f"Refused although they ran: {', '.join(f'{count} of {name}' for name, count in counted)}.\n"
-    for each in found.accepted:
-        yield f"Accepted although it ran out of memory: `{each.measurement.id}`.\n"
+    for run in report.accepted:
+        yield f"Accepted although it ran out of memory: `{run.measurement.id}`.\n"
 
 
-def verdict_rows(found: VerdictReport) -> list[tuple[str, ...]]:
+def verdict_rows(report: VerdictReport) -> list[tuple[str, ...]]:
     """Return what is said of runs whose end is known, as the cells under ``VERDICT_HEADINGS``."""
     return [
         (what, str(len(runs)), *(f"{share(runs, verdict):.1%}" for verdict in _VERDICTS))
-        for what, runs in (("ran", found.ran), ("ran out of memory", found.failed))
+        for what, runs in (("ran", report.ran), ("ran out of memory", report.failed))
         if runs
     ]
 
@@ -219,11 +219,14 @@ def _constants(constants: Sequence[FittedConstant]) -> Iterable[str]:
     yield _table(
         ("constant", "fitted to", "field", "prior", "ships", "runs", "publishers", "learned from them"),
         [
-            (each.name, each.fits, f"`{each.field}`", f"{each.prior:g}", f"{each.value:g}", str(each.runs),
-             str(each.publishers), f"{each.learned:.0%}" if each.learned >= IDENTIFIED else "nothing")
-            for each in constants
+            (
+                *(constant.name, constant.fits, f"`{constant.field}`", f"{constant.prior:g}", f"{constant.value:g}"),
+                *(str(constant.runs), str(constant.publishers)),
+                f"{constant.learned:.0%}" if constant.learned >= IDENTIFIED else "nothing",
+            )
+            for constant in constants
         ],
-    )  # fmt: skip
+    )
 
 
 def _section(report: AccuracyReport, unseen: UnseenScores, plot: str | None) -> Iterable[str]:
@@ -261,7 +264,7 @@ def scatter_svg(report: AccuracyReport) -> str:
     low = math.floor(math.log10(min(*truths, *guesses)))
     high = max(math.ceil(math.log10(max(*truths, *guesses))), low + 1)
 
-    def place(value: float) -> float:
+    def position(value: float) -> float:
         return (math.log10(value) - low) / (high - low) * _SIZE
 
     whole = _SIZE + 2 * _MARGIN
@@ -278,12 +281,12 @@ def scatter_svg(report: AccuracyReport) -> str:
         f'<rect width="{_SIZE}" height="{_SIZE}" fill="none" stroke="#8899aa"/>',
     ]
     parts += [
-        f'<circle cx="{place(truth):.1f}" cy="{place(guess):.1f}" r="2.2" fill="#1f5f99" fill-opacity="0.45"/>'
+        f'<circle cx="{position(truth):.1f}" cy="{position(guess):.1f}" r="2.2" fill="#1f5f99" fill-opacity="0.45"/>'
         for truth, guess in zip(truths, guesses, strict=True)
     ]
     parts.append("</g>")
     for power in range(low, high + 1):
-        at = place(10.0**power)
+        at = position(10.0**power)
         parts.append(f'<text x="{_MARGIN + at:.0f}" y="{whole - 28}" text-anchor="middle">1e{power}</text>')
         parts.append(f'<text x="{_MARGIN - 6}" y="{_SIZE + _MARGIN - at + 4:.0f}" text-anchor="end">1e{power}</text>')
     title = escape(TITLES[report.kind])

@@ -94,7 +94,7 @@ def read_shared(path: Path) -> tuple[RunRecord, ...]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise reading_error(error, path) from error
-    found: list[RunRecord] = []
+    runs: list[RunRecord] = []
     faults: list[PlanError] = []
     try:
         table = csv.DictReader(lines, strict=True)
@@ -102,18 +102,18 @@ def read_shared(path: Path) -> tuple[RunRecord, ...]:
             raise PlanError("no file of shared runs", f"it has no column {lacking[0]}",
                             "capacity-tui history export --share writes one", Place(str(path), 1))  # fmt: skip
         for row in table:
-            place = Place(str(path), table.line_num)
+            location = Place(str(path), table.line_num)
             try:
-                found.append(_run(row, place))
+                runs.append(_run(row, location))
             except CapacityError as error:
-                where = Place(place.file, place.line, error.place.field)
+                where = Place(location.file, location.line, error.place.field)
                 faults.append(PlanError(error.title, error.detail, error.hint, where))
     except csv.Error as error:
         raise PlanError("no table of comma-separated values", str(error), place=Place(str(path))) from error
     if faults:
         faults[0].further = tuple(faults[1:])
         raise faults[0]
-    return tuple(found)
+    return tuple(runs)
 
 
 def _row(run: RunRecord) -> dict[str, object]:
@@ -145,8 +145,8 @@ def _fields(plan: Mapping[str, object], device: str) -> Iterator[tuple[str, obje
     for path, value in leaves({section: plan.get(section) or {} for section in sections}):
         if value in (None, "", [], (), {}):
             continue
-        found = device if (path, value) == (Key.HARDWARE_NAME, DETECTED) and not _CPU.fullmatch(device) else value
-        if (cell := _cell(path, found)) is not None:
+        shown = device if (path, value) == (Key.HARDWARE_NAME, DETECTED) and not _CPU.fullmatch(device) else value
+        if (cell := _cell(path, shown)) is not None:
             yield path, cell
 
 
@@ -160,7 +160,7 @@ def _cell(path: str, value: object) -> object:
         return str(value).lower()
     if isinstance(value, int | float):
         return value
-    if isinstance(value, list | tuple) and all(isinstance(each, int | float) for each in value):
+    if isinstance(value, list | tuple) and all(isinstance(item, int | float) for item in value):
         return json.dumps(value)
     word = _public_word(path, value) if isinstance(value, str) else None
     if word is None and path not in _FREE:
@@ -205,22 +205,22 @@ def _spec_words() -> frozenset[str]:
     return frozenset(choice for knob in knobs if knob is not None for choice in knob.choices)
 
 
-def _run(row: Mapping[str, str], place: Place) -> RunRecord:
+def _run(row: Mapping[str, str], location: Place) -> RunRecord:
     """Return the run of a row.
 
     Raises:
         CapacityError: it is none.
     """
     if None in row or None in row.values():
-        raise PlanError("the row has more or fewer cells than there are columns", place=place)
+        raise PlanError("the row has more or fewer cells than there are columns", place=location)
     if not _DEVICE.fullmatch(row["device"]):
         raise PlanError("no device", repr(row["device"])[:80], "the name its measurements go by", Place(field="device"))
     try:
         day = date.fromisoformat(row["date"])
     except ValueError as error:
         raise PlanError("no day", str(error), "write it as 2026-11-22", Place(field="date")) from error
-    read = [measurement_of(kind, row, SOURCE, place) for kind in _KINDS]
-    measured = [each for each in read if each is not None]
+    read = [measurement_of(kind, row, SOURCE, location) for kind in _KINDS]
+    measured = [measurement for measurement in read if measurement is not None]
     if not measured:
         raise PlanError("nothing was measured", hint="give step_time_s, or peak_memory with its unit")
     plan = plan_from_data(measured[0].plan)

@@ -71,7 +71,11 @@ def _failed(predict: Predict) -> Iterable[Judgement]:
 def _with(judged: Sequence[Judgement], verdict: Verdict) -> tuple[Judgement, ...]:
     """Return the runs with a verdict; those that are refused for whatever reason count as not fitting."""
     is_refusal = verdict is Verdict.DOES_NOT_FIT
-    return tuple(each for each in judged if each.verdict is verdict or (is_refusal and each.verdict.holds is False))
+    return tuple(
+        judgement
+        for judgement in judged
+        if judgement.verdict is verdict or (is_refusal and judgement.verdict.holds is False)
+    )
 
 
 def share(judged: Sequence[Judgement], verdict: Verdict) -> float:

@@ -122,9 +122,9 @@ class RunningCommand:
             if ended is not None:
                 self._release()
                 return ended
-            told = _next_signal()
-            if told is not None:
-                self._pass_on(*told)
+            received = _next_signal()
+            if received is not None:
+                self._pass_on(*received)
 
     def _take_early(self, number: int, _: object) -> None:
         """Take a signal that reached another thread; nothing tells who sent it."""
@@ -191,8 +191,8 @@ def _next_signal() -> tuple[int, bool] | None:
     """Return the next signal, and whether it came from the terminal to all of the group; None for none in a while."""
     awaited = {*PASSED_ON, signal.SIGCHLD}
     if hasattr(signal, "sigtimedwait"):
-        told = signal.sigtimedwait(awaited, _LONGEST_WAIT)
-        return None if told is None else (told.si_signo, told.si_code > 0)
+        info = signal.sigtimedwait(awaited, _LONGEST_WAIT)
+        return None if info is None else (info.si_signo, info.si_code > 0)
     # Nothing tells here who sent it; those of keys go to the whole group.
     number = signal.sigwait(awaited)
     return number, number in _OF_KEYS

@@ -128,8 +128,10 @@ class MetricsServer:
         for gauge in self._gauges:
             family = families.get(gauge.name)
             if family is None:
-                said = gauge.name.replace("_", " ")
-                family = families[gauge.name] = GaugeMetricFamily(PREFIX + gauge.name, said, labels=tuple(gauge.labels))
+                description = gauge.name.replace("_", " ")
+                family = families[gauge.name] = GaugeMetricFamily(
+                    PREFIX + gauge.name, description, labels=tuple(gauge.labels)
+                )
             family.add_metric(tuple(gauge.labels.values()), gauge.value)
         yield from families.values()
 

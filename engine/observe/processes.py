@@ -151,8 +151,10 @@ class ProcessTree:
         self._strangers &= present
         # A number that is new may stand before its parent's: numbers start again at the end of their range.
         fresh = {pid: _parent(pid) for pid in present - self._members.keys() - self._strangers}
-        while found := [pid for pid, parent in fresh.items() if parent in self._members or self._is_root(pid, parent)]:
-            for pid in found:
+        while members := [
+            pid for pid, parent in fresh.items() if parent in self._members or self._is_root(pid, parent)
+        ]:
+            for pid in members:
                 self._take(pid, fresh.pop(pid))
         self._strangers |= {pid for pid, parent in fresh.items() if parent is not None}
         return HIDDEN if self.pid in fresh else ""
@@ -166,16 +168,16 @@ class ProcessTree:
 
     def _read_members(self) -> tuple[ProcessSample, ...]:
         """Return what lives, and keep count of what has ended."""
-        found: dict[int, ProcessSample] = {}
+        samples: dict[int, ProcessSample] = {}
         for pid, (process, parent) in sorted(self._members.items()):
             sample = _read(process, parent, self._last.get(pid))
             if sample is not None:
-                found[pid] = sample
-        self._orphans |= {pid for pid, sample in found.items() if sample.parent not in found}
-        for pid in self._last.keys() - found.keys():
+                samples[pid] = sample
+        self._orphans |= {pid for pid, sample in samples.items() if sample.parent not in samples}
+        for pid in self._last.keys() - samples.keys():
             self._forget(pid, self._last[pid])
-        self._last = found
-        return tuple(found.values())
+        self._last = samples
+        return tuple(samples.values())
 
     def _forget(self, pid: int, last: ProcessSample) -> None:
         """Take out a process that has ended; what an orphan used is in no parent's count."""
@@ -288,6 +290,6 @@ def _added(facts: Iterable[Fact[N]]) -> Fact[N]:
         return missing(PROCESSES, GONE)
     refused = [fact for fact in known if fact.value is None]
     if refused:
-        of = f" ({len(refused)} of {len(known)} processes)" if len(known) > 1 else ""
-        return missing(refused[0].source, refused[0].reason + of)
+        share = f" ({len(refused)} of {len(known)} processes)" if len(known) > 1 else ""
+        return missing(refused[0].source, refused[0].reason + share)
     return detected(sum(fact.value for fact in known if fact.value is not None), known[0].source)

@@ -48,13 +48,13 @@ def _held(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
     holders = gpu.holders
     if holders.value is None:
         return missing(holders.source, holders.reason)
-    own = [held for pid, held in holders.value if pid in pids]
+    amounts = [held for pid, held in holders.value if pid in pids]
     if not holders.value and gpu.memory_used_bytes.value:
         return missing(holders.source, "the driver names no process")
-    if not own and not all(_here(pid) for pid, _ in holders.value):
+    if not amounts and not all(_here(pid) for pid, _ in holders.value):
         return missing(holders.source, "the driver numbers processes as another container or the host does")
-    known = [held for held in own if held is not None]
-    if len(known) < len(own):
+    known = [held for held in amounts if held is not None]
+    if len(known) < len(amounts):
         return missing(holders.source, "the driver tells no amounts")
     return detected(sum(known), holders.source)
 

@@ -51,30 +51,30 @@ def fit_samples(device: Device, files: Sequence[SampleFile]) -> MeasuredEfficien
         HardwareError: there are too few samples to fit anything, or what they say cannot be.
     """
     samples = tuple({sample.key: sample for file in reversed(files) for sample in file.samples}.values())
-    found = _Constants(device)
+    fitted = _Constants(device)
     stream = [_bandwidth(sample) for sample in samples if sample.name in ("copy", "triad") and _large(sample, samples)]
-    found.shares("stream", stream)
-    found.shares("elementwise", [_bandwidth(sample) for sample in samples if sample.name in ELEMENTWISE])
+    fitted.shares("stream", stream)
+    fitted.shares("elementwise", [_bandwidth(sample) for sample in samples if sample.name in ELEMENTWISE])
     for name in ("loss", "optimizer"):
-        found.memory_bound(name, [sample for sample in samples if sample.name == name])
+        fitted.memory_bound(name, [sample for sample in samples if sample.name == name])
     for dtype in sorted({sample.dtype for sample in samples}):
-        found.products(dtype, [s for s in samples if s.name == "gemm" and s.dtype == dtype])
-        found.attention(dtype, [s for s in samples if s.name == "attention" and s.dtype == dtype])
-    found.collectives([sample for sample in samples if "group" in sample.shape])
+        fitted.products(dtype, [s for s in samples if s.name == "gemm" and s.dtype == dtype])
+        fitted.attention(dtype, [s for s in samples if s.name == "attention" and s.dtype == dtype])
+    fitted.collectives([sample for sample in samples if "group" in sample.shape])
     context = next((file.context_bytes for file in files if file.context_bytes), None)
     if context:
-        found.constants["context_bytes"] = context
-    if not found.errors:
+        fitted.constants["context_bytes"] = context
+    if not fitted.errors:
         raise HardwareError("too few samples to fit anything", device.name, "run capacity-tui sample kernels first")
     software = {name: version for file in reversed(files) for name, version in file.software.items() if version}
     measured = MeasuredEfficiency(
         device=device_key(device),
         date=max(sample.date for sample in samples),
         software=software,
-        gemm=found.gemm,
-        constants=found.constants,
-        curves=tuple(found.curves),
-        errors=tuple(found.errors),
+        gemm=fitted.gemm,
+        constants=fitted.constants,
+        curves=tuple(fitted.curves),
+        errors=tuple(fitted.errors),
     )
     return possible(measured)
 
@@ -145,20 +145,20 @@ def fit_passes(samples: Sequence[Sample], half_bytes: Sequence[float] = (0.0,)) 
     if len(passes) < FEWEST:
         return None
     payload, group, seconds = _columns(passes, "bytes", "group")
-    each = np.where([s.name == "all_reduce" for s in passes], 2.0, 1.0)
-    hop = float(np.median((seconds / each / (group - 1.0))[payload == payload.min()]))
+    rounds = np.where([s.name == "all_reduce" for s in passes], 2.0, 1.0)
+    hop = float(np.median((seconds / rounds / (group - 1.0))[payload == payload.min()]))
     moved = payload * (group - 1.0) / group
 
     def shape(half: float) -> Floats:
-        rest = np.maximum(seconds / each - hop * (group - 1.0), 1e-9)
+        rest = np.maximum(seconds / rounds - hop * (group - 1.0), 1e-9)
         slower = 1.0 + half / (payload + half) if half else np.ones(len(payload))
         bandwidth = float(np.median((moved * slower / rest)[payload == payload.max()]))
-        return np.asarray(each * (hop * (group - 1.0) + moved * slower / bandwidth))
+        return np.asarray(rounds * (hop * (group - 1.0) + moved * slower / bandwidth))
 
     every = np.ones(len(passes), dtype=bool)
     half = _best(lambda value: 1.0 / shape(value), 1.0 / seconds, every, half_bytes)
     modelled = shape(half)
-    rest = (modelled / each - hop * (group - 1.0))[payload == payload.max()]
+    rest = (modelled / rounds - hop * (group - 1.0))[payload == payload.max()]
     slower = 1.0 + half / (payload.max() + half) if half else 1.0
     bandwidth = float(np.median(moved[payload == payload.max()] * slower / rest))
     return PassFit(hop, half, bandwidth, modelled, seconds)
@@ -231,11 +231,11 @@ class _Constants:
         if dtype not in self._device.peaks or len(samples) < 2:
             return
         peak = self._device.peaks[dtype] * float(self._device.clock)
-        flops, rates, span, head = _attention(samples)
+        flops, rates, length, head = _attention(samples)
 
         def shape(pair: tuple[float, float]) -> Floats:
             half, width = pair
-            return np.asarray(attention_rate(span, head, peak, 1.0, half, width))
+            return np.asarray(attention_rate(length, head, peak, 1.0, half, width))
 
         every = np.ones(len(rates), dtype=bool)
         widths = HALF_WIDTHS if len(set(head)) > 1 else HALF_WIDTHS[:1]
@@ -317,11 +317,11 @@ def _best(shape: Callable[[T], Floats], rates: Floats, chosen: NDArray[np.bool_]
 def _binned(sizes: Floats, ratios: Floats) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the median ratio of each power of two of the sizes; the ends stay where the samples end."""
     bins = np.round(np.log2(sizes))
-    found = np.unique(bins)
-    places = [float(np.exp(np.mean(np.log(sizes[bins == each])))) for each in found]
+    occupied = np.unique(bins)
+    places = [float(np.exp(np.mean(np.log(sizes[bins == bin_index])))) for bin_index in occupied]
     if len(places) > 1:
         places[0], places[-1] = float(sizes.min()), float(sizes.max())
-    return tuple(places), tuple(float(np.median(ratios[bins == each])) for each in found)
+    return tuple(places), tuple(float(np.median(ratios[bins == bin_index])) for bin_index in occupied)
 
 
 def _between(sizes: Floats, ratios: Floats) -> float:

@@ -117,18 +117,20 @@ def _run(
     if not cases:
         return
     with tempfile.TemporaryDirectory(prefix="capacity-tui-") as folder:
-        told = Path(folder) / "timings.jsonl"
-        ranks = [_start(group, rank, cases, Path(folder), told) for rank in range(group.size)]
+        timings = Path(folder) / "timings.jsonl"
+        ranks = [_start(group, rank, cases, Path(folder), timings) for rank in range(group.size)]
         try:
-            yield from _follow(ranks, told, len(cases), cancelled, timeout_seconds)
+            yield from _follow(ranks, timings, len(cases), cancelled, timeout_seconds)
         finally:
             _end(ranks)
 
 
-def _start(group: Group, rank: int, cases: list[tuple[str, int]], folder: Path, told: Path) -> subprocess.Popen[bytes]:
+def _start(
+    group: Group, rank: int, cases: list[tuple[str, int]], folder: Path, timings: Path
+) -> subprocess.Popen[bytes]:
     task = Task(
         backend=group.backend, rank=rank, size=group.size, device=rank, meeting=f"file://{folder / 'meeting'}",
-        cases=cases, told=str(told) if rank == 0 else None, seconds=LIFE_SECONDS,
+        cases=cases, target=str(timings) if rank == 0 else None, seconds=LIFE_SECONDS,
     )  # fmt: skip
     # One thread a rank: ranks on one machine share its cores.
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -145,14 +147,14 @@ def _start(group: Group, rank: int, cases: list[tuple[str, int]], folder: Path, 
 
 def _follow(
     ranks: list[subprocess.Popen[bytes]],
-    told: Path,
+    timings: Path,
     expected: int,
     cancelled: threading.Event | None,
     timeout_seconds: float,
 ) -> Iterator[tuple[str, int, Timing | None]]:
     read, heard = 0, time.monotonic()
     while read < expected:
-        lines = told.read_text().split("\n")[:-1] if told.exists() else []
+        lines = timings.read_text().split("\n")[:-1] if timings.exists() else []
         for line in lines[read:]:
             name, size, timing = json.loads(line)
             read, heard = read + 1, time.monotonic()
@@ -160,7 +162,7 @@ def _follow(
         if cancelled is not None and cancelled.is_set():
             return
         if len(lines) < expected and any(rank.poll() not in (None, 0) for rank in ranks):
-            raise HardwareError("a rank of the group failed", _last_words(told.parent), "see the group's software")
+            raise HardwareError("a rank of the group failed", _last_words(timings.parent), "see the group's software")
         if time.monotonic() - heard > timeout_seconds:
             hint = "check that the ranks reach each other, or ask for smaller groups"
             raise HardwareError("the group fell silent", f"for {timeout_seconds:g} s", hint)

@@ -32,27 +32,27 @@ def learnt_from(run: RunRecord, machine: Machine, catalog: Catalog, history: His
         PlanError: there is nothing to learn from the run, or it cannot be that of its plan.
         StorageError: the history cannot be read.
     """
-    own = own_run_of(run)
-    if own is None:
+    newest = own_run_of(run)
+    if newest is None:
         hint = "watch it with --plan, until its step or its memory is known"
         raise PlanError("nothing can be learnt from this run: it has no plan, or nothing was measured", hint=hint)
     plain = replace(machine, measured=())
-    device = resolved_run(plan_from_data(own.plan), catalog, plain).cluster.device
+    device = resolved_run(plan_from_data(newest.plan), catalog, plain).cluster.device
     base = sampled_constants(device)
-    alone = fit_runs(base, (own,), plain, catalog)
-    others = tuple(other for other in read_runs(device_key(device), history) if other != own)
-    return fit_runs(base, (*others, own), plain, catalog, lambda *_: None) if others else alone
+    alone = fit_runs(base, (newest,), plain, catalog)
+    others = tuple(other for other in read_runs(device_key(device), history) if other != newest)
+    return fit_runs(base, (*others, newest), plain, catalog, lambda *_: None) if others else alone
 
 
-def sampled_constants(device: Device, told: Callable[[str], object] = str) -> MeasuredEfficiency | None:
+def sampled_constants(device: Device, report: Callable[[str], object] = str) -> MeasuredEfficiency | None:
     """Return what a device's samples say; None where there are none.
 
     Args:
         device: which.
-        told: is told of each file that was damaged.
+        report: is told of each file that was damaged.
     """
     files = [read_samples(path) for path in sample_files(device_key(device))]
     for file in files:
         if file.set_aside is not None:
-            told(f"{file.path} was damaged: kept as {file.set_aside}, what could be read is used")
+            report(f"{file.path} was damaged: kept as {file.set_aside}, what could be read is used")
     return fit_samples(device, chosen_files(files)) if files else None

@@ -100,21 +100,21 @@ def fit_runs(
     device = cases[0][1].cluster.device
     start = base or MeasuredEfficiency(device_key(device), runs[-1].date, {})
     timed = list(_possible(cases, lambda run: run.step_seconds, _speed_factor, start, catalog, left_out))
-    found = start if not timed else _faster(start, device, math.exp(median(math.log(factor) for _, factor in timed)))
-    held = list(_possible(cases, lambda run: run.peak_bytes, _context, found, catalog, left_out))
+    fitted = start if not timed else _faster(start, device, math.exp(median(math.log(factor) for _, factor in timed)))
+    held = list(_possible(cases, lambda run: run.peak_bytes, _context, fitted, catalog, left_out))
     if held:
-        found = replace(found, constants={**found.constants, "context_bytes": median(bytes_ for _, bytes_ in held)})
+        fitted = replace(fitted, constants={**fitted.constants, "context_bytes": median(bytes_ for _, bytes_ in held)})
     if not timed and not held:
         raise PlanError("none of the runs can be that of its plan", hint="check plans and what was measured")
     errors = (
         _judged(
-            "own runs, step time", [case for case, _ in timed], found, catalog, _step, lambda run: run.step_seconds
+            "own runs, step time", [case for case, _ in timed], fitted, catalog, _step, lambda run: run.step_seconds
         ),
-        _judged("own runs, memory", [case for case, _ in held], found, catalog, _reserved, lambda run: run.peak_bytes),
+        _judged("own runs, memory", [case for case, _ in held], fitted, catalog, _reserved, lambda run: run.peak_bytes),
     )
     kept = tuple(error for error in errors if error is not None)
     date = max(start.date, *(run.date for run in runs))
-    return possible(replace(found, date=date, errors=(*start.errors, *kept)))
+    return possible(replace(fitted, date=date, errors=(*start.errors, *kept)))
 
 
 def run_entry(
@@ -132,8 +132,8 @@ def run_entry(
         CapacityError: its plan cannot be estimated.
     """
     predicted = estimate_plan(Plan.model_validate(run.plan), machine, catalog)
-    found = {STEP: run.step_seconds, PEAK: run.peak_bytes}
-    return entry_of(predicted, "run", {key: value for key, value in found.items() if value is not None}, details)
+    figures = {STEP: run.step_seconds, PEAK: run.peak_bytes}
+    return entry_of(predicted, "run", {key: value for key, value in figures.items() if value is not None}, details)
 
 
 def kept_runs(history: History) -> tuple[OwnRun, ...]:
@@ -143,8 +143,10 @@ def kept_runs(history: History) -> tuple[OwnRun, ...]:
         StorageError: the history cannot be read.
     """
     take_over_earlier_runs(history)
-    found = history.find(Wanted(measured=True))
-    return tuple(own for run in sorted(found, key=lambda run: (run.device, run.started)) if (own := own_run_of(run)))
+    entries = history.find(Wanted(measured=True))
+    return tuple(
+        measured for run in sorted(entries, key=lambda run: (run.device, run.started)) if (measured := own_run_of(run))
+    )
 
 
 def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[OwnRun, ...]:
@@ -154,8 +156,8 @@ def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[OwnRun
         StorageError: the history cannot be read.
     """
     take_over_earlier_runs(history)
-    found = (own_run_of(run) for run in reversed(history.find(Wanted(device=key, measured=True))))
-    return tuple(own for own in found if own is not None)[-most:]
+    runs = (own_run_of(run) for run in reversed(history.find(Wanted(device=key, measured=True))))
+    return tuple(measured for measured in runs if measured is not None)[-most:]
 
 
 def keep_run(entry: RunRecord, history: History) -> tuple[OwnRun, ...]:

@@ -36,7 +36,7 @@ class Task(TypedDict):
         device: its device among those of its node.
         meeting: URL where the group meets.
         cases: collectives and bytes.
-        told: file for what they took, or standard output; None for all but the first rank.
+        target: file for what they took, or standard output; None for all but the first rank.
         seconds: how long it may live.
     """
 
@@ -46,7 +46,7 @@ class Task(TypedDict):
     device: int
     meeting: str
     cases: list[tuple[str, int]]
-    told: str | None
+    target: str | None
     seconds: float
 
 
@@ -67,8 +67,8 @@ def main(task: Task) -> None:
     )
     for name, size in task["cases"]:
         timing = _timed(torch, name, size, task, gpu)
-        if task["told"] is not None:
-            _tell(task["told"], (name, size, None if timing is None else asdict(timing)))
+        if task["target"] is not None:
+            _tell(task["target"], (name, size, None if timing is None else asdict(timing)))
     group.destroy_process_group()
 
 
@@ -123,10 +123,10 @@ def _pass_on(group: Any, whole: Any, rank: int) -> None:
         group.recv(whole, 0)
 
 
-def of_node(tasks: list[Task]) -> int:
+def run_node_ranks(tasks: list[Task]) -> int:
     """Run the ranks of one node, a process each, and return the first exit code that is not 0; then all are ended."""
     words = ([sys.executable, "-m", RANK_MODULE, json.dumps([task])] for task in tasks)
-    ranks = [subprocess.Popen(each) for each in words]  # noqa: S603 - this interpreter, with this very module
+    ranks = [subprocess.Popen(command) for command in words]  # noqa: S603 - this interpreter, with this very module
     try:
         while not (failed := [code for rank in ranks if (code := rank.poll())]):
             if all(rank.poll() == 0 for rank in ranks):
@@ -139,12 +139,12 @@ def of_node(tasks: list[Task]) -> int:
             rank.wait()
 
 
-def _tell(told: str, line: tuple[str, int, dict[str, float] | None]) -> None:
-    if told == STDOUT:
+def _tell(target: str, line: tuple[str, int, dict[str, float] | None]) -> None:
+    if target == STDOUT:
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
         return
-    path = Path(told)
+    path = Path(target)
     handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         os.write(handle, (json.dumps(line) + "\n").encode())
@@ -157,4 +157,4 @@ if __name__ == "__main__":
     if len(given) == 1:
         main(given[0])
     else:
-        sys.exit(of_node(given))
+        sys.exit(run_node_ranks(given))

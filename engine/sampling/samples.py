@@ -106,8 +106,8 @@ def sample_path(device: str, software: Mapping[str, str], folder: Path | None = 
 def sample_files(device: str, folder: Path | None = None) -> tuple[Path, ...]:
     """Return the files of a device's samples, the one written to last first."""
     home = (folder or data_folder()) / FOLDER / device
-    found = [path for path in home.glob("*.jsonl") if CORRUPT not in path.name]
-    return tuple(sorted(found, key=lambda path: (path.stat().st_mtime, path.name), reverse=True))
+    paths = [path for path in home.glob("*.jsonl") if CORRUPT not in path.name]
+    return tuple(sorted(paths, key=lambda path: (path.stat().st_mtime, path.name), reverse=True))
 
 
 def open_samples(path: Path, software: Mapping[str, str], context_bytes: float | None = None) -> SampleFile:
@@ -140,7 +140,7 @@ def read_samples(path: Path) -> SampleFile:
         raise reading_error(error, path) from error
     software: dict[str, str] = {}
     context: float | None = None
-    found: dict[str, Sample] = {}
+    samples: dict[str, Sample] = {}
     damaged = not lines
     for number, line in enumerate(lines):
         try:
@@ -153,8 +153,8 @@ def read_samples(path: Path) -> SampleFile:
         except (ValueError, KeyError, TypeError):
             damaged = True
             continue
-        found[sample.key] = sample
-    whole = SampleFile(path, software, context, tuple(found.values()))
+        samples[sample.key] = sample
+    whole = SampleFile(path, software, context, tuple(samples.values()))
     return replace(whole, set_aside=_rescue(whole)) if damaged else whole
 
 

@@ -88,12 +88,12 @@ class TorchBackend:
 
     def software(self) -> dict[str, str]:
         """Return the versions samples depend on."""
-        found = {"torch": str(self._torch.__version__)}
+        versions = {"torch": str(self._torch.__version__)}
         if self.kind == "gpu":
-            found["cuda"] = str(self._torch.version.cuda or self._torch.version.hip)
+            versions["cuda"] = str(self._torch.version.cuda or self._torch.version.hip)
         else:
-            found["threads"] = str(self._torch.get_num_threads())
-        return found
+            versions["threads"] = str(self._torch.get_num_threads())
+        return versions
 
     def clock(self, case: KernelCase) -> Clock:
         """Return what times a case; memory-bound kernels find the cache empty."""
@@ -165,12 +165,12 @@ class TorchBackend:
     def _norm(self, case: KernelCase) -> Run:
         width = case.shape["width"]
         norm = self._torch.nn.functional.layer_norm
-        return self._of_rows(case, lambda x: norm(x, (width,)))
+        return self._row_kernel(case, lambda x: norm(x, (width,)))
 
     def _activation(self, case: KernelCase) -> Run:
-        return self._of_rows(case, self._torch.nn.functional.gelu)
+        return self._row_kernel(case, self._torch.nn.functional.gelu)
 
-    def _of_rows(self, case: KernelCase, function: Callable[[Any], object]) -> Run:
+    def _row_kernel(self, case: KernelCase, function: Callable[[Any], object]) -> Run:
         backward = case.step == "backward"
         x = self._random(case, case.shape["rows"], case.shape["width"], grad=backward)
         return self._gradient(function(x), [x]) if backward else (lambda: function(x))
@@ -197,7 +197,7 @@ class TorchBackend:
 
     def _optimizer(self, case: KernelCase) -> Run:
         matrices, rest = divmod(case.shape["elements"], MATRIX)
-        parameters = [self._random(case, each, grad=True) for each in (*(MATRIX,) * matrices, rest) if each]
+        parameters = [self._random(case, size, grad=True) for size in (*(MATRIX,) * matrices, rest) if size]
         for parameter in parameters:
             parameter.grad = self._random(case, parameter.numel())
         adamw = self._torch.optim.AdamW(parameters, lr=LEARNING_RATE, betas=BETAS, weight_decay=DECAY)

@@ -19,7 +19,7 @@ from capacity_tui.engine.observe.guard.battery import Supply
 from capacity_tui.engine.observe.guard.running import supervisor
 from capacity_tui.engine.observe.guard.running.guarding import begin, new_order
 from capacity_tui.engine.observe.guard.running.pausing import Pause
-from capacity_tui.engine.observe.guard.running.told import Told
+from capacity_tui.engine.observe.guard.running.told import Listeners
 
 PLAN = """
 task: train
@@ -50,7 +50,7 @@ class Guarded:
         def output(_, data):
             self.output += data
 
-        told = Told(self.told.append, lambda _, __: None, output, self.entries.append)
+        told = Listeners(self.told.append, lambda _, __: None, output, self.entries.append)
         order = new_order([sys.executable, "-c", code, *words], estimated.plan, **options)
         return begin(order, estimated, told).run()
 

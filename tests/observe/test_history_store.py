@@ -110,7 +110,7 @@ def test_a_user_without_a_home_is_told_only_of_what_is_handed_over(monkeypatch):
 
 def test_a_password_is_never_told():
     place = history_place("mongodb://me:secret@db.example/runs")
-    assert place.told == "mongodb://db.example/runs"
+    assert place.label == "mongodb://db.example/runs"
     assert "secret" not in str(place.waiting)
 
 

@@ -165,7 +165,7 @@ def test_a_stage_entered_again_counts_on():
         pass
     opened = stages.enter("test")
     assert stages.current == "test"
-    train, test = stages.found()
+    train, test = stages.totals()
     assert (train.seconds, train.samples) == (5.0, 4)
     assert (test.seconds, test.samples, test.samples_per_second) == (1.0, None, None)
     assert opened[0] == "test"

@@ -81,7 +81,7 @@ def test_own_expressions_count_first() -> None:
         parse_user_expression(r"it=(?P<step>\d+) L=(?P<loss>\S+)"),
         parse_user_expression("tokens_per_second=json:a.tps"),
     )
-    table = LineReader(own=own)
+    table = LineReader(expressions=own)
     assert dict(table.read("it=7 L=0.25").figures) == {"step": 7, "loss": 0.25}
     assert table.read('{"a": {"tps": 12.5}}').figures["tokens_per_second"] == 12.5
 

@@ -121,7 +121,7 @@ def _task(group: Group, rank: int, device: int, meeting: Meeting, cases: list[tu
         device=device,
         meeting=f"tcp://{meeting.address}:{meeting.port}",
         cases=cases,
-        told=STDOUT if rank == 0 else None,
+        target=STDOUT if rank == 0 else None,
         seconds=seconds,
     )
 

@@ -34,10 +34,10 @@ def throttling(
         return None
     newest = reasons[-window:]
     for cause, words in causes.items():
-        meant = [tuple(text for text in said if any(word in text.lower() for word in words)) for said in newest]
+        meant = [tuple(text for text in texts if any(word in text.lower() for word in words)) for texts in newest]
         share = sum(map(bool, meant)) / window
         if share >= limits["share"]:
-            return Throttling(cause, tuple(sorted({text for said in meant for text in said})), share)
+            return Throttling(cause, tuple(sorted({text for texts in meant for text in texts})), share)
     return None
 
 
@@ -71,13 +71,13 @@ def stragglers(readings: Numbers, limits: Mapping[str, float]) -> tuple[Straggle
     if newest.shape[0] < window * limits["persistence"]:
         return ()
     middle = np.median(newest, axis=1, keepdims=True)
-    own = np.median(newest, axis=0)
-    peers = float(np.median(own))
-    scatter = 1.4826 * float(np.median(np.abs(own - peers)))
+    medians = np.median(newest, axis=0)
+    peers = float(np.median(medians))
+    scatter = 1.4826 * float(np.median(np.abs(medians - peers)))
     least = max(limits["difference"] * abs(peers), limits["scatter"] * scatter)
-    found = []
-    for device, value in enumerate(own):
+    outliers = []
+    for device, value in enumerate(medians):
         side = np.sign(value - peers) * (newest[:, device] - middle[:, 0]) > least / 2
         if abs(value - peers) > least and np.mean(side) >= limits["persistence"]:
-            found.append(Straggler(device, float(value), peers))
-    return tuple(found) if len(found) < (readings.shape[1] + 1) // 2 else ()
+            outliers.append(Straggler(device, float(value), peers))
+    return tuple(outliers) if len(outliers) < (readings.shape[1] + 1) // 2 else ()

@@ -62,5 +62,5 @@ def _rises(used: Numbers, least: float) -> list[float]:
     """Return how much each stretch of growth added, where that is worth telling."""
     changes = np.diff(used)
     starts = np.flatnonzero(np.diff(np.concatenate(([False], changes > 0, [False]))))
-    found = [float(used[end] - used[start]) for start, end in zip(starts[::2], starts[1::2], strict=True)]
-    return [rise for rise in found if rise >= least]
+    rises = [float(used[end] - used[start]) for start, end in zip(starts[::2], starts[1::2], strict=True)]
+    return [rise for rise in rises if rise >= least]

@@ -44,14 +44,14 @@ def growth(times: Numbers, values: Numbers, limits: Mapping[str, float]) -> Grow
     times, values = times[kept], values[kept]
     window = round(limits["window"])
     while (back := round(limits["persistence"] * window)) + 2 * window <= values.size:
-        found = _of_window(times, values, window, limits)
-        if found is not None and _of_window(times[:-back], values[:-back], window, limits) is not None:
-            return found
+        result = _growth_in_window(times, values, window, limits)
+        if result is not None and _growth_in_window(times[:-back], values[:-back], window, limits) is not None:
+            return result
         window *= 2
     return None
 
 
-def _of_window(times: Numbers, values: Numbers, window: int, limits: Mapping[str, float]) -> Growth | None:
+def _growth_in_window(times: Numbers, values: Numbers, window: int, limits: Mapping[str, float]) -> Growth | None:
     blocks = round(limits["blocks"])
     at, floor = lower_envelope(times[-window:], values[-window:], blocks)
     if order(floor) < limits["order"]:
@@ -92,7 +92,7 @@ def _is_straight(times: Numbers, floor: Numbers, limits: Mapping[str, float]) ->
     """
     falls = -float(np.min(np.diff(floor))) > limits["turn"] * (floor[-1] - floor[0])
     pieces = zip(*(np.array_split(axis, 2 if falls else 3) for axis in (times, floor)), strict=True)
-    slopes = [slope(each, level).value for each, level in pieces]
+    slopes = [slope(part_times, level).value for part_times, level in pieces]
     if falls:
         return slopes[-1] >= limits["steadiness"] * slopes[0]
     return min(slopes) >= limits["straightness"] * max(slopes)

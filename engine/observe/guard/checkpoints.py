@@ -56,35 +56,35 @@ class CheckpointFolder:
         self._clock = clock
         self._first_seen: dict[Path, float] = {}
         self._before: dict[Path, Checkpoint] = {}
-        self._told: dict[Path, float] = {path: found.saved_at for path, _, found in self._found()}
+        self._reported: dict[Path, float] = {path: checkpoint.saved_at for path, _, checkpoint in self._candidates()}
 
     def complete(self) -> tuple[Checkpoint, ...]:
         """Return those that are complete, the newest first; for a run that writes no more."""
-        whole = [found for _, kind, found in self._found() if _is_complete(found, kind)]
-        return tuple(sorted(whole, key=lambda found: found.saved_at, reverse=True))
+        whole = [checkpoint for _, kind, checkpoint in self._candidates() if _is_complete(checkpoint, kind)]
+        return tuple(sorted(whole, key=lambda checkpoint: checkpoint.saved_at, reverse=True))
 
     def look(self) -> tuple[Checkpoint, ...]:
         """Return those that were completed since the last look, also while the run writes: their size stands still."""
         now, present, new = self._clock(), {}, []
-        for path, kind, found in self._found():
-            present[path] = found
-            if self._told.get(path) == found.saved_at:
+        for path, kind, checkpoint in self._candidates():
+            present[path] = checkpoint
+            if self._reported.get(path) == checkpoint.saved_at:
                 continue
             self._first_seen.setdefault(path, now)
-            if found == self._before.get(path) and _is_complete(found, kind):
-                self._told[path] = found.saved_at
+            if checkpoint == self._before.get(path) and _is_complete(checkpoint, kind):
+                self._reported[path] = checkpoint.saved_at
                 seen = self._first_seen.pop(path)
-                seconds = max(found.seconds, found.saved_at - seen)
-                new.append(Checkpoint(path, found.step, found.bytes, found.saved_at, seconds))
+                seconds = max(checkpoint.seconds, checkpoint.saved_at - seen)
+                new.append(Checkpoint(path, checkpoint.step, checkpoint.bytes, checkpoint.saved_at, seconds))
         self._before = present
-        return tuple(sorted(new, key=lambda found: found.saved_at))
+        return tuple(sorted(new, key=lambda checkpoint: checkpoint.saved_at))
 
-    def _found(self) -> Iterator[tuple[Path, CheckpointFiles, Checkpoint]]:
+    def _candidates(self) -> Iterator[tuple[Path, CheckpointFiles, Checkpoint]]:
         """Yield what is called like a checkpoint, complete or not."""
         for path in _below(self.folder, _DEEPEST, self._kind):
-            kind, found = self._kind(path), _measured(path)
-            if kind is not None and found is not None:
-                yield path, kind, found
+            kind, checkpoint = self._kind(path), _measured(path)
+            if kind is not None and checkpoint is not None:
+                yield path, kind, checkpoint
 
     def _kind(self, path: Path) -> CheckpointFiles | None:
         kind = next((kind for kind in self._kinds if any(map(path.match, kind.names))), None)
@@ -119,26 +119,28 @@ def _measured(path: Path) -> Checkpoint | None:
     return Checkpoint(path, step, sum(fact.st_size for fact in facts), max(times), max(times) - min(times))
 
 
-def _is_complete(found: Checkpoint, kind: CheckpointFiles) -> bool:
-    path = found.path
+def _is_complete(checkpoint: Checkpoint, kind: CheckpointFiles) -> bool:
+    path = checkpoint.path
     if path.is_dir() and not all(any(path.rglob(name)) for name in kind.holds):
         return False
-    if kind.newest is not None and not _is_named(found, path.parent / kind.newest):
+    if kind.newest is not None and not _is_named(checkpoint, path.parent / kind.newest):
         return False
-    beside = [glob.format(name=_glob_safe(path.stem if path.is_file() else path.name)) for glob in kind.unfinished]
-    if any(any(folder.glob(glob)) for glob in beside for folder in (path.parent, path) if folder.is_dir()):
+    markers = [glob.format(name=_glob_safe(path.stem if path.is_file() else path.name)) for glob in kind.unfinished]
+    if any(any(folder.glob(glob)) for glob in markers for folder in (path.parent, path) if folder.is_dir()):
         return False
     return all(map(is_whole, _files(path)))
 
 
-def _is_named(found: Checkpoint, newest: Path) -> bool:
+def _is_named(checkpoint: Checkpoint, newest: Path) -> bool:
     """Return whether a checkpoint is the one that a file names as the newest complete one, or came before it."""
     try:
         named = newest.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return False
     numbers = _NUMBER.findall(named)
-    return named == found.path.name or (found.step is not None and bool(numbers) and found.step <= int(numbers[-1]))
+    return named == checkpoint.path.name or (
+        checkpoint.step is not None and bool(numbers) and checkpoint.step <= int(numbers[-1])
+    )
 
 
 def _files(path: Path) -> list[Path]:

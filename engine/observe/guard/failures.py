@@ -16,7 +16,7 @@ Trouble: TypeAlias = FailureKind | Literal["memory_pressure"]
 LONGEST_TAIL = 64 * 1024
 """Characters of a run's last output that are looked at."""
 _LONGEST_EVIDENCE = 300
-_OF_ALARMS: Mapping[str, Trouble] = {
+_ALARM_TROUBLES: Mapping[str, Trouble] = {
     "not_finite": "unstable",
     "divergence": "unstable",
     "stall": "hang",
@@ -75,11 +75,14 @@ def failure_of(
     """
     if exit_code == 0 and signal is None:
         return None
-    told = kernel or Kernel()
+    kernel_report = kernel or Kernel()
     ended_by = signal if signal is not None else _signal_of(exit_code)
     signs = (catalog or load_catalog()).failures.values()
-    found = (_in_kernel(row, told, pids) or _in_output(row, output) or _by_signal(row, ended_by, told) for row in signs)
-    return next((each for each in found if each is not None), None)
+    failures = (
+        _in_kernel(row, kernel_report, pids) or _in_output(row, output) or _by_signal(row, ended_by, kernel_report)
+        for row in signs
+    )
+    return next((failure for failure in failures if failure is not None), None)
 
 
 def failure_of_alarm(kind: str, name: str, where: str, detail: str) -> Failure | None:
@@ -91,7 +94,7 @@ def failure_of_alarm(kind: str, name: str, where: str, detail: str) -> Failure |
         where: what it is about, such as ``GPU 3``.
         detail: the evidence.
     """
-    trouble = _OF_ALARMS.get(kind)
+    trouble = _ALARM_TROUBLES.get(kind)
     if trouble is None:
         return None
     device = re.fullmatch(r"GPU (\d+)", where)
@@ -106,21 +109,21 @@ def _signal_of(exit_code: int | None) -> int | None:
 
 
 def _in_kernel(row: FailureSign, kernel: Kernel, pids: Collection[int]) -> Failure | None:
-    for found in _matches(row.kernel, kernel.messages):
-        groups = found.groupdict()
-        of_others = pids and groups.get("pid") is not None and int(groups["pid"]) not in pids
+    for match in _matches(row.kernel, kernel.messages):
+        groups = match.groupdict()
+        is_foreign = pids and groups.get("pid") is not None and int(groups["pid"]) not in pids
         harmless = row.xids and int(groups["xid"]) not in row.xids
-        if not of_others and not harmless:
-            return _failure(row, _line_of(found))
+        if not is_foreign and not harmless:
+            return _failure(row, _line_of(match))
     return None
 
 
 def _in_output(row: FailureSign, output: str) -> Failure | None:
-    found = next(_matches(row.output, output[-LONGEST_TAIL:]), None)
-    if found is None:
+    match = next(_matches(row.output, output[-LONGEST_TAIL:]), None)
+    if match is None:
         return None
-    device = found.groupdict().get("device")
-    return _failure(row, _line_of(found), None if device is None else int(device))
+    device = match.groupdict().get("device")
+    return _failure(row, _line_of(match), None if device is None else int(device))
 
 
 def _by_signal(row: FailureSign, signal: int | None, kernel: Kernel) -> Failure | None:
@@ -136,9 +139,9 @@ def _matches(expressions: tuple[str, ...], text: str) -> Iterator[re.Match[str]]
         yield from expression.finditer(text)
 
 
-def _line_of(found: re.Match[str]) -> str:
+def _line_of(match: re.Match[str]) -> str:
     """Return the line that matched, or its part around that where it is long."""
-    text, start = found.string, found.start()
+    text, start = match.string, match.start()
     first = max(text.rfind("\n", 0, start) + 1, start - _LONGEST_EVIDENCE // 2)
     end = text.find("\n", start)
     return text[first : len(text) if end < 0 else end][:_LONGEST_EVIDENCE].strip()

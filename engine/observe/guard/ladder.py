@@ -110,9 +110,9 @@ def _less_memory(case: EstimatedPlan, failure: Failure, detect: Callable[[], Mac
     before, most = _figure(case.estimate, key), _room(case, key)
     for remedy in () if wanted == "auto" else wanted:
         if remedy == "processor":
-            trials = [] if on_host or (found := _on_processor(case, detect)) is None else [found]
+            trials = [] if on_host or (fallback := _on_processor(case, detect)) is None else [fallback]
         else:
-            changes = _of_host(case, remedy) if on_host else _changes(case, remedy)
+            changes = _host_changes(case, remedy) if on_host else _changes(case, remedy)
             trials = [trial for change in changes if (trial := _whole_steps(case, change)) is not None]
         saving = [trial for trial in trials if _figure(trial.estimate, key) <= before * (1.0 - LEAST_SAVED)]
         if saving:
@@ -134,15 +134,15 @@ def _whole_steps(case: EstimatedPlan, change: Change) -> Candidate | None:
 def _changes(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
     """Yield the changes of a remedy, the gentlest first."""
     plan = case.plan
-    for each in remedies(case):
-        if each.code == _ADVICE[remedy]:
+    for advice in remedies(case):
+        if advice.code == _ADVICE[remedy]:
             more: dict[str, object] = {Key.TRAINING_GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1)}
-            yield {**each.change, **(more if remedy == "sequence" else {})}
+            yield {**advice.change, **(more if remedy == "sequence" else {})}
     if remedy == "checkpointing" and plan.training.checkpointing not in ("none", "full"):
         yield {Key.TRAINING_CHECKPOINTING: "full"}
 
 
-def _of_host(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
+def _host_changes(case: EstimatedPlan, remedy: str) -> Iterator[Change]:
     """Yield what saves memory of the machine itself, in the place of remedies that save memory of its devices."""
     if remedy == "offload" and case.plan.parallelism.offload != "none":
         yield {Key.PARALLELISM_OFFLOAD: "none"}
@@ -159,13 +159,13 @@ def _on_processor(case: EstimatedPlan, detect: Callable[[], Machine] | None) -> 
     if case.resolved.cluster.device.kind == "cpu":
         return None
     machine = detect() if case.machine is None and detect is not None else case.machine
-    own = None if machine is None else replace(machine, accelerators=())
-    named = None if own is None else own.cpu.catalogue_id.value
-    usual = next(iter(case.catalog.processors)) if own is None else "detected"
+    cpu_machine = None if machine is None else replace(machine, accelerators=())
+    named = None if cpu_machine is None else cpu_machine.cpu.catalogue_id.value
+    usual = next(iter(case.catalog.processors)) if cpu_machine is None else "detected"
     one = {f"parallelism.{size}": 1 for size in ("tp", "pp", "cp", "ep")}
     change: dict[str, object] = {Key.HARDWARE_NAME: named or usual, Key.HARDWARE_DEVICES: 1, **one}
     change[Key.PARALLELISM_OFFLOAD] = "none"
-    there = replace(case, machine=own)
+    there = replace(case, machine=cpu_machine)
     trial = _whole_steps(there, change)
     runs_as = {} if trial is None else trial.made.resolved.cluster.device.runs_as
     precision = given = str(case.plan.training.precision)
@@ -191,8 +191,8 @@ def _fewer_devices(case: EstimatedPlan, failure: Failure, detect: Callable[[], M
                 environment = _left(devices, count, failure.device)
                 return _step(case, failure, "fewer", trial, environment=environment)
     if wanted in ("fewer", "processor"):
-        found = _on_processor(case, detect)
-        return None if found is None else _step(case, failure, "processor", found, environment={_VISIBLE: ""})
+        fallback = _on_processor(case, detect)
+        return None if fallback is None else _step(case, failure, "processor", fallback, environment={_VISIBLE: ""})
     return None
 
 

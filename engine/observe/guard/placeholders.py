@@ -16,7 +16,7 @@ PREFIX = "CAPACITY_TUI_"
 """Before the name of every variable that a command finds in its environment."""
 RUN, ATTEMPT, FOLDER = "run.id", "run.attempt", "run.folder"
 ACCUMULATION, CHECKPOINT = "run.accumulation", "run.checkpoint"
-OF_RUN = (RUN, ATTEMPT, FOLDER, ACCUMULATION, CHECKPOINT)
+RUN_KEYS = (RUN, ATTEMPT, FOLDER, ACCUMULATION, CHECKPOINT)
 """What a command may be told that no plan says."""
 _NAMED = re.compile(
     r"(?P<open>\{\{)(?P<literal>[a-z_]+(?:\.[a-z_0-9]+)+)\}\}"
@@ -24,18 +24,18 @@ _NAMED = re.compile(
 )
 
 
-def values_of(plan: Plan, of_run: Mapping[str, str] | None = None) -> dict[str, str]:
+def values_of(plan: Plan, run_values: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return all that a command may be told, as texts by key; what is not known is left out.
 
     Args:
         plan: the plan, every default filled in.
-        of_run: what no plan says, by the keys of ``OF_RUN``.
+        run_values: what no plan says, by the keys of ``OF_RUN``.
     """
     paths = [*all_fields(), *(f"{OWN_PARAMETERS}{name}" for name in plan.model.spec)]
-    found = {path: _text(plan.value(path)) for path in paths}
+    values = {path: _text(plan.value(path)) for path in paths}
     if plan.task in (None, "train", "finetune"):
-        found[ACCUMULATION] = str(accumulation_of(plan))
-    return {key: text for key, text in {**found, **(of_run or {})}.items() if text}
+        values[ACCUMULATION] = str(accumulation_of(plan))
+    return {key: text for key, text in {**values, **(run_values or {})}.items() if text}
 
 
 def filled_words(words: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]:
@@ -50,14 +50,14 @@ def filled_words(words: Sequence[str], values: Mapping[str, str]) -> tuple[str, 
     Raises:
         PlanError: a placeholder names no field of plans, or one that the plan leaves open.
     """
-    found: list[str] = []
+    result: list[str] = []
     for word in words:
         if CHECKPOINT in keys_in(word) and CHECKPOINT not in values:
-            if word == f"{{{CHECKPOINT}}}" and found and found[-1].startswith("-") and "=" not in found[-1]:
-                found.pop()
+            if word == f"{{{CHECKPOINT}}}" and result and result[-1].startswith("-") and "=" not in result[-1]:
+                result.pop()
             continue
-        found.append(filled(word, values))
-    return tuple(found)
+        result.append(filled(word, values))
+    return tuple(result)
 
 
 def filled(
@@ -106,13 +106,13 @@ def variable_of(key: str) -> str:
     return PREFIX + re.sub(r"[^A-Za-z0-9]", "_", key).upper()
 
 
-def _unknown(key: str, place: Place) -> PlanError:
-    if key in all_fields() or key.startswith(OWN_PARAMETERS) or key in OF_RUN:
-        return PlanError("the plan leaves it open", hint="give it a value in the plan", place=place)
-    near = nearest(key, [*all_fields(), *OF_RUN])
+def _unknown(key: str, location: Place) -> PlanError:
+    if key in all_fields() or key.startswith(OWN_PARAMETERS) or key in RUN_KEYS:
+        return PlanError("the plan leaves it open", hint="give it a value in the plan", place=location)
+    near = nearest(key, [*all_fields(), *RUN_KEYS])
     meant = f"{{{near[0]}}} is a placeholder" if near else "placeholders are keys of plans"
     return PlanError(
-        "no field of plans is called so", hint=f"{meant}; {{{{{key}}}}} stands for the text itself", place=place
+        "no field of plans is called so", hint=f"{meant}; {{{{{key}}}}} stands for the text itself", place=location
     )
 
 

@@ -49,12 +49,12 @@ class RewrittenFiles:
             PlanError: no word names one of the files.
         """
         taken: set[str] = set()
-        found = tuple(self._word(word, taken) for word in words)
+        result = tuple(self._word(word, taken) for word in words)
         for source in self._copies:
             if source not in taken:
                 hint = f"write its path into the command, or leave --rewrite out; it works in {self._work}"
                 raise PlanError("no word of the command names this file", hint=hint, place=Place(source))
-        return found
+        return result
 
     def texts(self, values: Mapping[str, str]) -> dict[Path, str]:
         """Return what each copy holds, by where it lies; the files stay as they are.
@@ -108,7 +108,7 @@ def filled_file(source: Path, values: Mapping[str, str]) -> str:
     return filled(text, {CHECKPOINT: "", **values}, str(source), partial(_quoted, source.suffix.lower()))
 
 
-def _quoted(suffix: str, before: str, value: str, place: Place) -> str:
+def _quoted(suffix: str, before: str, value: str, location: Place) -> str:
     """Return a value as it has to stand behind a text of a file of some kind."""
     if _PLAIN.fullmatch(value) or suffix not in (*_JSON, *_YAML, *_SHELL):
         return value
@@ -124,7 +124,7 @@ def _quoted(suffix: str, before: str, value: str, place: Place) -> str:
     if not quote and suffix in _YAML and _PLAIN_IN_YAML.fullmatch(value):
         return value
     hint = f"put double quotes around the placeholder: the value is {value!r}"
-    raise PlanError("the value needs quotes there", hint=hint, place=place)
+    raise PlanError("the value needs quotes there", hint=hint, place=location)
 
 
 def _open_quote(before: str, suffix: str) -> str:

@@ -53,9 +53,9 @@ class History:
             MissingPartError: what it is kept in needs a part that is not installed.
         """
         store = self._current_store()
-        found = store.find(wanted or Wanted())
+        records = store.find(wanted or Wanted())
         self._tell(store)
-        return found
+        return records
 
     def one(self, name: str) -> RunRecord:
         """Return the entry whose id is, or alone begins with, a name.
@@ -64,12 +64,12 @@ class History:
             PlanError: none is, or several are.
             StorageError: the history cannot be read.
         """
-        found = self.find(Wanted(id_starts=name.lower(), most=2)) if len(name) >= _SHORTEST_PREFIX else ()
-        if len(found) > 1:
+        records = self.find(Wanted(id_starts=name.lower(), most=2)) if len(name) >= _SHORTEST_PREFIX else ()
+        if len(records) > 1:
             raise PlanError(f"several entries of the history begin with {name!r}", hint="give more of the id")
-        if not found:
+        if not records:
             raise PlanError(f"no entry of the history is called {name!r}", hint="capacity-tui history list shows all")
-        return found[0]
+        return records[0]
 
     def forget(self, *ids: str) -> int:
         """Remove entries by their whole ids, and return how many were there.

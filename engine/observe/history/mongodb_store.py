@@ -52,8 +52,8 @@ class MongoStore:
     def find(self, wanted: Wanted) -> tuple[RunRecord, ...]:
         """Return entries, the newest first; see ``Store``."""
         with self._opened() as runs:
-            found = runs.find(_query(wanted), {"entry": 1}).sort(_NEWEST_FIRST).limit(wanted.most)
-            return tuple(self._record(document) for document in found)
+            documents = runs.find(_query(wanted), {"entry": 1}).sort(_NEWEST_FIRST).limit(wanted.most)
+            return tuple(self._record(document) for document in documents)
 
     def forget(self, ids: Sequence[str]) -> int:
         """Remove entries, and return how many were there; see ``Store``."""
@@ -75,7 +75,7 @@ class MongoStore:
             return of_data(json.loads(str(document["entry"])))
         except (KeyError, ValueError) as error:
             detail = f"{document.get('_id')}: {error}"
-            raise StorageError("an entry cannot be read", detail, place=Place(self._place.told)) from error
+            raise StorageError("an entry cannot be read", detail, place=Place(self._place.label)) from error
 
     def _thin(self, runs: Runs) -> None:
         """Drop every other estimate of the older half where there are too many."""

@@ -36,7 +36,7 @@ class HistoryPlace(NamedTuple):
         return self.file.with_suffix(".waiting.jsonl")
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """The place in words, without a password."""
         return without_password(self.uri) if self.uri else str(self.file)
 
@@ -62,6 +62,6 @@ def history_place(where: Where = None, environment: Mapping[str, str] = os.envir
     if named.lower().startswith(URIS):
         import hashlib  # noqa: PLC0415 - only a database needs it
 
-        own = hashlib.blake2b(named.encode(), digest_size=_DIGITS // 2).hexdigest()
-        return HistoryPlace(usual.with_name(f"history-{own}.sqlite"), named)
+        digest = hashlib.blake2b(named.encode(), digest_size=_DIGITS // 2).hexdigest()
+        return HistoryPlace(usual.with_name(f"history-{digest}.sqlite"), named)
     return HistoryPlace(typed_path(named))

@@ -49,15 +49,15 @@ def _hardware(answer: Answer) -> str:
 
 
 def _predicted(answer: Answer) -> dict[str, Ends]:
-    found = {}
+    figures = {}
     for key, metric in METRICS.items():
         value = read_figure(answer.estimate, key)
         if value is None:
             continue
         ends = _ends(value, whole=metric.unit == "B")
         if all(map(math.isfinite, ends.values())):
-            found[key] = ends
-    return found
+            figures[key] = ends
+    return figures
 
 
 def _ends(value: Number | Interval, *, whole: bool) -> Ends:

@@ -94,8 +94,8 @@ class RunRecord:
         return mine == (other.fingerprint, dict(other.predicted), dict(other.machine))
 
     def _named(self, section: str) -> str:
-        found = (self.plan or {}).get(section)
-        return str(found.get("name") or "") if isinstance(found, Mapping) else ""
+        table = (self.plan or {}).get(section)
+        return str(table.get("name") or "") if isinstance(table, Mapping) else ""
 
 
 def as_data(record: RunRecord) -> dict[str, object]:
@@ -136,12 +136,12 @@ def of_data(data: object) -> RunRecord:
         ValueError: they describe none.
     """
     try:
-        return _of_table(_table(data))
+        return _record_from_table(_table(data))
     except (KeyError, TypeError) as error:
         raise ValueError(f"no entry of a history: {error}") from error
 
 
-def _of_table(data: Mapping[str, object]) -> RunRecord:
+def _record_from_table(data: Mapping[str, object]) -> RunRecord:
     kind = next((known for known in KINDS if known == data["kind"]), None)
     if kind is None:
         raise ValueError(f"kind is {data['kind']!r:.60}, not one of {', '.join(KINDS)}")

@@ -60,7 +60,7 @@ def opened(path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> Iter
         DamagedError: it is damaged.
     """
     _make(path)
-    with told(path), closing(_connected(path, "rw")) as connection:
+    with database_errors(path), closing(_connected(path, "rw")) as connection:
         version = _version(connection, path, len(migrations))
         if version < len(migrations):
             _migrate(connection, path, migrations)
@@ -79,7 +79,7 @@ def opened_to_read(path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS)
     if not path.exists() or not path.stat().st_size:
         yield None
         return
-    with told(path), closing(_readable(path)) as connection:
+    with database_errors(path), closing(_readable(path)) as connection:
         is_older = _version(connection, path, len(migrations)) < len(migrations)
         if not is_older:
             yield connection
@@ -89,7 +89,7 @@ def opened_to_read(path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS)
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def database_errors(path: Path) -> Iterator[None]:
     """Make errors of the database ours.
 
     Raises:
@@ -120,13 +120,13 @@ def moved_aside(path: Path) -> Path:
     """
     aside = set_aside(path)
     for ending in ("-wal", "-shm", "-journal"):
-        beside = Path(f"{path}{ending}")
+        companion = Path(f"{path}{ending}")
         try:
-            beside.rename(f"{aside}{ending}")
+            companion.rename(f"{aside}{ending}")
         except FileNotFoundError:
             continue
         except OSError as error:
-            raise storage_error(error, beside, "cannot be moved aside") from error
+            raise storage_error(error, companion, "cannot be moved aside") from error
     return aside
 
 
@@ -140,7 +140,7 @@ def with_new_schema(path: Path) -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         new, copy = Path(folder) / "new.sqlite", Path(folder) / "copy.sqlite"
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-            for statement in (each for version in MIGRATIONS for each in version):
+            for statement in (sql for version in MIGRATIONS for sql in version):
                 connection.execute(statement)
         size = _PAGE.unpack_from(new.read_bytes(), _PAGE_AT)[0]
         page, rest = bytearray(new.read_bytes()[:size]), path.read_bytes()[size:]

@@ -15,11 +15,11 @@ from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
 from capacity_tui.engine.observe.history.sqlite_file import (
     DamagedError,
+    database_errors,
     moved_aside,
     opened,
     opened_to_read,
     text_of,
-    told,
     with_new_schema,
 )
 from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, Wanted
@@ -64,12 +64,12 @@ class SqliteStore:
         """Return entries, the newest first; see ``Store``."""
         query, values = _query(wanted)
 
-        def found() -> tuple[RunRecord, ...]:
+        def records() -> tuple[RunRecord, ...]:
             with opened_to_read(self._path) as connection:
                 rows = connection.execute(query, values).fetchall() if connection else ()
             return tuple(_record(data) for (data,) in rows)
 
-        return self._mended(found)
+        return self._mended(records)
 
     def forget(self, ids: Sequence[str]) -> int:
         """Remove entries, and return how many were there; see ``Store``."""
@@ -198,18 +198,18 @@ def _readable_records(path: Path) -> list[RunRecord]:
     if not rows:
         with suppress(OSError), with_new_schema(path) as copy:
             rows = _readable_rows(copy)
-    found: dict[str, RunRecord] = {}
+    records: dict[str, RunRecord] = {}
     for data in rows:
         with suppress(DamagedError):
             record = _record(data)
-            found[record.id] = record
-    return sorted(found.values(), key=lambda record: record.started)
+            records[record.id] = record
+    return sorted(records.values(), key=lambda record: record.started)
 
 
 def _readable_rows(path: Path) -> list[object]:
     """Return what the rows of a damaged file hold: from its beginning, from its end, and one by one between."""
     rows: dict[int, object] = {}
-    with suppress(StorageError, DamagedError), told(path), closing(sqlite3.connect(path)) as connection:
+    with suppress(StorageError, DamagedError), database_errors(path), closing(sqlite3.connect(path)) as connection:
         connection.text_factory = text_of
         reached = []
         for order in ("ASC", "DESC"):

@@ -119,13 +119,13 @@ def _is_still(path: Path, handle: int) -> bool:
 
 def _entries(file: Path) -> list[RunRecord]:
     """Return the entries of a file; lines that are none go to a file beside it."""
-    found, bad = [], []
+    records, bad = [], []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
-            found.append(of_data(json.loads(line)))
+            records.append(of_data(json.loads(line)))
         except ValueError:
             bad.append(line)
     if bad:
         damaged = file.with_name(file.name.replace(".taken-", ".damaged-"))
         damaged.write_text("".join(f"{line}\n" for line in bad), encoding="utf-8")
-    return found
+    return records

@@ -53,7 +53,7 @@ class EventReader:
             self._skip -= passed
             data = data[passed:]
         buffer, position = self._rest + data, 0
-        found: list[Scalar] = []
+        scalars: list[Scalar] = []
         while len(buffer) - position >= _HEADER:
             length = _length(buffer, position)
             if length is None:
@@ -72,12 +72,12 @@ class EventReader:
                 break
             content = buffer[position + _HEADER : end - _FOOTER]
             if struct.unpack_from("<I", buffer, end - _FOOTER)[0] == masked_checksum(content):
-                found += _scalars(content)
+                scalars += _scalars(content)
             else:
                 self.damaged += 1
             position = end
         self._rest = buffer[position:]
-        return found
+        return scalars
 
 
 def masked_checksum(data: bytes) -> int:
@@ -90,13 +90,13 @@ def masked_checksum(data: bytes) -> int:
 
 
 def _table() -> tuple[int, ...]:
-    found = []
+    checksums = []
     for byte in range(256):
         crc = byte
         for _ in range(8):
             crc = (crc >> 1) ^ _CASTAGNOLI if crc & 1 else crc >> 1
-        found.append(crc)
-    return tuple(found)
+        checksums.append(crc)
+    return tuple(checksums)
 
 
 _TABLE = _table()
@@ -119,10 +119,10 @@ def _scalars(content: bytes) -> Iterator[Scalar]:
                 step = value
             elif field == 5 and isinstance(value, bytes):
                 summaries.append(value)
-        values = [each for summary in summaries for number, each in _fields(summary) if number == 1]
+        values = [field_value for summary in summaries for number, field_value in _fields(summary) if number == 1]
         for value in values:
-            if isinstance(value, bytes) and (found := _tagged(value)) is not None:
-                yield Scalar(found[0], found[1], step, at_seconds)
+            if isinstance(value, bytes) and (tagged := _tagged(value)) is not None:
+                yield Scalar(tagged[0], tagged[1], step, at_seconds)
     except (ValueError, IndexError, struct.error):
         return
 
@@ -136,11 +136,11 @@ def _tagged(content: bytes) -> tuple[str, float] | None:
         elif field == 2 and isinstance(value, bytes) and len(value) == 4:
             number = float(struct.unpack("<f", value)[0])
         elif field == 8 and isinstance(value, bytes):
-            number = _of_tensor(value)
+            number = _tensor_number(value)
     return None if number is None else (tag, number)
 
 
-def _of_tensor(content: bytes) -> float | None:
+def _tensor_number(content: bytes) -> float | None:
     """Return the number in a tensor of one: its type is field 1, raw bytes 4, floats 5, doubles 6."""
     kind, raw = 0, None
     for field, value in _fields(content):

@@ -34,7 +34,7 @@ class FollowedFile:
         self._identity = (0, 0)
         self._head = b""
         self._position = 0
-        self._told_missing = False
+        self._reported_missing = False
 
     def read(self) -> bytes:
         """Return what was added, at most ``MOST_BYTES``; nothing where nothing was, or the file cannot be read now."""
@@ -44,18 +44,18 @@ class FollowedFile:
         try:
             if self._began_again(file):
                 self._start_over(f"{self.path.name} was written anew, and is read from its start")
-            found = self._read_on(file)
-            if not found and self._replaced():
+            data = self._read_on(file)
+            if not data and self._replaced():
                 self.close()
                 file = self._open()
                 if file is not None:
                     self._start_over(f"{self.path.name} was replaced, and the new file is read")
-                    found = self._read_on(file)
+                    data = self._read_on(file)
         except OSError as error:
             self._tell(f"{self.path.name} cannot be read now: {error.strerror or error}")
             self.close()
             return b""
-        return found
+        return data
 
     def close(self) -> None:
         """Let the file go; the next read opens it again, where it left off if it is the same."""
@@ -65,25 +65,25 @@ class FollowedFile:
 
     def _open(self) -> BinaryIO | None:
         try:
-            opened, found = opened_file(self.path)
+            opened, status = opened_file(self.path)
         except OSError as error:
-            if not self._told_missing:
+            if not self._reported_missing:
                 self._tell(f"waiting for {self.path.name}: {error.strerror or error}")
-                self._told_missing = True
+                self._reported_missing = True
             return None
-        identity = (found.st_dev, found.st_ino)
+        identity = (status.st_dev, status.st_ino)
         if identity != self._identity:
             self._identity, self._position, self._head = identity, 0, b""
-        self._file, self._told_missing = opened, False
+        self._file, self._reported_missing = opened, False
         return opened
 
     def _read_on(self, file: BinaryIO) -> bytes:
         file.seek(self._position)
-        found = file.read(MOST_BYTES)
+        data = file.read(MOST_BYTES)
         if len(self._head) < HEAD_BYTES and self._position == len(self._head):
-            self._head += found[: HEAD_BYTES - len(self._head)]
-        self._position += len(found)
-        return found
+            self._head += data[: HEAD_BYTES - len(self._head)]
+        self._position += len(data)
+        return data
 
     def _began_again(self, file: BinaryIO) -> bool:
         """Return whether the file is shorter than what was read, or starts with something else."""
@@ -95,10 +95,10 @@ class FollowedFile:
     def _replaced(self) -> bool:
         """Return whether another file has the name now; one that was moved away is read until there is one."""
         try:
-            found = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) != self._identity
+        return (status.st_dev, status.st_ino) != self._identity
 
     def _start_over(self, notice: str) -> None:
         self._position, self._head = 0, b""
@@ -117,11 +117,11 @@ def opened_file(path: Path) -> tuple[BinaryIO, os.stat_result]:
         OSError: it cannot be opened, or is none.
     """
     opened = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
-    found = os.fstat(opened.fileno())
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(opened.fileno())
+    if not stat.S_ISREG(status.st_mode):
         opened.close()
         raise OSError(errno.EINVAL, "it is no regular file")
-    return opened, found
+    return opened, status
 
 
 def whole_file(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
@@ -130,9 +130,9 @@ def whole_file(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
     Raises:
         OSError: it cannot be read, is no regular file, or holds more bytes than that.
     """
-    opened, found = opened_file(path)
+    opened, status = opened_file(path)
     with opened:
-        if found.st_size > most:
+        if status.st_size > most:
             raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
         return opened.read(most)
 
@@ -166,5 +166,5 @@ class LineSplitter:
 
     def rest(self) -> list[str]:
         """Return the last line, which nothing ended yet, and forget it."""
-        found, self._rest = self._rest, b""
-        return [found.decode("utf-8", "replace")] if found else []
+        last, self._rest = self._rest, b""
+        return [last.decode("utf-8", "replace")] if last else []

@@ -37,16 +37,16 @@ class LineReader:
 
     Args:
         rows: how programs write; those of the catalogue by default.
-        own: the user's own expressions, which count before all others.
+        expressions: the user's own expressions, which count before all others.
     """
 
-    def __init__(self, rows: Iterable[RunLog] | None = None, own: Sequence[UserExpression] = ()) -> None:
-        found = tuple(load_catalog().run_logs.values() if rows is None else rows)
-        self._own = own
-        self._sure = [row for row in found if not row.otherwise]
-        self._otherwise = [row for row in found if row.otherwise]
-        self._summary_signs = tuple(sign for row in found for sign in row.summary_signs)
-        self.names = NamedValues(found)
+    def __init__(self, rows: Iterable[RunLog] | None = None, expressions: Sequence[UserExpression] = ()) -> None:
+        programs = tuple(load_catalog().run_logs.values() if rows is None else rows)
+        self._expressions = expressions
+        self._sure = [row for row in programs if not row.otherwise]
+        self._otherwise = [row for row in programs if row.otherwise]
+        self._summary_signs = tuple(sign for row in programs for sign in row.summary_signs)
+        self.names = NamedValues(programs)
         self._columns: tuple[str, list[str]] | None = None
 
     def read(self, line: str) -> LogEntry | None:
@@ -55,16 +55,18 @@ class LineReader:
         if not _DIGIT.search(text):
             self._columns = self._head(text) or self._columns
             return None
-        own = {figure: number for each in self._own for figure, number in each.find(text).items()}
-        told, program, precision = self._told(text)
+        custom = {
+            figure: number for expression in self._expressions for figure, number in expression.find(text).items()
+        }
+        figures, program, precision = self._parsed(text)
         if any(sign in text for sign in self._summary_signs):
-            told.pop("loss", None)
-        if not own and not told and not precision:
+            figures.pop("loss", None)
+        if not custom and not figures and not precision:
             self._columns = self._head(text) or self._columns
             return None
-        return LogEntry({**told, **own}, program, _time_of(text), precision)
+        return LogEntry({**figures, **custom}, program, _time_of(text), precision)
 
-    def _told(self, text: str) -> tuple[dict[str, float], str, str]:
+    def _parsed(self, text: str) -> tuple[dict[str, float], str, str]:
         """Return figures, program and precision of a line."""
         named = self._named(text)
         figures, program = self.names.figures(named) if named else ({}, "")
@@ -73,13 +75,13 @@ class LineReader:
             if not any(sign in text for sign in row.signs):
                 continue
             precision = precision or _precision(row, text)
-            found = _figures(row, text)
-            program = program or (row.name if found else "")
-            figures = {**found, **figures}
+            matched = _figures(row, text)
+            program = program or (row.name if matched else "")
+            figures = {**matched, **figures}
         for row in () if figures.keys() & _ENOUGH else self._otherwise:
-            found = _figures(row, text) if any(sign in text for sign in row.signs) else {}
-            program = row.name if found else program
-            figures = {**found, **figures}
+            matched = _figures(row, text) if any(sign in text for sign in row.signs) else {}
+            program = row.name if matched else program
+            figures = {**matched, **figures}
         return figures, program, precision
 
     def _named(self, text: str) -> list[tuple[str, object]] | None:
@@ -108,14 +110,14 @@ class LineReader:
 def _figures(row: RunLog, text: str) -> dict[str, float]:
     if row.lines is not None and not re.search(row.lines, text, re.IGNORECASE):
         return {}
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for figure, expressions in row.expressions.items():
         for expression in expressions:
             number = expression.find(text)
             if number is not None:
-                found[figure] = number
+                figures[figure] = number
                 break
-    return found
+    return figures
 
 
 def _precision(row: RunLog, text: str) -> str:
@@ -127,12 +129,12 @@ def _precision(row: RunLog, text: str) -> str:
 
 def _time_of(text: str) -> float | None:
     """Return the time that stands at the start of a line, in seconds; only differences of two mean something."""
-    found = _DATE.search(text, 0, _DATE_WITHIN)
-    if found is None:
+    match = _DATE.search(text, 0, _DATE_WITHIN)
+    if match is None:
         return None
-    month, day, hour, minute, second = (int(found[part]) for part in ("month", "day", "hour", "minute", "second"))
+    month, day, hour, minute, second = (int(match[part]) for part in ("month", "day", "hour", "minute", "second"))
     try:
-        moment = datetime(int(found["year"] or _ANY_LEAP_YEAR), month, day, hour, minute, second, tzinfo=UTC)
+        moment = datetime(int(match["year"] or _ANY_LEAP_YEAR), month, day, hour, minute, second, tzinfo=UTC)
     except ValueError:
         return None
-    return moment.timestamp() + float(f"0.{found['part'] or 0}")
+    return moment.timestamp() + float(f"0.{match['part'] or 0}")

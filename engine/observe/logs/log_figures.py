@@ -45,9 +45,9 @@ def read_log(place: str) -> LogFigures:
 
 def figures_of(entries: Iterable[LogEntry]) -> LogFigures:
     """Return step time and peak memory of what a log told."""
-    curve, told = RunCurve(), list(entries)
-    curve.add(told)
-    times = [seconds for entry in told if (seconds := entry.figures.get("step_seconds", 0.0)) > 0]
+    curve, known = RunCurve(), list(entries)
+    curve.add(known)
+    times = [seconds for entry in known if (seconds := entry.figures.get("step_seconds", 0.0)) > 0]
     times = times or curve.step_seconds()[1].tolist()
     steady = times[max(1, round(_WARM_UP_SHARE * len(times))) :] or times
     return LogFigures(median(steady) if steady else None, curve.peak_bytes, len(times))

@@ -21,15 +21,15 @@ def read_metrics(text: str, before: Mapping[str, float]) -> tuple[dict[str, floa
     """
     totals: dict[str, float] = {}
     for line in text.splitlines():
-        found = None if line.startswith("#") else _LINE.fullmatch(line.strip())
-        if found is None or found["name"].endswith(_BUCKET):
+        match = None if line.startswith("#") else _LINE.fullmatch(line.strip())
+        if match is None or match["name"].endswith(_BUCKET):
             continue
         try:
-            value = float(found["value"])
+            value = float(match["value"])
         except ValueError:
             continue
         if math.isfinite(value):
-            name, known = found["name"], totals.get(found["name"], 0.0)
+            name, known = match["name"], totals.get(match["name"], 0.0)
             totals[name] = max(known, value) if _SHARE.search(name) else known + value
     means: dict[str, float] = {}
     for name, total in totals.items():

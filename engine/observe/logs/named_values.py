@@ -48,18 +48,18 @@ class NamedValues:
         Args:
             values: names, of nested ones with points between, and their values.
         """
-        found: dict[str, tuple[int, float]] = {}
+        ranked: dict[str, tuple[int, float]] = {}
         program = ""
         for name, value in values:
             known = self._known_as(name)
             number = None if known is None else _number(value, known[2].unit)
             if known is None or number is None:
                 continue
-            figure, rank, _, of = known
-            if figure not in found or rank < found[figure][0]:
-                found[figure] = (rank, number)
-                program = program or of
-        return {figure: number for figure, (_, number) in found.items()}, program
+            figure, rank, _, owner = known
+            if figure not in ranked or rank < ranked[figure][0]:
+                ranked[figure] = (rank, number)
+                program = program or owner
+        return {figure: number for figure, (_, number) in ranked.items()}, program
 
     def _known_as(self, name: str) -> tuple[str, int, Key, str] | None:
         """Return what a name stands for: as a whole, else by its last part, unless that is of other work."""
@@ -85,7 +85,7 @@ def named_in_line(line: str) -> list[tuple[str, object]] | None:
             pass
         else:
             return list(flattened(document)) if isinstance(document, dict) else None
-    return [(found[1], found[2]) for found in _PAIR.finditer(line, start)] or None
+    return [(match[1], match[2]) for match in _PAIR.finditer(line, start)] or None
 
 
 def flattened(document: Mapping[str, object], path: str = "", depth: int = 0) -> Iterator[tuple[str, object]]:

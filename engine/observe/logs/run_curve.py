@@ -75,26 +75,26 @@ class RunCurve:
 
     def column(self, figure: str) -> tuple[Numbers, Numbers]:
         """Return steps and values of a figure, where it was told."""
-        found = [(point.step, point.figures[figure]) for point in self.points if figure in point.figures]
-        steps, values = zip(*found, strict=True) if found else ((), ())
+        pairs = [(point.step, point.figures[figure]) for point in self.points if figure in point.figures]
+        steps, values = zip(*pairs, strict=True) if pairs else ((), ())
         return np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
 
     def step_seconds(self) -> tuple[Numbers, Numbers]:
         """Return steps and what each step took: as told, else by the log's times, else as they came."""
-        told = self._told_seconds()
-        return told if told[0].size else self._timed_seconds()
+        reported = self._reported_seconds()
+        return reported if reported[0].size else self._timed_seconds()
 
     def passed_seconds(self) -> tuple[Numbers, Numbers]:
         """Return steps and what passed for each, evaluations and checkpoints included: by times, else as told."""
         timed = self._timed_seconds()
-        return timed if timed[0].size >= _LEAST_TIMED else self._told_seconds()
+        return timed if timed[0].size >= _LEAST_TIMED else self._reported_seconds()
 
     def arrivals(self) -> Numbers:
         """Return when steps came, on the clock of whoever looked."""
-        found = np.asarray([point.arrived_at for point in self.points], dtype=np.float64)
-        return found[np.isfinite(found)]
+        times = np.asarray([point.arrived_at for point in self.points], dtype=np.float64)
+        return times[np.isfinite(times)]
 
-    def _told_seconds(self) -> tuple[Numbers, Numbers]:
+    def _reported_seconds(self) -> tuple[Numbers, Numbers]:
         steps, seconds = self.column("step_seconds")
         usable = np.isfinite(seconds) & (seconds > 0)
         return steps[usable], seconds[usable]
@@ -145,8 +145,8 @@ class RunCurve:
 
     def _without_step(self, figures: dict[str, float], logged_at: float, arrived_at: float) -> None:
         """Give figures without a step to the step before them, or count their losses where none is ever told."""
-        told = self.latest.get("step")
-        if told is not None and self.points:
+        newest = self.latest.get("step")
+        if newest is not None and self.points:
             self.points[-1].figures.update(figures)
         elif "loss" in figures:
             self._append(Point(self.points[-1].step + 1 if self.points else 1.0, figures, logged_at, arrived_at))
@@ -155,13 +155,13 @@ class RunCurve:
 
     def _step_back(self, step: float, figures: dict[str, float]) -> None:
         """Take a step before the newest: told by another process, written anew, or done again by a resumed run."""
-        place = bisect_left(self.points, step, key=lambda point: point.step)
-        known = self.points[place] if self.points[place].step == step else None
+        index = bisect_left(self.points, step, key=lambda point: point.step)
+        known = self.points[index] if self.points[index].step == step else None
         loss = figures.get("loss")
         again = known is not None and loss is not None and known.figures.get("loss", loss) != loss
         if loss is not None and self.points[-1].step - step > 1 and (known is None or again):
             self.resumed = [*self.resumed[1 - MOST_POINTS :], step]
-            self.points[place:] = [Point(step, figures)]
+            self.points[index:] = [Point(step, figures)]
         elif known is not None:
             known.figures.update(figures)
 

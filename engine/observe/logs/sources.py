@@ -61,14 +61,14 @@ class TextLog:
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return what new lines tell; ``last``: all of them to the end."""
-        found: list[LogEntry] = []
+        entries: list[LogEntry] = []
         while data := self._file.read():
             if self._file.started_anew != self._anew:
                 self._anew, self._splitter = self._file.started_anew, LineSplitter()
-            found += _told(self._reader, self._splitter.split(data))
+            entries += _parsed_lines(self._reader, self._splitter.split(data))
             if not last:
                 break
-        return found + _told(self._reader, self._splitter.rest()) if last else found
+        return entries + _parsed_lines(self._reader, self._splitter.rest()) if last else entries
 
     def close(self) -> None:
         """Let the file go."""
@@ -90,13 +90,13 @@ class PipedLog:
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return what has come by now; ``last``: with a line that nothing ended yet."""
-        found: list[LogEntry] = []
+        entries: list[LogEntry] = []
         until = time.monotonic() + READING_SECONDS
         while not self.ended and time.monotonic() < until and select.select([self._source], [], [], 0)[0]:
             data = os.read(self._source, _PIPED_BYTES)
             self.ended = not data
-            found += _told(self._reader, self._splitter.split(data))
-        return found + _told(self._reader, self._splitter.rest()) if self.ended or last else found
+            entries += _parsed_lines(self._reader, self._splitter.split(data))
+        return entries + _parsed_lines(self._reader, self._splitter.rest()) if self.ended or last else entries
 
     def close(self) -> None:
         """Nothing is held."""
@@ -117,8 +117,8 @@ class JsonDocument:
     def poll(self, last: bool = False) -> list[LogEntry]:  # noqa: ARG002 - it is always read to its end
         """Return the records that are new; a document that is being written is read at the next call."""
         try:
-            found = self._path.stat()
-            stamp = (found.st_mtime_ns, found.st_size)
+            status = self._path.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
             if stamp == self._stamp:
                 return []
             document = json.loads(whole_file(self._path))
@@ -153,26 +153,28 @@ class EventFile:
         self._file = FollowedFile(path)
         self._events = EventReader()
         self._names = reader.names
-        self._told_damage = False
+        self._reported_damage = False
         self._anew = 0
         self.notices = self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return the numbers that are new."""
-        found: list[LogEntry] = []
+        entries: list[LogEntry] = []
         while data := self._file.read():
             if self._file.started_anew != self._anew:
                 self._anew, self._events = self._file.started_anew, EventReader()
             for scalar in self._events.read(data):
                 figures, program = self._names.figures([(scalar.tag, scalar.value)])
                 if figures:
-                    found.append(LogEntry({"step": float(scalar.step), **figures}, program, scalar.at_seconds or None))
+                    entries.append(
+                        LogEntry({"step": float(scalar.step), **figures}, program, scalar.at_seconds or None)
+                    )
             if not last:
                 break
-        if self._events.damaged and not self._told_damage:
-            self._told_damage = True
+        if self._events.damaged and not self._reported_damage:
+            self._reported_damage = True
             self.notices.append("records of the event file are damaged, and left out")
-        return found
+        return entries
 
     def close(self) -> None:
         """Let the file go."""
@@ -235,7 +237,7 @@ def open_log(place: str, reader: LineReader) -> LogSource:
     return JsonDocument(path, reader) if path.suffix == ".json" else TextLog(path, reader)
 
 
-def _told(reader: LineReader, lines: Iterable[str]) -> list[LogEntry]:
+def _parsed_lines(reader: LineReader, lines: Iterable[str]) -> list[LogEntry]:
     return [entry for line in lines if (entry := reader.read(line)) is not None]
 
 
@@ -246,9 +248,9 @@ def _is_address(place: str) -> bool:
 def _newest_in(folder: Path) -> Path:
     try:
         for pattern in IN_FOLDERS:
-            found = [path for path in folder.rglob(pattern) if path.is_file()]
-            if found:
-                return max(found, key=lambda path: path.stat().st_mtime)
+            files = [path for path in folder.rglob(pattern) if path.is_file()]
+            if files:
+                return max(files, key=lambda path: path.stat().st_mtime)
     except OSError as error:
         raise StorageError(
             "the folder cannot be read", error.strerror or str(error), place=Place(str(folder))
@@ -263,7 +265,7 @@ def _records(document: object) -> Sequence[dict[str, object]]:
         lists = [document]
     else:
         lists = [value for value in document.values() if isinstance(value, list)] if isinstance(document, dict) else []
-    records = [[each for each in found if isinstance(each, dict)] for found in lists]
+    records = [[record for record in values if isinstance(record, dict)] for values in lists]
     return max(records, key=len, default=[])
 
 

@@ -38,8 +38,8 @@ class UserExpression:
         """Return the figures that a line has, in basic units."""
         if self.pattern is None:
             return self._find_key(line)
-        found = self.pattern.search(line)
-        texts = {} if found is None else {name: text for name, text in found.groupdict().items() if text is not None}
+        match = self.pattern.search(line)
+        texts = {} if match is None else {name: text for name, text in match.groupdict().items() if text is not None}
         numbers = {figure: _number(text) for figure, text in texts.items()}
         return {figure: number for figure, number in numbers.items() if number is not None}
 
@@ -68,14 +68,14 @@ def parse_user_expression(text: str) -> UserExpression:
         figure = by_key["figure"] or key_of_name(by_key["key"].rpartition(".")[2])
         return UserExpression(None, by_key["key"], _known(figure))
     try:
-        found = pattern(text)
+        expression = pattern(text)
     except ValueError as error:
         raise ExpressionError("an expression cannot be used", str(error), f"write {_FORMS}") from None
-    if not found.groupindex:
+    if not expression.groupindex:
         raise ExpressionError("an expression names no figure", text[:80], f"write {_FORMS}")
-    for name in found.groupindex:
+    for name in expression.groupindex:
         _known(name)
-    return UserExpression(found)
+    return UserExpression(expression)
 
 
 def _known(figure: str) -> str:
@@ -86,5 +86,5 @@ def _known(figure: str) -> str:
 
 
 def _number(text: str) -> float | None:
-    found = _FIRST_NUMBER.search(text)
-    return None if found is None else in_basic_units(found[0], "number")
+    match = _FIRST_NUMBER.search(text)
+    return None if match is None else in_basic_units(match[0], "number")

@@ -117,18 +117,18 @@ class Watch:
         if now < self._due and not last:
             return ()
         started = time.perf_counter()
-        found = [*self._of_log(curve, now), *self._of_machine(samples)]
-        new = tuple(alarm for alarm in found if (alarm.kind, alarm.where) not in self.going_on)
-        seen = {(alarm.kind, alarm.where) for alarm in found}
+        alarms = [*self._log_alarms(curve, now), *self._machine_alarms(samples)]
+        new = tuple(alarm for alarm in alarms if (alarm.kind, alarm.where) not in self.going_on)
+        seen = {(alarm.kind, alarm.where) for alarm in alarms}
         for key in list(self.going_on):
             self._unseen[key] = 0 if key in seen else self._unseen.get(key, 0) + 1
             if self._unseen[key] > LOOKS_UNTIL_OVER:
                 del self.going_on[key]
-        self.going_on.update({(alarm.kind, alarm.where): alarm for alarm in found})
+        self.going_on.update({(alarm.kind, alarm.where): alarm for alarm in alarms})
         self._due = now + (time.perf_counter() - started) / LARGEST_SHARE
         return new
 
-    def _of_log(self, curve: RunCurve, now: float) -> Iterator[Alarm]:
+    def _log_alarms(self, curve: RunCurve, now: float) -> Iterator[Alarm]:
         for figure in ("loss", "grad_norm"):
             yield from self._not_finite(figure, *curve.column(figure))
         steps, losses = curve.column("loss")
@@ -162,7 +162,7 @@ class Watch:
                 where = f"step {format_number(steps[end - 1])}"
                 yield self._alarm("loss_spike", where, _rise_text(rise), _rise_figures(rise))
 
-    def _of_machine(self, samples: RunSamples) -> Iterator[Alarm]:
+    def _machine_alarms(self, samples: RunSamples) -> Iterator[Alarm]:
         if samples.latest is None:
             return
         times = samples.times()
@@ -173,17 +173,17 @@ class Watch:
         most = None if total_bytes is None else float(memory[-1] + (1.0 - shares[-1]) * total_bytes)
         yield from self._memory("main memory", times, memory, shares, most)
         for device in range(used.shape[1]):
-            own, capacity = used[:, device], float(total[-1, device])
-            yield from self._memory(f"GPU {device}", times[-own.size :], own, own / capacity, capacity)
+            held, capacity = used[:, device], float(total[-1, device])
+            yield from self._memory(f"GPU {device}", times[-held.size :], held, held / capacity, capacity)
             yield from self._throttling(samples, device)
             yield from self._beyond_the_plan(samples, device)
         for reading, written in _READINGS.items():
-            for found in stragglers(samples.of_gpus(reading), self._limits("straggler")):
-                detail = f"{written(found.value)} where the others have {written(found.peers)}"
-                figures = {reading: found.value, "peers": found.peers}
-                yield self._alarm("straggler", f"GPU {found.device}", detail, figures)
-        for place, disk in enumerate(samples.disks):
-            free_bytes = samples.disk(place)
+            for outlier in stragglers(samples.of_gpus(reading), self._limits("straggler")):
+                detail = f"{written(outlier.value)} where the others have {written(outlier.peers)}"
+                figures = {reading: outlier.value, "peers": outlier.peers}
+                yield self._alarm("straggler", f"GPU {outlier.device}", detail, figures)
+        for index, disk in enumerate(samples.disks):
+            free_bytes = samples.disk(index)
             filled = filling(times[-free_bytes.size :], free_bytes, disk.total, self._limits("disk"))
             if filled is not None:
                 free = f"{format_bytes(filled.free_bytes)} free"
@@ -197,12 +197,12 @@ class Watch:
     ) -> Iterator[Alarm]:
         if full(shares, self._limits("memory_full")):
             yield self._alarm("memory_full", where, f"{format_percent(float(shares[-1]))} used", {"share": shares[-1]})
-        found = growth(times, used, self._limits("leak"))
-        if found is None:
+        leak = growth(times, used, self._limits("leak"))
+        if leak is None:
             return
-        until = None if capacity is None or not math.isfinite(capacity) else seconds_until_full(found, capacity)
-        figures = {"bytes_per_second": found.slope.value}
-        detail = f"{format_bandwidth(found.slope.value)} for {format_seconds(found.since_seconds)}"
+        until = None if capacity is None or not math.isfinite(capacity) else seconds_until_full(leak, capacity)
+        figures = {"bytes_per_second": leak.slope.value}
+        detail = f"{format_bandwidth(leak.slope.value)} for {format_seconds(leak.since_seconds)}"
         if until is not None:
             figures |= {"full_in_seconds": float(until.value), "low": float(until.low), "high": float(until.high)}
             latest = format_seconds(float(until.high)) if np.isfinite(until.high) else "never"
@@ -211,10 +211,10 @@ class Watch:
 
     def _throttling(self, samples: RunSamples, device: int) -> Iterator[Alarm]:
         row = self.detectors["throttling"]
-        found = throttling(samples.throttle_reasons(device), row.thresholds, row.causes)
-        if found is not None:
-            detail = f"for {found.cause} ({', '.join(found.reasons)}) in {format_percent(found.share)} of samples"
-            yield replace(self._alarm("throttling", f"GPU {device}", detail, {"share": found.share}), cause=found.cause)
+        cause = throttling(samples.throttle_reasons(device), row.thresholds, row.causes)
+        if cause is not None:
+            detail = f"for {cause.cause} ({', '.join(cause.reasons)}) in {format_percent(cause.share)} of samples"
+            yield replace(self._alarm("throttling", f"GPU {device}", detail, {"share": cause.share}), cause=cause.cause)
 
     def _beyond_the_plan(self, samples: RunSamples, device: int) -> Iterator[Alarm]:
         """Yield heat and power beyond what the plan, or the detector without one, allows."""

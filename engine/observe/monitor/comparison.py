@@ -73,14 +73,14 @@ def measured(curve: RunCurve, samples: RunSamples, answer: Answer | None, newest
     """
     is_served = curve.latest.keys() & {"running_requests", "prompt_tokens_per_second", "time_per_output_token_seconds"}
     served = bool(is_served) or (answer is not None and answer.estimate.computation.infer is not None)
-    found = _of_served(curve) if served else _of_trained(curve, answer, newest)
+    figures = _serving_figures(curve) if served else _training_figures(curve, answer, newest)
     on_processor = answer is not None and answer.resolved.cluster.device.kind == "cpu"
     used = samples.memory() if on_processor else samples.of_gpus("memory_used_bytes")
     if used.size and np.any(np.isfinite(used)):
-        found[RESERVED] = float(np.nanmax(used))
+        figures[RESERVED] = float(np.nanmax(used))
     if curve.peak_bytes is not None:
-        found[ALLOCATED] = curve.peak_bytes
-    return {key: value for key, value in found.items() if math.isfinite(value)}
+        figures[ALLOCATED] = curve.peak_bytes
+    return {key: value for key, value in figures.items() if math.isfinite(value)}
 
 
 def compare(actual: Mapping[str, float], answer: Answer) -> tuple[Compared, ...]:
@@ -90,14 +90,14 @@ def compare(actual: Mapping[str, float], answer: Answer) -> tuple[Compared, ...]
 
 def _compared(actual: Mapping[str, float], answer: Answer) -> Iterator[Compared]:
     for key, value in actual.items():
-        found = figure(answer.estimate, key)
-        if found.value is None:
+        estimated = figure(answer.estimate, key)
+        if estimated.value is None:
             continue
-        predicted = found.value if isinstance(found.value, Interval) else Interval.exactly(found.value)
+        predicted = estimated.value if isinstance(estimated.value, Interval) else Interval.exactly(estimated.value)
         low, high = mean(predicted.low), mean(predicted.high)
         if math.isfinite(low) and math.isfinite(high):
             yield Compared(
-                found.metric, Interval(mean(predicted.value), low, high), value, _side(key, value, low, high)
+                estimated.metric, Interval(mean(predicted.value), low, high), value, _side(key, value, low, high)
             )
 
 
@@ -110,35 +110,35 @@ def _side(key: str, actual: float, low: float, high: float) -> Side:
     return "faster" if (actual < low and better == LESS) or (actual > high and better == MORE) else "slower"
 
 
-def _of_trained(curve: RunCurve, answer: Answer | None, newest: int) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _training_figures(curve: RunCurve, answer: Answer | None, newest: int) -> dict[str, float]:
+    figures: dict[str, float] = {}
     seconds = curve.step_seconds()[1]
     # The first step compiles, allocates and fills caches.
     steady = seconds[1:] if seconds.size > 1 else seconds
     step = float(np.median(steady[-newest:])) if steady.size else curve.latest.get("step_seconds", 0.0)
     if step > 0:
-        found[STEP] = step
-    each = _recent(curve, "tokens_per_second_per_device", newest)
-    told = _recent(curve, "tokens_per_second", newest)
+        figures[STEP] = step
+    per_device = _recent(curve, "tokens_per_second_per_device", newest)
+    total = _recent(curve, "tokens_per_second", newest)
     devices = curve.latest.get("devices") or (None if answer is None else mean(answer.estimate.computation.devices))
-    if told is not None:
-        found[TOKENS] = told
-    elif each is not None and devices is not None:
-        found[TOKENS] = each * devices
+    if total is not None:
+        figures[TOKENS] = total
+    elif per_device is not None and devices is not None:
+        figures[TOKENS] = per_device * devices
     elif (tokens := _per_step(curve, "tokens")) is not None and step > 0:
-        found[TOKENS] = tokens / step
+        figures[TOKENS] = tokens / step
     samples = _recent(curve, "samples_per_second", newest)
     batch = curve.latest.get("global_batch") or _per_step(curve, "samples")
     if samples is not None:
-        found[SAMPLES] = samples
+        figures[SAMPLES] = samples
     elif batch is not None and step > 0:
-        found[SAMPLES] = batch / step
+        figures[SAMPLES] = batch / step
     if not step and samples and curve.latest.get("global_batch"):
-        found[STEP] = curve.latest["global_batch"] / samples
-    return found
+        figures[STEP] = curve.latest["global_batch"] / samples
+    return figures
 
 
-def _of_served(curve: RunCurve) -> dict[str, float]:
+def _serving_figures(curve: RunCurve) -> dict[str, float]:
     names = {
         Figure.DECODE_TOKENS_PER_SECOND: "tokens_per_second",
         Figure.PREFILL_TOKENS_PER_SECOND: "prompt_tokens_per_second",

@@ -43,28 +43,28 @@ def reasons(
         alarms: what goes wrong now.
         limits: thresholds of ``difference``.
     """
-    sides = {each.side for each in compared}
+    sides = {figure.side for figure in compared}
     if not sides - {"inside"}:
         return ()
-    found = [*_of_settings(curve, answer, limits)]
+    result = [*_setting_reasons(curve, answer, limits)]
     if "slower" in sides:
-        found += [*_of_clocks(alarms), *_of_input(curve, limits), *_of_waiting(samples, answer, limits)]
+        result += [*_clock_reasons(alarms), *_input_reasons(curve, limits), *_waiting_reasons(samples, answer, limits)]
     if sides & {"slower", "more"}:
-        found += _of_others(samples, answer, limits)
-    return tuple(found)
+        result += _sharing_reasons(samples, answer, limits)
+    return tuple(result)
 
 
-def _of_settings(curve: RunCurve, answer: Answer, limits: Mapping[str, float]) -> Iterator[Reason]:
+def _setting_reasons(curve: RunCurve, answer: Answer, limits: Mapping[str, float]) -> Iterator[Reason]:
     """Yield what ran with other settings than the plan has."""
     training = answer.plan.training
     for figure, planned, name in (
         ("global_batch", training.global_batch, "samples a step"),
         ("micro_batch", training.micro_batch, "samples a forward pass"),
     ):
-        told = curve.latest.get(figure)
-        if told and isinstance(planned, int) and abs(told / planned - 1.0) > limits["batch"]:
-            code = "smaller_batch" if told < planned else "larger_batch"
-            yield Reason(code, f"the log says {format_number(told)} {name}, the plan {format_number(planned)}")
+        logged = curve.latest.get(figure)
+        if logged and isinstance(planned, int) and abs(logged / planned - 1.0) > limits["batch"]:
+            code = "smaller_batch" if logged < planned else "larger_batch"
+            yield Reason(code, f"the log says {format_number(logged)} {name}, the plan {format_number(planned)}")
     if curve.precision and curve.precision != training.precision:
         yield Reason("precision", f"the log says {curve.precision}, the plan {training.precision}")
     devices = curve.latest.get("devices")
@@ -74,14 +74,14 @@ def _of_settings(curve: RunCurve, answer: Answer, limits: Mapping[str, float]) -
         yield Reason("devices", text)
 
 
-def _of_clocks(alarms: Iterable[Alarm]) -> Iterator[Reason]:
+def _clock_reasons(alarms: Iterable[Alarm]) -> Iterator[Reason]:
     for alarm in alarms:
         if alarm.kind == "throttling":
             code = "heat" if alarm.detail.startswith("for heat") else "power"
             yield Reason(code, f"clocks of {alarm.where} are held down {alarm.detail}")
 
 
-def _of_input(curve: RunCurve, limits: Mapping[str, float]) -> Iterator[Reason]:
+def _input_reasons(curve: RunCurve, limits: Mapping[str, float]) -> Iterator[Reason]:
     waits, steps = curve.column("input_seconds")[1], curve.step_seconds()[1]
     if waits.size and steps.size:
         share = float(np.median(waits[-50:])) / float(np.median(steps[-50:]))
@@ -89,7 +89,7 @@ def _of_input(curve: RunCurve, limits: Mapping[str, float]) -> Iterator[Reason]:
             yield Reason("input", f"{format_percent(share)} of a step waits for data, as the log says")
 
 
-def _of_waiting(samples: RunSamples, answer: Answer, limits: Mapping[str, float]) -> Iterator[Reason]:
+def _waiting_reasons(samples: RunSamples, answer: Answer, limits: Mapping[str, float]) -> Iterator[Reason]:
     """Yield what devices wait for: the processor and its input, or each other."""
     if samples.latest is None:
         return
@@ -107,22 +107,22 @@ def _of_waiting(samples: RunSamples, answer: Answer, limits: Mapping[str, float]
     predicted = answer.estimate.energy.watts_average
     devices = mean(answer.estimate.computation.devices)
     if busy >= limits["busy"] and devices > 1 and predicted is not None:
-        each = mean(predicted) / devices
-        if power <= limits["weak_power"] * each:
-            text = f"devices are busy but draw {format_power(power)} each, predicted {format_power(each)}"
+        expected = mean(predicted) / devices
+        if power <= limits["weak_power"] * expected:
+            text = f"devices are busy but draw {format_power(power)} each, predicted {format_power(expected)}"
             yield Reason("communication", f"{text}: they wait for each other")
 
 
-def _of_others(samples: RunSamples, answer: Answer, limits: Mapping[str, float]) -> Iterator[Reason]:
+def _sharing_reasons(samples: RunSamples, answer: Answer, limits: Mapping[str, float]) -> Iterator[Reason]:
     """Yield that others use the same devices."""
     if samples.latest is None:
         return
-    for gpu, own in zip(samples.gpus, samples.latest.gpu_memory_bytes, strict=False):
+    for gpu, run_memory in zip(samples.gpus, samples.latest.gpu_memory_bytes, strict=False):
         held, total = gpu.memory_used_bytes.value, gpu.memory_total_bytes.value
-        if held is None or not total or own.value is None:
+        if held is None or not total or run_memory.value is None:
             continue
-        others = held - own.value
-        if own.value and others > limits["others"] * total:
+        others = held - run_memory.value
+        if run_memory.value and others > limits["others"] * total:
             yield Reason("shared", f"others hold {format_bytes(others)} of GPU {gpu.index}")
     if answer.resolved.cluster.device.kind == "cpu":
         everybody = _middle(samples.system_cpu_percent()) / PERCENT * (os.cpu_count() or 1)

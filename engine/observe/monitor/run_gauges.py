@@ -27,7 +27,7 @@ class RunGauges:
         for name, value in figures.items():
             if math.isfinite(value):
                 yield Gauge(f"run_{name}", float(value))
-        ends = {f"predicted_{_short(each.key)}": each.predicted for each in state.compared}
+        ends = {f"predicted_{_short(figure.key)}": figure.predicted for figure in state.compared}
         if state.left is not None:
             ends["run_seconds_left"] = state.left
         for name, interval in ends.items():

@@ -92,7 +92,7 @@ class RunMonitor:
         self._detectors = detectors_of((catalog or load_catalog()).detectors, watch)
         self._watch = Watch(self._detectors)
         self._totals: dict[str, tuple[float, float]] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._polled = False
         self.curve = RunCurve()
         self.samples = RunSamples()
@@ -208,8 +208,8 @@ class RunMonitor:
 
     def _notices(self) -> tuple[str, ...]:
         """Return what is new about the log: its file, and steps that were done again."""
-        found = list(self._log.notices) if self._log is not None else []
-        found += [f"the run went on again from step {step:.0f}" for step in self.curve.resumed]
-        new = tuple(notice for notice in found if notice not in self._told)
-        self._told.update(found)
+        notices = list(self._log.notices) if self._log is not None else []
+        notices += [f"the run went on again from step {step:.0f}" for step in self.curve.resumed]
+        new = tuple(notice for notice in notices if notice not in self._reported)
+        self._reported.update(notices)
         return new

@@ -69,9 +69,9 @@ class Rows:
         """All rows, the oldest first."""
         return self._data[: self._size]
 
-    def column(self, place: int) -> Numbers:
+    def column(self, index: int) -> Numbers:
         """Return one column."""
-        return self.values[:, place] if self._size else np.empty(0)
+        return self.values[:, index] if self._size else np.empty(0)
 
 
 @dataclass(slots=True)
@@ -135,12 +135,12 @@ class RunSamples:
 
     def throttle_reasons(self, device: int) -> list[tuple[str, ...]]:
         """Return what the driver said held a device's clocks down, with each sample in which it could be asked."""
-        said = (reasons[device] for reasons in self._reasons if len(reasons) > device)
-        return [reasons for reasons in said if reasons is not None]
+        known = (reasons[device] for reasons in self._reasons if len(reasons) > device)
+        return [reasons for reasons in known if reasons is not None]
 
-    def disk(self, place: int) -> Numbers:
+    def disk(self, index: int) -> Numbers:
         """Return free bytes of a disk."""
-        return self._free.column(place)
+        return self._free.column(index)
 
 
 def _number(fact: Fact[int] | Fact[float]) -> float:
@@ -149,7 +149,7 @@ def _number(fact: Fact[int] | Fact[float]) -> float:
 
 def _space(folder: Path) -> DiskSpace:
     try:
-        found = shutil.disk_usage(folder)
+        usage = shutil.disk_usage(folder)
     except OSError:
         return DiskSpace(folder, math.nan, math.nan)
-    return DiskSpace(folder, float(found.free), float(found.total))
+    return DiskSpace(folder, float(usage.free), float(usage.total))

@@ -112,7 +112,7 @@ def bottleneck_of(
     uses = _uses(usage, latency_ms)
     scores = {name: None if use is None else min(1.0, use / limits[name]) for name, use in uses.items()}
     plain = [
-        Finding(name, score, _said(name, usage, uses[name] or 0.0, limits[name]))
+        Finding(name, score, _evidence(name, usage, uses[name] or 0.0, limits[name]))
         for name, score in scores.items()
         if score is not None
     ]
@@ -162,17 +162,19 @@ def _utilization(gpus: tuple[GpuUsage, ...]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _said(name: str, usage: Usage, use: float, limit: float) -> str:
+def _evidence(name: str, usage: Usage, use: float, limit: float) -> str:
     if name == "cpu":
         machine, busiest = usage.mean("system_cpu_percent"), _busiest(usage)
         others = _OTHERS if taken_by_others(name, usage) else ""
-        of_machine = "" if machine is None else f"the machine's CPUs were {_percent(machine)} busy{others}"
-        of_process = "" if busiest is None else f"the busiest process of the run kept one core {_percent(busiest)} busy"
-        return f"{', '.join(part for part in (of_machine, of_process) if part)} (threshold {_percent(limit)})"
+        machine_text = "" if machine is None else f"the machine's CPUs were {_percent(machine)} busy{others}"
+        process_text = (
+            "" if busiest is None else f"the busiest process of the run kept one core {_percent(busiest)} busy"
+        )
+        return f"{', '.join(part for part in (machine_text, process_text) if part)} (threshold {_percent(limit)})"
     if name == "memory":
-        own = usage.peak_memory_bytes
+        run_memory = usage.peak_memory_bytes
         total = usage.mean("system_memory_total_bytes") or 0
-        share = f", {_percent(100 * own / total)} by the run" if own and total else ""
+        share = f", {_percent(100 * run_memory / total)} by the run" if run_memory and total else ""
         return f"{_percent(use)} of main memory was in use at the peak{share} (threshold {_percent(limit)})"
     if name == "disk":
         others = _OTHERS if taken_by_others(name, usage) else ""
@@ -185,13 +187,13 @@ def _said(name: str, usage: Usage, use: float, limit: float) -> str:
 def taken_by_others(name: str, usage: Usage) -> bool:
     """Return whether a run used less than half of what its machine was busy with; False where that is not known."""
     if name == "cpu":
-        own, cores, machine = usage.mean("cpu_percent"), usage.cores, usage.mean("system_cpu_percent")
-        return own is not None and machine is not None and cores is not None and own / len(cores) < machine / 2
+        used, cores, machine = usage.mean("cpu_percent"), usage.cores, usage.mean("system_cpu_percent")
+        return used is not None and machine is not None and cores is not None and used / len(cores) < machine / 2
     if name != "disk":
         return False
-    own = _sum(usage.mean("read_bytes_per_second"), usage.mean("write_bytes_per_second"))
+    used = _sum(usage.mean("read_bytes_per_second"), usage.mean("write_bytes_per_second"))
     machine = _uses(usage, None)["disk"]
-    return own is not None and machine is not None and own < machine / 2
+    return used is not None and machine is not None and used < machine / 2
 
 
 def _gpu_findings(
@@ -210,12 +212,12 @@ def _gpu_findings(
     held = sorted((*_held(gpus, rule["held_share"]),), key=lambda finding: -finding.score)
     active = _mean(gpus, "memory_activity_percent")
     if active is not None and active >= rule["memory_activity_percent"]:
-        said = f"its memory was in use {_percent(active)} of the time, while GPUs were {_percent(busy)} busy"
-        held.append(Finding("gpu_memory_bandwidth", min(1.0, active / limits["gpu"]), said))
+        evidence = f"its memory was in use {_percent(active)} of the time, while GPUs were {_percent(busy)} busy"
+        held.append(Finding("gpu_memory_bandwidth", min(1.0, active / limits["gpu"]), evidence))
     yield from held
-    said = f"GPUs were {_percent(busy)} busy, and nothing was seen to hold them down"
+    evidence = f"GPUs were {_percent(busy)} busy, and nothing was seen to hold them down"
     if not held:
-        yield Finding("gpu_compute", min(1.0, busy / limits["gpu"]), said)
+        yield Finding("gpu_compute", min(1.0, busy / limits["gpu"]), evidence)
     yield from filled
 
 
@@ -225,13 +227,15 @@ def _starved(usage: Usage, busy: float, plain: list[Finding]) -> Finding:
     core = rules().gpu["busy_core_percent"]
     busiest = _busiest(usage)
     if busiest is not None and busiest >= core:
-        said = f"GPUs were only {_percent(busy)} busy while one process kept a core {_percent(busiest)} busy"
-        return Finding("input", idle, f"{said}: the host does not feed them fast enough")
-    slow = next((each for each in plain if each.kind in ("cpu", "disk", "network") and each.score >= 1), None)
+        evidence = f"GPUs were only {_percent(busy)} busy while one process kept a core {_percent(busiest)} busy"
+        return Finding("input", idle, f"{evidence}: the host does not feed them fast enough")
+    slow = next(
+        (finding for finding in plain if finding.kind in ("cpu", "disk", "network") and finding.score >= 1), None
+    )
     if slow is not None:
         return Finding("input", idle, f"GPUs were only {_percent(busy)} busy; meanwhile {slow.evidence}")
-    said = f"GPUs were only {_percent(busy)} busy, and neither CPU, disk nor network was"
-    return Finding("waiting", idle, f"{said}: they waited for each other, for a lock, or for work")
+    evidence = f"GPUs were only {_percent(busy)} busy, and neither CPU, disk nor network was"
+    return Finding("waiting", idle, f"{evidence}: they waited for each other, for a lock, or for work")
 
 
 def _held(gpus: tuple[GpuUsage, ...], least: float) -> Iterator[Finding]:
@@ -241,16 +245,18 @@ def _held(gpus: tuple[GpuUsage, ...], least: float) -> Iterator[Finding]:
         share = min(1.0, max(shares, default=0.0))
         if share >= least:
             drawn, limit = _mean(gpus, "power_watts"), _mean(gpus, "power_limit_watts")
-            of_power = f", at {format_power(drawn)} of {format_power(limit)}" if drawn and limit else ""
-            yield Finding(kind, share, f"{what} held a GPU's clock down {_percent(100 * share)} of the time{of_power}")
+            power_text = f", at {format_power(drawn)} of {format_power(limit)}" if drawn and limit else ""
+            yield Finding(
+                kind, share, f"{what} held a GPU's clock down {_percent(100 * share)} of the time{power_text}"
+            )
 
 
 def _full(gpus: tuple[GpuUsage, ...], least: float) -> Iterator[Finding]:
     for gpu in gpus:
         used, total = gpu.numbers["memory_used_bytes"].peak, gpu.numbers["memory_total_bytes"].last
         if used and total and used / total >= least:
-            said = f"GPU {gpu.index} had {_percent(100 * used / total)} of its memory in use at the peak"
-            yield Finding("gpu_memory", min(1.0, used / total), said)
+            evidence = f"GPU {gpu.index} had {_percent(100 * used / total)} of its memory in use at the peak"
+            yield Finding("gpu_memory", min(1.0, used / total), evidence)
 
 
 def _mean(gpus: tuple[GpuUsage, ...], name: str) -> float | None:

@@ -34,17 +34,17 @@ class WorkInOutput:
             if expression.search(line):
                 self.end(at, engine)
                 self._open = engine.stages.enter(name, at)
-        found = self._samples.search(line) if self._samples else None
-        if found is None:
+        match = self._samples.search(line) if self._samples else None
+        if match is None:
             return
-        done = self._done(found)
+        done = self._done(match)
         engine.done(done)
         if self._open is not None:
             self._open[2].done(done)
 
     def never_begun(self, engine: ProfilingEngine) -> tuple[str, ...]:
         """Return the stages whose line did not come."""
-        begun = {stage.name for stage in engine.stages.found()}
+        begun = {stage.name for stage in engine.stages.totals()}
         return tuple(name for name in self._stages if name not in begun)
 
     def end(self, at: float, engine: ProfilingEngine) -> None:
@@ -53,15 +53,15 @@ class WorkInOutput:
             engine.stages.leave(self._open, at)
             self._open = None
 
-    def _done(self, found: re.Match[str]) -> float:
+    def _done(self, match: re.Match[str]) -> float:
         """Return how many samples a line tells of that were not told before."""
-        if not found.re.groups:
+        if not match.re.groups:
             return 1.0
         try:
-            told = float((found[1] or "").replace(",", "").replace("_", ""))
+            count = float((match[1] or "").replace(",", "").replace("_", ""))
         except ValueError:
             return 0.0
-        new = max(0.0, told - self._counted)
+        new = max(0.0, count - self._counted)
         self._counted += new
         return new
 

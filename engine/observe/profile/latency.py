@@ -76,7 +76,7 @@ class LatencyProbe:
         """The last round trip."""
         return self._trips[-1] if self._trips else None
 
-    def found(self) -> Latency:
+    def result(self) -> Latency:
         """Return what came of asking so far."""
         trips = self._trips[:]
         return Latency(

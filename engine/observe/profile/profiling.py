@@ -146,11 +146,11 @@ class ProfilingEngine:
             elif self._sampler is not None:
                 self._sampler.close()
         usage = self._account.usage(ended)
-        latency = self._latency.found() if self._latency else None
+        latency = self._latency.result() if self._latency else None
         summary = ProfilingSummary(
             interval=self.interval,
             usage=usage,
-            stages=self.stages.found(),
+            stages=self.stages.totals(),
             samples=self._samples(),
             latency=latency,
             bottleneck=bottleneck_of(usage, latency.mean_ms if latency else None, self._thresholds),
@@ -169,7 +169,7 @@ class ProfilingEngine:
     def _samples(self) -> float | None:
         if self._counted is not None:
             return self._counted
-        counted = [stage.samples for stage in self.stages.found() if stage.samples is not None]
+        counted = [stage.samples for stage in self.stages.totals() if stage.samples is not None]
         return sum(counted) if counted else None
 
     def _work(self) -> None:

@@ -103,32 +103,32 @@ class Snapshots:
         seconds = seen.at_seconds - before.at_seconds if before else 0.0
         run, system = seen.run, seen.system
         # What needs two samples is missing from the first without being worth a word.
-        said = self._said if before else _value
+        value = self._known if before else _value
         return ResourceSnapshot(
             at_seconds=seen.at_seconds - first.at_seconds,
             seconds=seconds,
             stage=stage,
             processes=len(run.processes),
-            threads=said("threads", run.threads),
-            memory_bytes=said("memory_bytes", run.rss_bytes),
+            threads=value("threads", run.threads),
+            memory_bytes=value("memory_bytes", run.rss_bytes),
             shared_once_bytes=run.pss_bytes.value,
-            cpu_percent=said("cpu_percent", run.cpu_percent),
+            cpu_percent=value("cpu_percent", run.cpu_percent),
             busiest_process_percent=_busiest(before, seen),
             read_bytes_per_second=self._run_rate("read_bytes", before, seen),
             write_bytes_per_second=self._run_rate("written_bytes", before, seen),
-            system_cpu_percent=said("system_cpu_percent", system.cpu_percent),
-            cpu_per_core_percent=said("cpu_per_core_percent", system.cpu_per_core_percent),
-            system_memory_used_bytes=said("system_memory_used_bytes", system.memory_used_bytes),
-            system_memory_total_bytes=said("system_memory_total_bytes", system.memory_total_bytes),
-            disk_read_bytes_per_second=said("disk_read", system.disk_read_bytes_per_second),
-            disk_write_bytes_per_second=said("disk_write", system.disk_write_bytes_per_second),
-            network_receive_bytes_per_second=said("network_receive", system.network_receive_bytes_per_second),
-            network_send_bytes_per_second=said("network_send", system.network_send_bytes_per_second),
+            system_cpu_percent=value("system_cpu_percent", system.cpu_percent),
+            cpu_per_core_percent=value("cpu_per_core_percent", system.cpu_per_core_percent),
+            system_memory_used_bytes=value("system_memory_used_bytes", system.memory_used_bytes),
+            system_memory_total_bytes=value("system_memory_total_bytes", system.memory_total_bytes),
+            disk_read_bytes_per_second=value("disk_read", system.disk_read_bytes_per_second),
+            disk_write_bytes_per_second=value("disk_write", system.disk_write_bytes_per_second),
+            network_receive_bytes_per_second=value("network_receive", system.network_receive_bytes_per_second),
+            network_send_bytes_per_second=value("network_send", system.network_send_bytes_per_second),
             latency_ms=latency_ms,
             gpus=self._gpus(seen),
         )
 
-    def _said(self, name: str, fact: Fact[T]) -> T | None:
+    def _known(self, name: str, fact: Fact[T]) -> T | None:
         if fact.value is None:
             self.reasons[name] = fact.reason
         return fact.value
@@ -136,29 +136,29 @@ class Snapshots:
     def _run_rate(self, name: str, before: Observation | None, seen: Observation) -> float | None:
         if before is None:
             return None
-        now, then = self._said(name, getattr(seen.run, name)), getattr(before.run, name).value
+        now, then = self._known(name, getattr(seen.run, name)), getattr(before.run, name).value
         seconds = seen.at_seconds - before.at_seconds
         return None if now is None or then is None or seconds <= 0 else (now - then) / seconds
 
     def _gpus(self, seen: Observation) -> tuple[GpuSnapshot, ...]:
-        found = self._said("gpus", seen.system.gpus) or ()
-        return tuple(self._gpu(gpu, held) for gpu, held in zip(found, seen.gpu_memory_bytes, strict=True))
+        gpus = self._known("gpus", seen.system.gpus) or ()
+        return tuple(self._gpu(gpu, held) for gpu, held in zip(gpus, seen.gpu_memory_bytes, strict=True))
 
     def _gpu(self, gpu: GpuSample, held: Fact[int]) -> GpuSnapshot:
-        def said(name: str, fact: Fact[T]) -> T | None:
-            return self._said(f"gpus.{gpu.index}.{name}", fact)
+        def value(name: str, fact: Fact[T]) -> T | None:
+            return self._known(f"gpus.{gpu.index}.{name}", fact)
 
         return GpuSnapshot(
             index=gpu.index,
-            utilization_percent=said("utilization_percent", gpu.utilization_percent),
-            memory_used_bytes=said("memory_used_bytes", gpu.memory_used_bytes),
-            memory_total_bytes=said("memory_total_bytes", gpu.memory_total_bytes),
-            run_memory_bytes=said("run_memory_bytes", held),
-            power_watts=said("power_watts", gpu.power_watts),
-            power_limit_watts=said("power_limit_watts", gpu.power_limit_watts),
-            temperature_celsius=said("temperature_celsius", gpu.temperature_celsius),
-            memory_activity_percent=said("memory_activity_percent", gpu.memory_activity_percent),
-            throttle=said("throttle", gpu.throttle),
+            utilization_percent=value("utilization_percent", gpu.utilization_percent),
+            memory_used_bytes=value("memory_used_bytes", gpu.memory_used_bytes),
+            memory_total_bytes=value("memory_total_bytes", gpu.memory_total_bytes),
+            run_memory_bytes=value("run_memory_bytes", held),
+            power_watts=value("power_watts", gpu.power_watts),
+            power_limit_watts=value("power_limit_watts", gpu.power_limit_watts),
+            temperature_celsius=value("temperature_celsius", gpu.temperature_celsius),
+            memory_activity_percent=value("memory_activity_percent", gpu.memory_activity_percent),
+            throttle=value("throttle", gpu.throttle),
         )
 
 
@@ -201,13 +201,13 @@ def merged(snapshots: Iterable[ResourceSnapshot]) -> ResourceSnapshot:
         return several[0]
     numbers: dict[str, Any] = {name: _merged_number(name, several) for name in NUMBERS}
     last = several[-1]
-    span = sum(each.seconds for each in several)
-    return replace(last, **{**numbers, "at_seconds": last.at_seconds, "seconds": span})
+    seconds = sum(snapshot.seconds for snapshot in several)
+    return replace(last, **{**numbers, "at_seconds": last.at_seconds, "seconds": seconds})
 
 
 def _merged_number(name: str, several: tuple[ResourceSnapshot, ...]) -> float | None:
-    found: list[tuple[float | None, float]] = [(getattr(each, name), each.seconds) for each in several]
-    known = [(value, seconds) for value, seconds in found if value is not None]
+    weighted: list[tuple[float | None, float]] = [(getattr(snapshot, name), snapshot.seconds) for snapshot in several]
+    known = [(value, seconds) for value, seconds in weighted if value is not None]
     if not known:
         return None
     if name in PEAKS:

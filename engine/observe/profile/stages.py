@@ -82,7 +82,7 @@ class Stages:
         with self._lock:
             return self._open[-1][0] if self._open else ""
 
-    def found(self) -> tuple[Stage, ...]:
+    def totals(self) -> tuple[Stage, ...]:
         """Return all stages in the order in which they began; those open count until now."""
         with self._lock:
             totals = dict(self._closed)

@@ -77,8 +77,8 @@ class LiveRun:
     @property
     def command(self) -> tuple[str, ...]:
         """What runs; empty where this program did not start it."""
-        found = self.record.details.get("command", ())
-        return tuple(map(str, found)) if isinstance(found, list | tuple) else ()
+        words = self.record.details.get("command", ())
+        return tuple(map(str, words)) if isinstance(words, list | tuple) else ()
 
     def data(self) -> dict[str, object]:
         """Return what stands in its file."""
@@ -133,14 +133,14 @@ def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:
     Args:
         folder: where they lie; by default among what the user's programs keep.
     """
-    found = []
-    place = folder or runs_folder()
+    runs = []
+    home = folder or runs_folder()
     with suppress(OSError):
-        for entry in place.iterdir():
+        for entry in home.iterdir():
             with suppress(StorageError):
-                found.append(read_run(entry))
-    found.sort(key=lambda run: run.record.started, reverse=True)
-    return tuple(sorted(found, key=lambda run: not run.goes_on))
+                runs.append(read_run(entry))
+    runs.sort(key=lambda run: run.record.started, reverse=True)
+    return tuple(sorted(runs, key=lambda run: not run.goes_on))
 
 
 def sweep(runs: Iterable[LiveRun]) -> None:
@@ -164,5 +164,5 @@ def moment(event: Mapping[str, object]) -> float:
 def _process(data: object) -> ProcessIdentity | None:
     if data is None:
         return None
-    told = cast("Mapping[str, object]", data)
-    return ProcessIdentity(int(str(told["pid"])), str(told["started"]), str(told["place"]))
+    table = cast("Mapping[str, object]", data)
+    return ProcessIdentity(int(str(table["pid"])), str(table["started"]), str(table["place"]))

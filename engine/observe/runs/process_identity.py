@@ -48,11 +48,11 @@ def identity_of(pid: int) -> ProcessIdentity | None:
 def this_place() -> str:
     """Return within what the numbers of this machine's processes hold."""
     return " ".join(
-        filter(None, (os.uname().nodename, _said(_BOOT.read_text), _said(lambda: str(_NUMBERS.readlink()))))
+        filter(None, (os.uname().nodename, _read_text(_BOOT.read_text), _read_text(lambda: str(_NUMBERS.readlink()))))
     )
 
 
-def _said(read: Callable[[], str]) -> str:
+def _read_text(read: Callable[[], str]) -> str:
     try:
         return read().strip()
     except OSError:
@@ -62,10 +62,10 @@ def _said(read: Callable[[], str]) -> str:
 def _start_of(pid: int) -> str | None:
     """Return when a process started, if possible in ticks since its machine did: no change of clocks moves that."""
     try:
-        told = (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+        text = (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None if _NUMBERS.exists() else _asked_start(pid)
-    words = told.rpartition(")")[2].split()
+    words = text.rpartition(")")[2].split()
     return None if words[_STATE] in _ENDED else words[_STARTED]
 
 

@@ -16,13 +16,13 @@ Axis = Literal["step", "seconds"]
 Curve: TypeAlias = list[tuple[float, float]]
 
 MOST_POINTS = 500
-MOST_TOLD = 200
+MOST_EVENTS = 200
 """Events besides looks that are kept, the newest."""
 COURSE = "course"
 """The event with what a log held before anybody looked: steps, and figures by name, as lists."""
 LOSS, STEP_SECONDS, TOKENS, SAMPLES = "loss", "step_seconds", "tokens_per_second", "samples_per_second"
 DEVICE_MEMORY, MAIN_MEMORY = "device_memory_bytes", "main_memory_bytes"
-_TOLD = (LOSS, TOKENS, SAMPLES)
+_LOOK_FIGURES = (LOSS, TOKENS, SAMPLES)
 """Figures that a look tells as they are."""
 _MAIN_MEMORY = ("rss_bytes", "memory_bytes")
 
@@ -35,13 +35,13 @@ class RunCourse:
         curves: by figure, points of rising place on the figure's axis.
         axes: what each figure is told over.
         look: the newest look; empty before the first.
-        told: what else was told, the newest last.
+        events: other events, the newest last.
     """
 
     curves: dict[str, Curve] = field(default_factory=dict)
     axes: dict[str, Axis] = field(default_factory=dict)
     look: Event = field(default_factory=dict)
-    told: deque[Event] = field(default_factory=lambda: deque(maxlen=MOST_TOLD))
+    events: deque[Event] = field(default_factory=lambda: deque(maxlen=MOST_EVENTS))
     _began: float = 0.0
     _before: tuple[float, float] | None = None
 
@@ -54,13 +54,13 @@ class RunCourse:
             elif kind == COURSE:
                 self._take_course(event)
             else:
-                self.told.append(event)
+                self.events.append(event)
 
     def _take_look(self, event: Event) -> None:
         at = moment(event)
         self._began = self._began or at
         seconds, step = at - self._began, number(event.get("step"))
-        for figure in _TOLD:
+        for figure in _LOOK_FIGURES:
             self._put(figure, step, seconds, number(event.get(figure)))
         if step is not None:
             # Between two looks, so that evaluations and checkpoints count as often as they came.
@@ -85,23 +85,23 @@ class RunCourse:
         if value is None:
             return
         axis: Axis = "seconds" if step is None else "step"
-        place = seconds if step is None else step
+        position = seconds if step is None else step
         curve = self.curves.setdefault(figure, [])
         if self.axes.setdefault(figure, axis) != axis:
             self.axes[figure] = axis
             curve.clear()  # the log began to tell steps
-        while curve and curve[-1][0] >= place:
+        while curve and curve[-1][0] >= position:
             curve.pop()  # told again, by a run that went on from an earlier step
-        curve.append((place, value))
+        curve.append((position, value))
 
 
 def course_of(curve: RunCurve, most: int = MOST_POINTS) -> Event:
     """Return the event with what a log held before anybody looked, at most so many steps of it."""
     seconds = dict(zip(*(column.tolist() for column in curve.step_seconds()), strict=True))
     points = curve.points[:: max(1, -(-len(curve.points) // most))]
-    told = {name: [finite(point.figures.get(name)) for point in points] for name in _TOLD}
-    told[STEP_SECONDS] = [finite(seconds.get(point.step)) for point in points]
-    known = {name: values for name, values in told.items() if any(value is not None for value in values)}
+    columns = {name: [finite(point.figures.get(name)) for point in points] for name in _LOOK_FIGURES}
+    columns[STEP_SECONDS] = [finite(seconds.get(point.step)) for point in points]
+    known = {name: values for name, values in columns.items() if any(value is not None for value in values)}
     return {"event": COURSE, "steps": [point.step for point in points], **known}
 
 
@@ -117,14 +117,14 @@ def number(value: object) -> float | None:
 
 def gpus_of(event: Event) -> tuple[Mapping[str, object], ...]:
     """Return what a look tells of each GPU, in the words of ``monitor``."""
-    found = event.get("gpus")
-    return tuple(gpu for gpu in found if isinstance(gpu, dict)) if isinstance(found, list) else ()
+    gpus = event.get("gpus")
+    return tuple(gpu for gpu in gpus if isinstance(gpu, dict)) if isinstance(gpus, list) else ()
 
 
 def own_memory(gpu: Mapping[str, object]) -> float | None:
     """Return what the run holds of a GPU, else what anybody does."""
-    own = [number(gpu.get(name)) for name in ("memory_own_bytes", "run_memory_bytes", "memory_used_bytes")]
-    return next((held for held in own if held is not None), None)
+    amounts = [number(gpu.get(name)) for name in ("memory_own_bytes", "run_memory_bytes", "memory_used_bytes")]
+    return next((held for held in amounts if held is not None), None)
 
 
 def _device_memory(event: Event) -> float | None:
@@ -134,5 +134,5 @@ def _device_memory(event: Event) -> float | None:
 
 def _main_memory(event: Event) -> float | None:
     process = event.get("process")
-    told = process if isinstance(process, dict) else event
-    return next((held for name in _MAIN_MEMORY if (held := number(told.get(name))) is not None), None)
+    table = process if isinstance(process, dict) else event
+    return next((held for name in _MAIN_MEMORY if (held := number(table.get(name))) is not None), None)

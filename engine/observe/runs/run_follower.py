@@ -49,14 +49,14 @@ class RunFollower:
 
     def poll(self) -> NewEvents:
         """Return the events that came since the last call."""
-        found: list[str] = []
+        lines: list[str] = []
         from_start, self._is_first = self._is_first, False
         while data := self._read():
             if self._file.started_anew:
                 self._file.started_anew, self._lines = 0, LineSplitter()
-                found, from_start = [], True
-            found += self._lines.split(data)
-        return NewEvents(tuple(event for line in found if (event := _event(line)) is not None), from_start)
+                lines, from_start = [], True
+            lines += self._lines.split(data)
+        return NewEvents(tuple(event for line in lines if (event := _event(line)) is not None), from_start)
 
     def close(self) -> None:
         """Let the file go."""
@@ -70,10 +70,10 @@ class RunFollower:
 
 def _event(line: str) -> Event | None:
     try:
-        found = json.loads(line)
+        document = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def newest_look(folder: Path) -> Event:

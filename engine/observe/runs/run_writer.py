@@ -57,13 +57,13 @@ class RunWriter:
         self._lock = threading.Lock()
         self._handle: int | None = None
         self._is_amid_line = False
-        place = folder or runs_folder()
-        known = list_runs(place)
+        runs_home = folder or runs_folder()
+        known = list_runs(runs_home)
         same = (run for run in known if process is not None and run.process == process)
         before = next((run for run in same if run.goes_on and not run.is_watched), None)
         if before is not None:
             record = replace(record, started=before.record.started)
-        home = place / record.id if before is None else before.folder
+        home = runs_home / record.id if before is None else before.folder
         self.run = LiveRun(home, record, by, process, identity_of(os.getpid()), log)
         try:
             sweep(known)
@@ -150,30 +150,30 @@ class RunWriter:
     def _remember(self, error: Exception) -> None:
         if self.run.folder.is_relative_to(NOWHERE):
             return  # a user without a home has nowhere to keep anything
-        said = error.one_line() if isinstance(error, CapacityError) else str(error)
-        self.problem = self.problem or f"the view of runs does not show all of it: {said}"
+        reason = error.one_line() if isinstance(error, CapacityError) else str(error)
+        self.problem = self.problem or f"the view of runs does not show all of it: {reason}"
 
 
 def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS, events: int = _THINNED_EVENTS) -> list[str]:
     """Return fewer lines of events: looks evenly over time with the newest of them, and the newest other events."""
-    told = [(line, event) for line in lines if isinstance(event := _event(line), dict)]
-    repeated = [moment(event) for _, event in told if event.get("event") in LOOKS]
+    entries = [(line, event) for line in lines if isinstance(event := _event(line), dict)]
+    repeated = [moment(event) for _, event in entries if event.get("event") in LOOKS]
     step = (repeated[-1] - repeated[0]) / looks if repeated else 0.0
-    spare = len(told) - len(repeated) - events
-    due, seen, found = 0.0, 0, []
-    for line, event in told:
+    spare = len(entries) - len(repeated) - events
+    due, seen, result = 0.0, 0, []
+    for line, event in entries:
         if event.get("event") not in LOOKS:
             spare -= 1
             if spare < 0:
-                found.append(line)
+                result.append(line)
             continue
         seen += 1
         at, to_come = moment(event), len(repeated) - seen
         # Where clocks ran back there is no telling what lies evenly: then the newest stay.
         if to_come == 0 or (at >= due if step > 0 else to_come < looks):
             due = at + step
-            found.append(line)
-    return found
+            result.append(line)
+    return result
 
 
 def _event(line: str) -> object:

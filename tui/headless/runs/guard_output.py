@@ -14,7 +14,7 @@ from capacity_tui.tui.headless.runs.monitor_output import JsonLines, stream_of_e
 from capacity_tui.tui.headless.runs.recorded import is_kept
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import GuardOrder, GuardTold, RunRecord, RunState, RunWriter, Supervisor
+    from capacity_tui.engine.api import GuardListeners, GuardOrder, RunRecord, RunState, RunWriter, Supervisor
 
 
 class GuardOutput:
@@ -41,11 +41,11 @@ class GuardOutput:
             tell(f"capacity-tui: {self._writer.problem}")
         return code
 
-    def told(self) -> GuardTold:
+    def told(self) -> GuardListeners:
         """Return it as what a guard tells."""
-        from capacity_tui.engine.api import GuardTold
+        from capacity_tui.engine.api import GuardListeners
 
-        return GuardTold(self.event, self.state, self.output, self.entry)
+        return GuardListeners(self.event, self.state, self.output, self.entry)
 
     def event(self, event: Mapping[str, object]) -> None:
         """Tell what happened."""

@@ -76,7 +76,7 @@ def monitor(
         raise click.UsageError("--once looks at a run that is there: leave it out with a command")
     if once and serve:
         raise click.UsageError("--serve answers while a run goes on: leave out --once")
-    reader = LineReader(own=[parse_log_expression(text) for text in patterns])
+    reader = LineReader(expressions=[parse_log_expression(text) for text in patterns])
     answer = None if plan_name is None else _estimated(plan_name)
     if pid is not None:
         need_process(pid)

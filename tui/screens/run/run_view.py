@@ -116,7 +116,7 @@ class WatchedRuns:
             " · ".join(filter(None, _head(live, course.look))),
             tuple(graphs_of(course, live.record.predicted, window)),
             tuple(devices_of(course.look)),
-            tuple(reversed(tuple(events_of(course.told)))),
+            tuple(reversed(tuple(events_of(course.events)))),
             tuple(_remarks(live, course.look)),
         )
 

@@ -54,7 +54,7 @@ class Attempt:
         self.asked_to_end: float | None = None
         self._keeper: ProcessIdentity | None = None
         self._child: int | None = None
-        self._own_exit_code: int | None = None
+        self._reaped_exit_code: int | None = None
 
     @property
     def pid(self) -> int | None:
@@ -70,8 +70,8 @@ class Attempt:
 
         Whoever started it knows by itself, whatever the disk did; others read what was written down.
         """
-        if self._own_exit_code is not None:
-            return self._own_exit_code
+        if self._reaped_exit_code is not None:
+            return self._reaped_exit_code
         with suppress(OSError, ValueError):
             text = (self.folder / keeper.EXIT_CODE).read_text()
             return int(text) if text.endswith("\n") else None
@@ -195,7 +195,7 @@ class Attempt:
         ended, status = os.waitpid(self._child, os.WNOHANG)
         if ended:
             code = os.waitstatus_to_exitcode(status)
-            self._child, self._own_exit_code = None, code if code >= 0 else BY_SIGNAL - code
+            self._child, self._reaped_exit_code = None, code if code >= 0 else BY_SIGNAL - code
 
     def _find_keeper(self) -> None:
         """Find the first process of one that another guard started; a number may be another process's by now."""
@@ -208,7 +208,7 @@ class Attempt:
         try:
             if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
                 return False
-            found = process.environ()
+            environment = process.environ()
         except (psutil.Error, OSError):
             return False
-        return found.get(RUN_VARIABLE) == self.run and found.get(ATTEMPT_VARIABLE) == str(self.number)
+        return environment.get(RUN_VARIABLE) == self.run and environment.get(ATTEMPT_VARIABLE) == str(self.number)

@@ -21,7 +21,7 @@ from capacity_tui.engine.observe.guard.running.halts import Halts, step_seconds_
 from capacity_tui.engine.observe.guard.running.kernel_watch import KernelWatch
 from capacity_tui.engine.observe.guard.running.order import Order
 from capacity_tui.engine.observe.guard.running.output import CommandOutput
-from capacity_tui.engine.observe.guard.running.told import Event, Told
+from capacity_tui.engine.observe.guard.running.told import Event, Listeners
 from capacity_tui.engine.observe.guard.save_interval import save_interval
 from capacity_tui.engine.observe.guard.trainers.callback import SAVE_EVERY, SAVED
 from capacity_tui.engine.observe.guard.trainers.trainer_words import TrainerWords
@@ -69,23 +69,23 @@ class Following:
         attempt: which.
         order: what is run.
         answer: its plan, estimated.
-        told: whom it tells.
+        listeners: whom it tells.
         checkpoints: where it leaves checkpoints.
     """
 
     def __init__(
-        self, attempt: Attempt, order: Order, answer: Answer, told: Told, checkpoints: CheckpointFolder | None
+        self, attempt: Attempt, order: Order, answer: Answer, listeners: Listeners, checkpoints: CheckpointFolder | None
     ) -> None:
         self._attempt = attempt
         self._order = order
-        self._told = told
+        self._listeners = listeners
         self._checkpoints = checkpoints
         self._answer = answer
         self._interval = 0.0
         self._announced: set[str] = set()
-        self._halts = Halts(attempt, order.plan, told.event)
+        self._halts = Halts(attempt, order.plan, listeners.event)
         reader = LineReader()
-        self._output = CommandOutput(attempt, told.output, reader)
+        self._output = CommandOutput(attempt, listeners.output, reader)
         log = open_log(order.log, reader) if order.log else None
         folders = [order.work, *([] if order.checkpoints is None else [_there(order.checkpoints)])]
         self._monitor = RunMonitor(log, attempt.pid, answer, tuple(dict.fromkeys(folders)), clock=self._clock)
@@ -109,11 +109,11 @@ class Following:
             self._tell_limits()
             self._hear_trainer()
             state = self._monitor.look(last=True)
-            self._told.state(state, True)
+            self._listeners.state(state, True)
             self._tell_checkpoints()
             code = self._attempt.ended_with()
             entry = self._monitor.entry(state, self._order.words, code)
-            kernel = self._kernel.told()
+            kernel = self._kernel.report()
         finally:
             self._output.close()
             self._monitor.close()
@@ -129,14 +129,14 @@ class Following:
     def _look(self) -> Failure | None:
         """Look at the run; return the trouble for which it is to end now, mostly none."""
         state = self._monitor.look()
-        self._told.state(state, False)
+        self._listeners.state(state, False)
         self._tell_limits()
         self._tell_checkpoints()
         self._hear_trainer()
         self._halts.look(self._monitor, state)
         if state.observation is not None:
             self._kernel.see(process.pid for process in state.observation.run.processes)
-        return next((found for alarm in state.alarms if (found := self._trouble(alarm)) is not None), None)
+        return next((trouble for alarm in state.alarms if (trouble := self._trouble(alarm)) is not None), None)
 
     def _wait_for(self, left: Sequence[psutil.Process], seconds: float) -> None:
         """Read the output of what is to end, and announce it where that takes long."""
@@ -157,7 +157,7 @@ class Following:
     def _announce(self, event: str, **data: object) -> None:
         if event not in self._announced:
             self._announced.add(event)
-            self._told.event({"event": event, **data})
+            self._listeners.event({"event": event, **data})
 
     def _trouble(self, alarm: Alarm) -> Failure | None:
         """Return the trouble that an alarm tells of, where the plan wants the run to end for it."""
@@ -175,58 +175,65 @@ class Following:
         entries, events = self._trainer.poll()
         self._monitor.take(entries, self._clock())
         for event in events:
-            self._told.event(event)
+            self._listeners.event(event)
             if event["event"] == SAVED and "seconds" in event:
                 self._tell_interval(float(str(event["seconds"])))
 
     def _tell_checkpoints(self) -> None:
-        for found in () if self._checkpoints is None else self._checkpoints.look():
-            self._told.event(_checkpoint_event(found))
-            self._tell_interval(found.seconds)
+        for checkpoint in () if self._checkpoints is None else self._checkpoints.look():
+            self._listeners.event(_checkpoint_event(checkpoint))
+            self._tell_interval(checkpoint.seconds)
 
     def _tell_interval(self, save_seconds: float) -> None:
         """Tell how long to work between checkpoints, also to the trainer, where that is another time than before."""
-        found = save_interval(self._answer, save_seconds, step_seconds_of(self._monitor)) if save_seconds > 0 else None
-        if found is None or abs(found.seconds - self._interval) <= _SAME_INTERVAL * self._interval:
+        interval = (
+            save_interval(self._answer, save_seconds, step_seconds_of(self._monitor)) if save_seconds > 0 else None
+        )
+        if interval is None or abs(interval.seconds - self._interval) <= _SAME_INTERVAL * self._interval:
             return
-        self._interval = found.seconds
-        event = {"event": "save_interval", "seconds": found.seconds, "steps": found.steps, "reason": found.reason}
-        self._told.event(event)
+        self._interval = interval.seconds
+        event = {
+            "event": "save_interval",
+            "seconds": interval.seconds,
+            "steps": interval.steps,
+            "reason": interval.reason,
+        }
+        self._listeners.event(event)
         with suppress(CapacityError):
-            write_atomically(self._attempt.folder / SAVE_EVERY, f"{found.seconds}\n", overwrite=True)
+            write_atomically(self._attempt.folder / SAVE_EVERY, f"{interval.seconds}\n", overwrite=True)
 
     def _clock(self) -> float:
         """Return seconds in which the run could go on: it is no stall where it was halted."""
         return time.monotonic() - self._halts.seconds
 
 
-def _checkpoint_event(found: Checkpoint) -> Event:
+def _checkpoint_event(checkpoint: Checkpoint) -> Event:
     return {
         "event": "checkpoint",
-        "path": str(found.path),
-        "step": found.step,
-        "bytes": found.bytes,
-        "seconds": round(found.seconds, 3),
+        "path": str(checkpoint.path),
+        "step": checkpoint.step,
+        "bytes": checkpoint.bytes,
+        "seconds": round(checkpoint.seconds, 3),
     }
 
 
 def _named(processes: Sequence[psutil.Process]) -> list[str]:
     """Return some processes by number and name."""
-    found = []
+    names = []
     for process in processes[:_NAMED_PROCESSES]:
         with suppress(psutil.Error):
-            found.append(f"{process.pid} {process.name()}")
-    return found
+            names.append(f"{process.pid} {process.name()}")
+    return names
 
 
 def _is_full(folder: Path) -> bool:
     try:
-        found = os.statvfs(folder)
+        stats = os.statvfs(folder)
     except OSError:
         return False
-    return found.f_bavail * found.f_frsize < _LEAST_FREE_BYTES
+    return stats.f_bavail * stats.f_frsize < _LEAST_FREE_BYTES
 
 
 def _there(folder: Path) -> Path:
     """Return a folder, or the nearest above it that exists."""
-    return next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    return next((candidate for candidate in (folder, *folder.parents) if candidate.exists()), folder)

@@ -18,7 +18,7 @@ from capacity_tui.engine.observe.guard.placeholders import CHECKPOINT
 from capacity_tui.engine.observe.guard.running.order import Order, read_order
 from capacity_tui.engine.observe.guard.running.starting import start_of
 from capacity_tui.engine.observe.guard.running.supervisor import Supervisor
-from capacity_tui.engine.observe.guard.running.told import Told
+from capacity_tui.engine.observe.guard.running.told import Listeners
 from capacity_tui.engine.observe.history.predictions import entry_of
 from capacity_tui.engine.observe.runs.live_run import LiveRun, list_runs
 from capacity_tui.engine.observe.runs.run_writer import RunWriter
@@ -56,17 +56,17 @@ def new_order(
             f"the command has {{{CHECKPOINT}}}", "where checkpoints are is not said", "add --checkpoints DIR"
         )
     work = Path.cwd()
-    place = str(work / log) if log and "://" not in log else log
-    return Order(tuple(words), plan, tuple(files), checkpoints and work / checkpoints, place, work)
+    log_path = str(work / log) if log and "://" not in log else log
+    return Order(tuple(words), plan, tuple(files), checkpoints and work / checkpoints, log_path, work)
 
 
-def begin(order: Order, estimated: Answer, told: Told, machine: Machine | None = None) -> Supervisor:
+def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machine | None = None) -> Supervisor:
     """Return what guards a new run.
 
     Args:
         order: what is run.
         estimated: its plan, estimated.
-        told: whom it tells.
+        listeners: whom it tells.
         machine: this machine, for plans that run on it.
 
     Raises:
@@ -82,15 +82,15 @@ def begin(order: Order, estimated: Answer, told: Told, machine: Machine | None =
     make_folder(writer.run.folder)
     _alone(writer.run.folder)
     order.write(writer.run.folder)
-    return Supervisor(order, estimated, writer, told, machine)
+    return Supervisor(order, estimated, writer, listeners, machine)
 
 
-def take_up(name: str, told: Told, detect: Callable[[], Machine]) -> Supervisor:
+def take_up(name: str, listeners: Listeners, detect: Callable[[], Machine]) -> Supervisor:
     """Return what goes on guarding a run.
 
     Args:
         name: what its id begins with.
-        told: whom it tells.
+        listeners: whom it tells.
         detect: finds out about this machine, for plans that run on it.
 
     Raises:
@@ -103,16 +103,16 @@ def take_up(name: str, told: Told, detect: Callable[[], Machine]) -> Supervisor:
     estimated = answer(order.plan, machine)
     pid = None if run.process is None or not run.process.lives else run.process.pid
     writer = RunWriter(run.record, _COMMAND, pid, run.log)
-    return Supervisor(order, estimated, writer, told, machine)
+    return Supervisor(order, estimated, writer, listeners, machine)
 
 
 def _run_of(name: str) -> LiveRun:
     known = [run for run in list_runs() if run.by == _COMMAND and not run.ended]
-    found = [run for run in known if run.id.startswith(name)]
-    if len(found) == 1:
-        return found[0]
+    matches = [run for run in known if run.id.startswith(name)]
+    if len(matches) == 1:
+        return matches[0]
     listed = ", ".join(run.id for run in known[:5])
-    what = "several runs are called so" if found else "no run that is not over is called so"
+    what = "several runs are called so" if matches else "no run that is not over is called so"
     raise GuardError(what, name, f"there are: {listed}" if listed else "history list shows what is past")
 
 

@@ -78,7 +78,7 @@ class Halts:
 
     def _halt(self) -> None:
         """Halt its processes, also those that others of them started meanwhile; who stands still starts none."""
-        while fresh := [each.pid for each in self._attempt.processes() if each.pid not in self._halted]:
+        while fresh := [process.pid for process in self._attempt.processes() if process.pid not in self._halted]:
             self._pauses.append(Pause(fresh))
             self._halted.update(fresh)
 

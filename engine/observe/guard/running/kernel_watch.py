@@ -41,7 +41,7 @@ class KernelWatch:
                 if kills is not None:
                     self._kills.setdefault(file, kills)
 
-    def told(self) -> Kernel:
+    def report(self) -> Kernel:
         """Return what came since the beginning."""
         now = {file: _kills_in(file) for file in self._kills}
         more = [kills - self._kills[file] for file, kills in now.items() if kills is not None]
@@ -55,27 +55,27 @@ class KernelWatch:
 
     def _messages(self) -> str:
         """Return the records of the log since the beginning, as far as this user may read it."""
-        found: list[str] = []
+        records: list[str] = []
         size = 0
         with suppress(OSError):  # no more of them
             while self._log is not None and size < _LONGEST_LOG:
                 record = os.read(self._log, _LONGEST_RECORD).decode("utf-8", "replace")
-                found.append(record.partition(";")[2])
+                records.append(record.partition(";")[2])
                 size += len(record)
-        return "".join(found)
+        return "".join(records)
 
 
 def _counters(pid: int) -> list[Path]:
     """Return the files that count kills in the control groups of a process, for either version of those."""
-    found = []
+    files = []
     with suppress(OSError):
         for line in (Path("/proc") / str(pid) / "cgroup").read_text(encoding="utf-8").splitlines():
-            _, controllers, place = line.split(":", 2)
+            _, controllers, group = line.split(":", 2)
             if not controllers:
-                found.append(_GROUPS / place.lstrip("/") / "memory.events")
+                files.append(_GROUPS / group.lstrip("/") / "memory.events")
             elif "memory" in controllers.split(","):
-                found.append(_GROUPS / "memory" / place.lstrip("/") / "memory.oom_control")
-    return found
+                files.append(_GROUPS / "memory" / group.lstrip("/") / "memory.oom_control")
+    return files
 
 
 def _kills_in(file: Path) -> int | None:

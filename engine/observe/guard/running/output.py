@@ -77,12 +77,12 @@ class CommandOutput:
         if last:
             for splitter in self._splitters:
                 self._lines.add(splitter.rest())
-        found, until = [], time.monotonic() + READING_SECONDS
+        entries, until = [], time.monotonic() + READING_SECONDS
         while (last or time.monotonic() < until) and (line := self._lines.next()) is not None:
             entry = self._reader.read(line)
             if entry is not None:
-                found.append(entry)
-        return found
+                entries.append(entry)
+        return entries
 
     def close(self) -> None:
         """Let the streams go."""
@@ -94,14 +94,14 @@ class CommandOutput:
         has_more, passed = True, 0
         while has_more and (last or time.monotonic() < until):
             has_more = False
-            for place, source in enumerate(self._sources):
+            for index, source in enumerate(self._sources):
                 data, fresh = source.read()
                 if fresh:
-                    self._pass_on(place + 1, fresh)
+                    self._pass_on(index + 1, fresh)
                 if data:
                     has_more, passed = True, passed + len(data)
                     self.tail = (self.tail + data)[-_LONGEST_TAIL:]
-                    self._lines.add(self._splitters[place].split(data))
+                    self._lines.add(self._splitters[index].split(data))
         self.is_behind = passed >= _MUCH
 
 

@@ -50,10 +50,10 @@ def start_of(order: Order, folder: Path, run: str, checkpoint: Checkpoint | None
     Raises:
         CapacityError: a file cannot be read or is named by no word, or a placeholder cannot be filled.
     """
-    of_run = {RUN: run, ATTEMPT: str(order.attempt), FOLDER: str(folder.parent)}
+    run_values = {RUN: run, ATTEMPT: str(order.attempt), FOLDER: str(folder.parent)}
     if checkpoint is not None:
-        of_run[CHECKPOINT] = str(checkpoint.path)
-    values = values_of(order.plan, of_run)
+        run_values[CHECKPOINT] = str(checkpoint.path)
+    values = values_of(order.plan, run_values)
     files = RewrittenFiles(order.files, order.work, folder)
     copies, words = files.texts(values), filled_words(files.words(order.words), values)
     variables: dict[str, str] = {}
@@ -64,9 +64,9 @@ def start_of(order: Order, folder: Path, run: str, checkpoint: Checkpoint | None
 
 def newest_checkpoint(order: Order) -> Checkpoint | None:
     """Return the newest complete checkpoint of an order, or the one before where its last step says so."""
-    found = () if order.checkpoints is None else CheckpointFolder(order.checkpoints).complete()
+    checkpoints = () if order.checkpoints is None else CheckpointFolder(order.checkpoints).complete()
     is_before = bool(order.steps) and order.steps[-1].get("checkpoint") == "before"
-    return next(iter(found[1:] if is_before else found), None)
+    return next(iter(checkpoints[1:] if is_before else checkpoints), None)
 
 
 def keys_not_taken(order: Order, change: Mapping[str, object]) -> list[str]:

@@ -31,7 +31,7 @@ from capacity_tui.engine.observe.guard.running.starting import (
     whole_environment,
     write_copies,
 )
-from capacity_tui.engine.observe.guard.running.told import Event, Told
+from capacity_tui.engine.observe.guard.running.told import Event, Listeners
 from capacity_tui.engine.observe.guard.step import Step
 from capacity_tui.engine.observe.guard.trainers.trainer_step import smaller_batch
 from capacity_tui.engine.observe.history.predictions import entry_of
@@ -54,7 +54,7 @@ class Supervisor:
         order: what is run.
         estimated: its plan, estimated.
         writer: writes the folder of the run.
-        told: whom it tells.
+        listeners: whom it tells.
         machine: this machine, for plans that run on it.
 
     Attributes:
@@ -62,13 +62,13 @@ class Supervisor:
     """
 
     def __init__(
-        self, order: Order, estimated: Answer, writer: RunWriter, told: Told, machine: Machine | None = None
+        self, order: Order, estimated: Answer, writer: RunWriter, listeners: Listeners, machine: Machine | None = None
     ) -> None:
         self._order = order
         self._answer = estimated
         self.writer = writer
-        self._told = replace(told, event=self._tell)
-        self._tell_others = told.event
+        self._listeners = replace(listeners, event=self._tell)
+        self._tell_others = listeners.event
         self._machine = machine
         self._folder = writer.run.folder
         self._began = time.monotonic()
@@ -102,7 +102,7 @@ class Supervisor:
             self._tell({"event": "attached", "attempt": number, "pid": attempt.pid, "goes_on": attempt.goes_on})
         if attempt.pid is not None:
             self.writer.go_on_as(attempt.pid)
-        return Following(attempt, self._order, self._answer, self._told, self._checkpoints).to_the_end()
+        return Following(attempt, self._order, self._answer, self._listeners, self._checkpoints).to_the_end()
 
     def _start(self, attempt: Attempt) -> None:
         """Start an attempt from the newest complete checkpoint, with the values of the plan as it is now."""
@@ -125,11 +125,11 @@ class Supervisor:
 
     def _battery_variables(self) -> dict[str, str]:
         """Return what an attempt is given besides while there is no power but the battery's; mostly nothing."""
-        found = battery_plan(self._order.plan, supply_now(), os.cpu_count() or 1)
-        if found is None:
+        battery = battery_plan(self._order.plan, supply_now(), os.cpu_count() or 1)
+        if battery is None:
             return {}
-        self._tell({"event": "battery", "reason": found.reason})
-        return found.environment()
+        self._tell({"event": "battery", "reason": battery.reason})
+        return battery.environment()
 
     def _goes_on_behind(self, ended: AttemptEnd) -> bool:
         """Change the plan so that another attempt may do better; return whether there is to be one."""
@@ -174,7 +174,7 @@ class Supervisor:
         }
         known = self.writer.run.record
         entry = replace(entry, id=known.id, started=known.started, details=details)
-        self._told.entry(entry)
+        self._listeners.entry(entry)
         self.writer.end(entry, ended.exit_code)
         return ended.exit_code
 

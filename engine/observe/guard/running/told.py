@@ -14,7 +14,7 @@ Event: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Listeners:
     """Whom a guard tells.
 
     Attributes:

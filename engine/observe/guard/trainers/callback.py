@@ -21,7 +21,7 @@ from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.observe.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
 from capacity_tui.engine.observe.guard.trainers.pressure import MicroBatchControl
 
-TOLD = "told.jsonl"
+TRAINER_EVENTS = "told.jsonl"
 """File of an attempt's folder to which a callback appends what it tells."""
 SAVE_EVERY = "save_every"
 """File of an attempt's folder in which the guard says how many seconds to work between checkpoints."""
@@ -64,17 +64,19 @@ class GuardCallback:
         self.problem = ""
         folder = os.environ.get(variable_of(FOLDER))
         attempt = os.environ.get(variable_of(ATTEMPT), "1")
-        self._file = None if folder is None else Path(folder) / f"attempt-{attempt}" / TOLD
+        self._file = None if folder is None else Path(folder) / f"attempt-{attempt}" / TRAINER_EVENTS
         self._memory = memory or _used_share
-        largest = micro_batch or int(_of_plan(Key.TRAINING_MICRO_BATCH, 1))
-        times = accumulation or int(_of_plan(ACCUMULATION, 1))
-        self._control = MicroBatchControl(largest, largest * times, limit or _of_plan(Key.WATCH_MEMORY_SHARE, _LIMIT))
+        largest = micro_batch or int(_plan_number(Key.TRAINING_MICRO_BATCH, 1))
+        times = accumulation or int(_plan_number(ACCUMULATION, 1))
+        self._control = MicroBatchControl(
+            largest, largest * times, limit or _plan_number(Key.WATCH_MEMORY_SHARE, _LIMIT)
+        )
         self._is_alone = os.environ.get("WORLD_SIZE", "1") == "1"
         self._is_first = os.environ.get("RANK", "0") == "0"
         self._asked = False
         self._saves = saves
         self._saved_at = time.monotonic()
-        self._every = _of_plan(Key.RECOVERY_CHECKPOINT_EVERY, math.inf)
+        self._every = _plan_number(Key.RECOVERY_CHECKPOINT_EVERY, math.inf)
         self._every_read_at = self._saved_at
 
     @property
@@ -94,8 +96,8 @@ class GuardCallback:
         with self._kept_to_itself():
             if self._file is not None and now - self._every_read_at >= _READ_SECONDS:
                 self._every_read_at = now
-                told = self._file.with_name(SAVE_EVERY)
-                self._every = float(told.read_text()) if told.exists() else self._every
+                interval_file = self._file.with_name(SAVE_EVERY)
+                self._every = float(interval_file.read_text()) if interval_file.exists() else self._every
         return now - self._saved_at >= self._every
 
     def step(self, step: int, loss: float | None = None, **figures: float) -> None:
@@ -179,7 +181,7 @@ def _nothing(*_: object, **__: object) -> None:
     pass
 
 
-def _of_plan(key: str, otherwise: float) -> float:
+def _plan_number(key: str, otherwise: float) -> float:
     try:
         return float(os.environ.get(variable_of(key), otherwise))
     except ValueError:

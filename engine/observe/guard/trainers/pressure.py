@@ -81,12 +81,12 @@ class MicroBatchControl:
 
     def _sizes(self) -> list[int]:
         """Return halves of the largest micro-batch, the smallest first, that divide the samples of a step."""
-        found, size = [], self.largest
+        sizes, size = [], self.largest
         while size >= 1:
             if self.samples % size == 0:
-                found.append(size)
+                sizes.append(size)
             size //= 2
-        return sorted({1, *found})
+        return sorted({1, *sizes})
 
     def _set(self, size: int) -> None:
         self.current, self._above, self._below = size, 0, 0

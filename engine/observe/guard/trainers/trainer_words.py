@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from capacity_tui.engine.observe.guard.trainers.callback import RESTART, TOLD
+from capacity_tui.engine.observe.guard.trainers.callback import RESTART, TRAINER_EVENTS
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
 from capacity_tui.engine.observe.logs.line_reader import LineReader
@@ -24,7 +24,7 @@ class TrainerWords:
     """
 
     def __init__(self, folder: Path, reader: LineReader) -> None:
-        self._file = FollowedFile(folder / TOLD)
+        self._file = FollowedFile(folder / TRAINER_EVENTS)
         self._lines = LineSplitter()
         self._reader = reader
         self.restart: Mapping[str, object] = {}
@@ -50,7 +50,7 @@ class TrainerWords:
 
 def _event(line: str) -> Mapping[str, object] | None:
     try:
-        found = json.loads(line)
+        document = json.loads(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) and "event" in found else None
+    return document if isinstance(document, dict) and "event" in document else None
