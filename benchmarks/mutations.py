@@ -28,7 +28,7 @@ PHYSICS = (
 KEPT = ("tests/golden",)
 MONTHS = ("tests/fleet/test_month_figures.py",)
 STORED = ("tests/storage/test_nodes_of_a_training.py", "tests/storage/test_storage_plan.py")
-LADDER = ("tests/observe/test_ladder.py",)
+LADDER = ("tests/observe/test_recovery_policy.py",)
 SEARCH = "tests/choose/test_search.py::"
 PASSES = ("tests/estimate/test_prompt_passes.py", "tests/estimate/test_loads.py")
 
@@ -150,20 +150,20 @@ ROOMS = (
              "offloaded=devices * mean(", "offloaded=mean(", STORED, "storage"),
     Mutation("kinds without half a rank", "engine/storage/zipf.py", "return -(kinds + 0.5) * np", "return -kinds * np",
              ("tests/storage/test_zipf_law.py",), "storage"),
-    Mutation("memory that ran out is what was estimated", "engine/observe/guard/ladder.py",
+    Mutation("memory that ran out is what was estimated", "engine/observe/guard/recovery_policy.py",
              "return share * _figure(case.estimate, key) / estimated",
              "return share * float(np.max(np.asarray(capacity)))", LADDER, "guard"),
-    Mutation("a batch that replicas do not share", "engine/observe/guard/ladder.py",
+    Mutation("a batch that replicas do not share", "engine/observe/guard/recovery_policy.py",
              "int(training.micro_batch) * int(parallel.dp or 1)", "int(training.micro_batch)", LADDER, "guard"),
-    Mutation("a doubled batch keeps its steps", "engine/observe/guard/ladder.py",
-             "max(1, training.steps // 2)", "training.steps", LADDER, "guard"),
-    Mutation("a processor computes in what it has no units for", "engine/observe/guard/ladder.py",
+    Mutation("a doubled batch keeps its steps", "engine/observe/guard/recovery_policy.py",
+             "max(1, value // 2)", "value", LADDER, "guard"),
+    Mutation("a processor computes in what it has no units for", "engine/observe/guard/recovery_policy.py",
              "    while precision in runs_as:\n        precision = runs_as[precision]\n", "", LADDER, "guard"),
     Mutation("memory grows without its swing", "engine/observe/foresight/memory.py",
              "capacity - grows.level - grows.swing", "capacity - grows.level",
              ("tests/observe/test_foresight.py",), "guard"),
     Mutation("a command's exit code is what the disk says", "engine/observe/guard/running/attempt.py",
-             "        if self._own_exit_code is not None:\n            return self._own_exit_code\n", "",
+             "        if self._reaped_exit_code is not None:\n            return self._reaped_exit_code\n", "",
              ("tests/observe/test_guard_output.py",), "guard"),
     Mutation("a record of output that only grows", "engine/observe/guard/running/keeper.py",
              "self._size + len(data) > PART_BYTES", "self._size < 0", ("tests/observe/test_guard_output.py",), "guard"),

@@ -18,7 +18,7 @@ from capacity_tui.engine.observe.guard.battery import BatteryPlan, Supply, batte
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.halting import Halting
 from capacity_tui.engine.observe.guard.heat import heat_move
-from capacity_tui.engine.observe.guard.ladder import next_step
+from capacity_tui.engine.observe.guard.recovery_policy import next_step
 from capacity_tui.engine.observe.guard.save_interval import save_interval, seconds_between_failures
 from capacity_tui.engine.observe.monitor.alarms import detectors_of
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples

@@ -17,8 +17,8 @@ from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.guard.battery import battery_plan
 from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.ladder import next_step, why_no_step
 from capacity_tui.engine.observe.guard.placeholders import variable_of
+from capacity_tui.engine.observe.guard.recovery_policy import Step, next_step, smaller_batch, why_no_step
 from capacity_tui.engine.observe.guard.running.attempt import Attempt
 from capacity_tui.engine.observe.guard.running.following import AttemptEnd, Following
 from capacity_tui.engine.observe.guard.running.halts import supply_now
@@ -32,8 +32,6 @@ from capacity_tui.engine.observe.guard.running.starting import (
     write_copies,
 )
 from capacity_tui.engine.observe.guard.running.told import Event, Listeners
-from capacity_tui.engine.observe.guard.step import Step
-from capacity_tui.engine.observe.guard.trainers.trainer_step import smaller_batch
 from capacity_tui.engine.observe.history.predictions import entry_of
 from capacity_tui.engine.observe.runs.live_run import LOOKS
 from capacity_tui.engine.observe.runs.run_follower import RunFollower

@@ -16,10 +16,11 @@ from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.facts import detected, missing
 from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.ladder import next_step, why_no_step
-from capacity_tui.engine.observe.guard.step import Step
+from capacity_tui.engine.observe.guard.recovery_policy import Step, next_step, recovery_ladder, why_no_step
+from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan.sections.running import MEMORY_REMEDIES
 
 Mode = Literal["conservative", "balanced", "extreme"]
 MEMORY = Failure("out_of_memory", "CUDA ran out of memory", "device", "CUDA out of memory", 0)
@@ -198,3 +199,10 @@ def test_memory_that_ran_out_was_more_than_was_estimated_so_that_the_estimate_ha
     assert step.figures["memory.reserved_bytes"][1] <= 0.5 * before
     gentler = edited(answer.plan, {"training.micro_batch": 2 * step.plan.training.micro_batch}).plan
     assert float(fill(gentler, "balanced").estimate.memory.reserved_bytes.value) > 0.5 * before
+
+
+def test_the_ladder_has_rungs_for_all_that_a_plan_may_ask_for() -> None:
+    inactive = {"stop", "warn"}
+    for kind, remedies in recovery_ladder().items():
+        choices = MEMORY_REMEDIES if kind == "out_of_memory" else all_fields()[f"recovery.{kind}"].knob.choices
+        assert set(choices) - inactive == set(remedies), kind
