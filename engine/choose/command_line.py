@@ -44,8 +44,8 @@ def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog |
     if settings is None:
         return None
     given = {name: getattr(flags, name) for name in ("model", "task", "gpu", "seq", "tokens")}
-    said = (word for name, value in given.items() if value is not None for word in (f"--{name}", value))
-    return (*COMMAND, *said, *(word for setting in settings for word in ("--set", setting)))
+    words = (word for name, value in given.items() if value is not None for word in (f"--{name}", value))
+    return (*COMMAND, *words, *(word for setting in settings for word in ("--set", setting)))
 
 
 def fewest_settings(base: Plan, plan: Plan) -> tuple[str, ...] | None:
@@ -55,7 +55,7 @@ def fewest_settings(base: Plan, plan: Plan) -> tuple[str, ...] | None:
         return None
     # What follows from another setting need not be said.
     for setting in tuple(settings):
-        fewer = [each for each in settings if each != setting]
+        fewer = [other for other in settings if other != setting]
         if _says(base, fewer, plan):
             settings = fewer
     return tuple(settings)
@@ -85,7 +85,7 @@ def _settings(base: Plan, plan: Plan) -> Iterator[str]:
     # Parameters of other hardware or of another model go as a whole.
     lacking = set(base.model.spec) - set(plan.model.spec)
     whole = {Key.HARDWARE_SPEC, *([Key.MODEL_SPEC] if lacking else [])}
-    before, wanted = (dict(leaves(each.model_dump(mode="json"), whole)) for each in (base, plan))
+    before, wanted = (dict(leaves(one.model_dump(mode="json"), whole)) for one in (base, plan))
     written = _written(plan)
     other = _written(base) ^ written
     for path, value in wanted.items():

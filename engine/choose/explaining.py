@@ -39,5 +39,7 @@ def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catal
     is_open = bool(open_fields(plan))
     resolved = fill(plan, "balanced", machine, facts).resolved if is_open else resolve_plan(plan, facts, machine)
     estimate = estimate_resolved(resolved, facts, recorded=True)
-    found = explain_estimate(resolved, estimate, key, facts)
-    return Explained(found, strongest_lever(EstimatedPlan(plan, resolved, estimate, facts, machine), found.key))
+    explanation = explain_estimate(resolved, estimate, key, facts)
+    return Explained(
+        explanation, strongest_lever(EstimatedPlan(plan, resolved, estimate, facts, machine), explanation.key)
+    )

@@ -20,7 +20,7 @@ from capacity_tui.engine.machine.machine import Accelerator, Machine, NetworkInt
 from capacity_tui.engine.plan.names import FASTEST
 from capacity_tui.engine.plan.plan import Plan
 
-BESIDE = ("PIX", "PXB")  # how an adapter must be reached to carry a device's traffic past the host bridge
+NEAR = ("PIX", "PXB")  # how an adapter must be reached to carry a device's traffic past the host bridge
 RDMA = ("infiniband", "roce")
 LOADERS_AT_MOST = 16  # more worker processes for one device wait for each other
 
@@ -29,26 +29,29 @@ def settings_for(machine: Machine) -> tuple[Setting, ...]:
     """Return what suits a detected machine: its devices, the links between them, its processor."""
     devices = usable_devices(machine)
     gpus = [device.accelerator for device in devices]
-    found: list[Setting] = []
+    settings: list[Setting] = []
     if gpus:
         generation = generation_of(gpus[0])
-        found += (*(generation.settings if generation else ()), *_data_centre(gpus[0].vendor, gpus[0].name.value or ""))
+        settings += (
+            *(generation.settings if generation else ()),
+            *_data_centre(gpus[0].vendor, gpus[0].name.value or ""),
+        )
     if len(gpus) > 1:
         linked = all(device.linked for device in devices)
-        found += _between_devices(machine, gpus) if linked else [_filled("links", "slices")]
-    return (*found, *_processor(machine, len(gpus)))
+        settings += _between_devices(machine, gpus) if linked else [_filled("links", "slices")]
+    return (*settings, *_processor(machine, len(gpus)))
 
 
 def settings_for_plan(plan: Plan, machine: Machine | None, catalog: Catalog) -> tuple[Setting, ...]:
     """Return what suits a plan's hardware; what the plan decides stands as it decides it, with what would suit."""
     if machine is not None:
-        found = settings_for(machine)
+        settings = settings_for(machine)
     else:
         row = catalog.find_hardware(plan.hardware.name)
         name = row.accelerator if isinstance(row, Instance) else None
         device = row if name is None else catalog.accelerators.find(name)
-        found = settings_for_row(device) if isinstance(device, CatalogueAccelerator) else ()
-    return tuple(as_planned(plan, found))
+        settings = settings_for_row(device) if isinstance(device, CatalogueAccelerator) else ()
+    return tuple(as_planned(plan, settings))
 
 
 def as_planned(plan: Plan, settings: Sequence[Setting]) -> Iterator[Setting]:
@@ -98,7 +101,7 @@ def _no_rdma(machine: Machine, _: Sequence[Accelerator]) -> Iterator[Setting]:
 
 
 def _adapters(machine: Machine, gpus: Sequence[Accelerator]) -> Iterator[Setting]:
-    near = _beside(machine, gpus, _cards(machine))
+    near = _near_adapters(machine, gpus, _cards(machine))
     if near:
         yield _filled("links", "adapters", ",".join(near), near=", ".join(near))
 
@@ -135,12 +138,12 @@ def _cards(machine: Machine) -> list[NetworkInterface]:
     return [card for card in machine.networks if card.up.value is not False]
 
 
-def _beside(machine: Machine, gpus: Sequence[Accelerator], cards: Sequence[NetworkInterface]) -> list[str]:
+def _near_adapters(machine: Machine, gpus: Sequence[Accelerator], cards: Sequence[NetworkInterface]) -> list[str]:
     """Return the RDMA adapters on a switch with a device, by the names that the collective library knows."""
     usable = {card.name for card in cards if card.kind in RDMA and ":" in card.name}
     rows = [machine.topology.adapter_links[gpu.index] for gpu in gpus if machine.topology.adapter_links]
     columns = zip(machine.topology.adapters, zip(*rows, strict=True), strict=True)
-    return [name for name, levels in columns if name in usable and any(level in BESIDE for level in levels)]
+    return [name for name, levels in columns if name in usable and any(level in NEAR for level in levels)]
 
 
 def _processor(machine: Machine, devices: int) -> Iterator[Setting]:
@@ -153,8 +156,8 @@ def _processor(machine: Machine, devices: int) -> Iterator[Setting]:
     nodes = cpu.numa_nodes.value or ()
     fast = cpu.performance_cores.value
     if devices:
-        each = max(1, cores // devices)
-        yield _filled("processor", "threads_shared", str(each), cores=cores, devices=devices)
+        threads_a_device = max(1, cores // devices)
+        yield _filled("processor", "threads_shared", str(threads_a_device), cores=cores, devices=devices)
         workers = min(LOADERS_AT_MOST, max(1, (cores - devices) // devices))
         yield _filled("processor", "loader", str(workers), cores=cores, devices=devices)
     else:

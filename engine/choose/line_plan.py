@@ -144,14 +144,14 @@ def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog) -> tupl
     return (usual[maker], f"a model on {maker}") if maker in usual else None
 
 
-def _why_largest(found: LargestModel) -> str:
+def _why_largest(largest: LargestModel) -> str:
     """Return why a model was chosen, with the one that is on the edge of the memory."""
-    if found.comfortable is None:
-        name = found.edge or found.smallest
-        why = "on the edge of the memory, and no smaller one has room" if found.edge else "the smallest; none fits"
+    if largest.comfortable is None:
+        name = largest.edge or largest.smallest
+        why = "on the edge of the memory, and no smaller one has room" if largest.edge else "the smallest; none fits"
         return f"{name}: {why}"
-    edge = f" ({found.edge} is on the edge)" if found.edge else ""
-    return f"{found.comfortable}: the largest well-known model that fits with room to spare{edge}"
+    edge = f" ({largest.edge} is on the edge)" if largest.edge else ""
+    return f"{largest.comfortable}: the largest well-known model that fits with room to spare{edge}"
 
 
 def _sized(catalog: Catalog) -> list[str]:
@@ -173,8 +173,8 @@ def _length(line: OneLine) -> Iterator[Assumption]:
     if usual is not None:
         epochs = float(str(line.values.get(_EPOCHS, 1)))
         count = format_count(usual * epochs, decimals=0)
-        each = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
-        yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{each} (say 50M, or {_TOKENS}=)")
+        factor = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
+        yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{factor} (say 50M, or {_TOKENS}=)")
 
 
 def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:

@@ -90,7 +90,7 @@ class Sharing:
     @property
     def balanced_rate(self) -> float:
         """Tokens or samples a second at most where each group has the share that it works through in the same time."""
-        return sum(each.rate for each in self.groups)
+        return sum(group.rate for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +157,10 @@ def sharing_of(case: EstimatedPlan) -> Sharing | None:
     if len(groups) < 2 or case.plan.task == "fit":
         return None
     even = _alone(case, groups)
-    each = [_alone(case, (group,)) for group in groups]
-    if even is None or None in each:
+    estimates = [_alone(case, (group,)) for group in groups]
+    if even is None or None in estimates:
         return None
-    alone = [estimate for estimate in each if estimate is not None]
+    alone = [estimate for estimate in estimates if estimate is not None]
     rates = [_rate(estimate) for estimate in alone]
     batch = int(case.plan.training.global_batch or case.plan.inference.batch)
     shares = [rate / sum(rates) for rate in rates]

@@ -45,8 +45,8 @@ def propose(machine: Machine | None = None, hardware: str | None = None, catalog
     if hardware:
         start = edited(start, {Key.HARDWARE_NAME: hardware}, facts).plan
     start = edited(start, {Key.TRAINING_TOKENS: _proposal()["tokens"]}, facts).plan
-    found = largest_model(start, _proposal()["models"], machine, facts)
-    return edited(start, {Key.MODEL_NAME: found.comfortable or found.smallest}, facts).plan
+    largest = largest_model(start, _proposal()["models"], machine, facts)
+    return edited(start, {Key.MODEL_NAME: largest.comfortable or largest.smallest}, facts).plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,36 +127,36 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[Scaled]:
         return
     batch, own = _own_batch(case), int(case.resolved.cluster.devices)
     for devices in _counts_around(case):
-        found = next(_runs(case, (devices,), batch, "data", growth), None)
-        if found is not None and (devices == own or _fits(found.candidate) is not False):
-            yield found
+        run = next(_runs(case, (devices,), batch, "data", growth), None)
+        if run is not None and (devices == own or _fits(run.candidate) is not False):
+            yield run
             continue
         split = _split(case, devices, _batch_on(case, devices, batch, growth))
-        better = found if split is None or (found is not None and _fits(split.candidate) is False) else split
+        better = run if split is None or (run is not None and _fits(split.candidate) is False) else split
         if better is not None:
             yield better
 
 
 def scaling_points(runs: Iterable[Scaled], growth: Growth = "strong") -> tuple[Scaling, ...]:
     """Return runs by rising device count as points of a curve."""
-    found = tuple(runs)
+    points = tuple(runs)
     # One sample's device-seconds where they are fewest: usually on the fewest devices, unless these waste the most, or
     # do not hold it.
-    holding = [run for run in found if _fits(run.candidate) is not False] or found
+    holding = [run for run in points if _fits(run.candidate) is not False] or points
     least = min((run.device_seconds for run in holding), default=0.0)
-    before = (None, *found)[: len(found)]
-    return tuple(_point(run, least, growth, last) for run, last in zip(found, before, strict=True))
+    before = (None, *points)[: len(points)]
+    return tuple(_point(run, least, growth, last) for run, last in zip(points, before, strict=True))
 
 
 def curves(points: Iterable[Scaling]) -> tuple[Curve, ...]:
     """Return points as curves: the devices of each rise, and all else that makes a curve is the same."""
-    found: list[list[Scaling]] = []
+    groups: list[list[Scaling]] = []
     for point in points:
-        last = found[-1][-1] if found else None
+        last = groups[-1][-1] if groups else None
         if last is None or _kind(point) != _kind(last) or point.devices <= last.devices:
-            found.append([])
-        found[-1].append(point)
-    return tuple(Curve(each[0].batch, each[0].parallelism, tuple(each), each[0].growth) for each in found)
+            groups.append([])
+        groups[-1].append(point)
+    return tuple(Curve(group[0].batch, group[0].parallelism, tuple(group), group[0].growth) for group in groups)
 
 
 def _kind(point: Scaling) -> tuple[str, str, int]:
@@ -239,13 +239,13 @@ def _runs(
     """Yield the fastest run on each of some counts on which there is any."""
     for count in counts:
         whole = _batch_on(case, count, batch, growth)
-        found = min(case.pinned.possible(_spread(case, count, whole, kind)), key=_seconds, default=None)
-        if found is not None:
-            yield Scaled(count, whole, kind, {**case.filled_values, **found.change}, found)
+        fastest = min(case.pinned.possible(_spread(case, count, whole, kind)), key=_seconds, default=None)
+        if fastest is not None:
+            yield Scaled(count, whole, kind, {**case.filled_values, **fastest.change}, fastest)
 
 
-def _seconds(found: Candidate) -> float:
-    return unit_seconds(found.estimate)
+def _seconds(candidate: Candidate) -> float:
+    return unit_seconds(candidate.estimate)
 
 
 def _batch_on(case: EstimatedPlan, devices: int, batch: int, growth: Growth) -> int:
@@ -257,14 +257,14 @@ def _split(case: EstimatedPlan, devices: int, batch: int) -> Scaled | None:
     """Return the fastest way to split the model over devices, one that fits where there is any."""
     pinned, changes = case.pinned, tuple(_splits(case, devices, batch))
     looks = estimated_changes(pinned.wanted, changes, case.machine, case.catalog) if changes else ()
-    found = [
+    ranked = [
         (look.verdict is not Verdict.DOES_NOT_FIT, figure(look, Figure.TOKENS_PER_SECOND).number or 0.0, change)
         for look, change in zip(looks, changes, strict=True)
         if not isinstance(look, CapacityError)
     ]
-    if not found:
+    if not ranked:
         return None
-    _, _, change = max(found, key=lambda each: each[:2])
+    _, _, change = max(ranked, key=lambda entry: entry[:2])
     fastest = pinned.changed(change)
     if fastest.filled is None:
         return None
@@ -330,5 +330,5 @@ def _own_batch(case: EstimatedPlan) -> int:
     return int(case.plan.training.global_batch or case.plan.training.micro_batch)
 
 
-def _fits(found: Candidate) -> bool | None:
-    return found.estimate.fits
+def _fits(candidate: Candidate) -> bool | None:
+    return candidate.estimate.fits

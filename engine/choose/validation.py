@@ -38,20 +38,20 @@ def faults(source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machi
         catalog: facts.
         machine: returns the detected machine for a plan that runs on it.
     """
-    found: dict[str, CapacityError] = {}
+    reported: dict[str, CapacityError] = {}
     left = source.document
-    while len(found) < MOST_FAULTS:
-        told = {fault.one_line(): fault for fault in _first_faults(PlanSource(left, source.folder), catalog, machine)}
-        new = [line for line in told if line not in found][: MOST_FAULTS - len(found)]
+    while len(reported) < MOST_FAULTS:
+        named = {fault.one_line(): fault for fault in _first_faults(PlanSource(left, source.folder), catalog, machine)}
+        new = [line for line in named if line not in reported][: MOST_FAULTS - len(reported)]
         sound = left.data
         for line in new:
-            found[line] = told[line]
-            without = _without(sound, (told[line].place.field or "").split("."), catalog)
+            reported[line] = named[line]
+            without = _without(sound, (named[line].place.field or "").split("."), catalog)
             sound = sound if without is None else without
         if sound is left.data:
             break
         left = Document(sound, left.file, left.lines)
-    return sorted(found.values(), key=lambda fault: fault.place.line or 0)
+    return sorted(reported.values(), key=lambda fault: fault.place.line or 0)
 
 
 def remarks(

@@ -121,13 +121,13 @@ def choose_law(measured: MeasuredSizes) -> Choice:
     fitted = [fit_law(law, measured) for law in LAWS]
     judged_by = _with_misfit(measured, fitted)
     factor = float(judged_by.variances[0] / measured.variances[0])
-    fitted = [replace(each, misfit=each.misfit / factor) for each in fitted]
-    numbers = np.array([each.law.coefficients + 1.0 for each in fitted])
-    misfits = np.array([each.misfit for each in fitted])
+    fitted = [replace(fit, misfit=fit.misfit / factor) for fit in fitted]
+    numbers = np.array([fit.law.coefficients + 1.0 for fit in fitted])
+    misfits = np.array([fit.misfit for fit in fitted])
     plain = np.asarray(information_criterion(misfits, judged_by.freedom, float(count), numbers))
     scores = plain + np.asarray(small_sample_charge(numbers, float(measured.measurements)))
     columns = (fitted, scores.tolist(), _weights(scores), _weights(plain))
-    laws = [Judged(*each) for each in zip(*columns, strict=True)]
+    laws = [Judged(*row) for row in zip(*columns, strict=True)]
     return _decided(judged_by, tuple(sorted(laws, key=lambda law: law.score)))
 
 
@@ -136,9 +136,9 @@ def _with_misfit(measured: MeasuredSizes, fitted: Sequence[FittedLaw]) -> Measur
     count = len(measured.sizes)
     # Without repeats a law that has but one size to spare would say by itself how well it has to be met.
     least = 1 if measured.freedom or count == _LEAST_SIZES else 2
-    free = {each.law: count - each.law.coefficients for each in fitted}
-    candidates = [each for each in fitted if free[each.law] >= least]
-    best = min(candidates, key=lambda each: each.misfit / free[each.law])
+    free = {fit.law: count - fit.law.coefficients for fit in fitted}
+    candidates = [fit for fit in fitted if free[fit.law] >= least]
+    best = min(candidates, key=lambda fit: fit.misfit / free[fit.law])
     factor = best.misfit / free[best.law]
     if factor <= 1 and measured.freedom:
         return measured
@@ -148,7 +148,7 @@ def _with_misfit(measured: MeasuredSizes, fitted: Sequence[FittedLaw]) -> Measur
 def _weights(scores: Floats) -> list[float]:
     """Return how likely each law is among all of them."""
     likely = np.asarray(relative_likelihood(scores - scores.min()))
-    return [float(each) for each in likely / likely.sum()]
+    return [float(weight) for weight in likely / likely.sum()]
 
 
 def _decided(measured: MeasuredSizes, laws: tuple[Judged, ...]) -> Choice:
@@ -157,7 +157,7 @@ def _decided(measured: MeasuredSizes, laws: tuple[Judged, ...]) -> Choice:
     rivals = tuple(_rivals(measured, laws, chosen))
     missing = " and ".join(_missing(measured, chosen))
     if rivals:
-        names = " and ".join(each.fitted.law.name for each in rivals)
+        names = " and ".join(rival.fitted.law.name for rival in rivals)
         reason = f"{names} {'meets' if len(rivals) == 1 else 'meet'} the measurements nearly as well"
         return Choice(measured, laws, chosen, False, reason, _deciding_size(measured, chosen, rivals))
     if missing:
@@ -186,7 +186,7 @@ def _hidden(chosen: Judged) -> str:
 def _chosen(laws: tuple[Judged, ...]) -> Judged:
     """Return the likeliest law; the power law, which holds every other within it, only where it excludes them."""
     first, *others = laws
-    named = next(each for each in others if each.fitted.law is not POWER)
+    named = next(law for law in others if law.fitted.law is not POWER)
     is_needed = named.score - first.score >= chosen_number("deciding_difference")
     return first if first.fitted.law is not POWER or is_needed else named
 
@@ -198,17 +198,17 @@ def _rivals(measured: MeasuredSizes, laws: tuple[Judged, ...], chosen: Judged) -
     could grow unseen is what tells.
     """
     far = chosen_number("deciding_difference")
-    for each in laws:
-        if each is chosen:
+    for law in laws:
+        if law is chosen:
             continue
-        if each.fitted.law is POWER:
-            is_rival = chosen.score - each.score > chosen_number("equal_difference")
+        if law.fitted.law is POWER:
+            is_rival = chosen.score - law.score > chosen_number("equal_difference")
         elif chosen.fitted.law is CONSTANT:
-            is_rival = _unseen_growth(each.fitted, measured) > chosen_number("constant_within")
+            is_rival = _unseen_growth(law.fitted, measured) > chosen_number("constant_within")
         else:
-            is_rival = each.score - chosen.score < far
+            is_rival = law.score - chosen.score < far
         if is_rival:
-            yield each
+            yield law
 
 
 def _unseen_growth(fitted: FittedLaw, measured: MeasuredSizes) -> float:

@@ -41,15 +41,15 @@ def extrapolate(choice: Choice, sizes: Sequence[float]) -> tuple[Extrapolated, .
     freedom = max(measured.freedom, _LEAST_FREEDOM)
     noise = measured.noise**2
     laws = choice.plausible
-    middles = np.stack([np.log(each.fitted.at(wanted)) for each in laws])
+    middles = np.stack([np.log(law.fitted.at(wanted)) for law in laws])
     spreads = np.stack(
-        [np.sqrt((each.fitted.variances(measured, wanted) + noise) * freedom / (freedom - 2.0)) for each in laws]
+        [np.sqrt((law.fitted.variances(measured, wanted) + noise) * freedom / (freedom - 2.0)) for law in laws]
     )
-    weights = np.array([each.possible for each in laws]) / sum(each.possible for each in laws)
+    weights = np.array([law.possible for law in laws]) / sum(law.possible for law in laws)
     values = choice.chosen.fitted.at(wanted)
     low = np.minimum(np.exp(_quantile(LOW, middles, spreads, weights)), values)
     high = np.maximum(np.exp(_quantile(HIGH, middles, spreads, weights)), values)
-    return tuple(Extrapolated(*map(float, each)) for each in zip(wanted, values, low, high, strict=True))
+    return tuple(Extrapolated(*map(float, row)) for row in zip(wanted, values, low, high, strict=True))
 
 
 def _quantile(share: float, middles: Floats, spreads: Floats, weights: Floats) -> Floats:
@@ -66,5 +66,5 @@ def _quantile(share: float, middles: Floats, spreads: Floats, weights: Floats) -
 def _normal(deviations: Floats) -> Floats:
     """Return the share of a normal distribution below some deviations."""
     cdf = NormalDist().cdf
-    found: Floats = np.array([cdf(each) for each in deviations.ravel()]).reshape(deviations.shape)
-    return found
+    shares: Floats = np.array([cdf(deviation) for deviation in deviations.ravel()]).reshape(deviations.shape)
+    return shares

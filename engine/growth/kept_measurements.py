@@ -30,17 +30,17 @@ class KeptMeasurements:
         name = hashlib.blake2b(what.encode(), digest_size=_DIGEST_BYTES).hexdigest()
         self._file = state_folder() / _FOLDER / f"{name}.jsonl"
 
-    def found(self) -> tuple[Measurement, ...]:
+    def measurements(self) -> tuple[Measurement, ...]:
         """Return what was measured before a stop; lines that were cut short are left out."""
         try:
             lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return ()
-        found = []
+        measurements = []
         for line in lines:
             with suppress(ValueError, TypeError):
-                found.append(Measurement(**json.loads(line)))
-        return tuple(found)
+                measurements.append(Measurement(**json.loads(line)))
+        return tuple(measurements)
 
     def add(self, measurement: Measurement) -> None:
         """Keep one more.

@@ -99,8 +99,8 @@ def machines_for_size(
     storage = None if disk is None else disk.scaled(float(parts))
     facts = catalog or load_catalog()
     busy = _busy_cores(by_figure)
-    found = _machines(facts, parts, busy, seconds, memory, storage)
-    machines = tuple(_of_each_provider(found, facts))
+    sized = _machines(facts, parts, busy, seconds, memory, storage)
+    machines = tuple(_cheapest_by_provider(sized, facts))
     return SizedJob(
         n=n,
         deadline_seconds=deadline_seconds,
@@ -130,8 +130,8 @@ def _parts(time: GrowthFit, n: float, deadline: float) -> tuple[int, Interval]:
 
 def _at(fits: Mapping[str, GrowthFit], figure: str, n: float) -> Interval | None:
     """Return a figure of a job of some size, None where it was not measured."""
-    found = extrapolate(fits[figure].choice, (n,)) if figure in fits else ()
-    return Interval(found[0].value, found[0].low, found[0].high) if found else None
+    ends = extrapolate(fits[figure].choice, (n,)) if figure in fits else ()
+    return Interval(ends[0].value, ends[0].low, ends[0].high) if ends else None
 
 
 def _busy_cores(fits: Mapping[str, GrowthFit]) -> int:
@@ -172,11 +172,11 @@ def _machines(
         )
 
 
-def _of_each_provider(found: Iterable[SizedMachines], catalog: Catalog) -> Iterator[SizedMachines]:
+def _cheapest_by_provider(machines: Iterable[SizedMachines], catalog: Catalog) -> Iterator[SizedMachines]:
     """Yield the cheapest of each provider, the cheapest first."""
     seen: set[str] = set()
-    for each in sorted(found, key=lambda each: mean(each.usd.value)):
-        provider = catalog.instances[each.instance].provider
+    for machine in sorted(machines, key=lambda machine: mean(machine.usd.value)):
+        provider = catalog.instances[machine.instance].provider
         if provider not in seen and len(seen) < SHOWN:
             seen.add(provider)
-            yield each
+            yield machine

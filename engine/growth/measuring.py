@@ -99,17 +99,17 @@ class Measuring:
             engine.start(running.pid)
             ended = running.wait()
             limit.over()
-            found = engine.profile(ended, words)
+            profile = engine.profile(ended, words)
             text = _text_of(output)
-        measured = self._measured(setting, repeat, found, text, limit.passed)
-        entry = profile_entry(found)
+        measured = self._measured(setting, repeat, profile, text, limit.passed)
+        entry = profile_entry(profile)
         details = {**entry.details, "set": dict(setting), "metric": measured.metric}
         return measured, replace(entry, details=details), running.interrupted
 
-    def _measured(self, setting: Setting, repeat: int, found: Profile, text: str, too_long: bool) -> Measurement:
-        ended, usage = found.ended, found.summary.usage
+    def _measured(self, setting: Setting, repeat: int, profile: Profile, text: str, too_long: bool) -> Measurement:
+        ended, usage = profile.ended, profile.summary.usage
         exit_code = ended.exit_code if ended else 0
-        told = ended is not None and ended.largest_rss_bytes is not None
+        kernel_peak = ended is not None and ended.largest_rss_bytes is not None
         metric = self.metric.find(text) if self.metric is not None else None
         problem = ""
         if too_long:
@@ -122,9 +122,9 @@ class Measuring:
         return Measurement(
             set=dict(setting),
             repeat=repeat,
-            seconds=found.summary.duration_seconds,
+            seconds=profile.summary.duration_seconds,
             exit_code=exit_code,
-            peak_memory_bytes=usage.peak_memory_bytes if told or usage.snapshots >= _FEWEST_LOOKS else None,
+            peak_memory_bytes=usage.peak_memory_bytes if kernel_peak or usage.snapshots >= _FEWEST_LOOKS else None,
             disk_bytes=_size_of(Path(filled(self.disk, setting))) if self.disk else usage.totals.get("written_bytes"),
             cpu_seconds=usage.totals.get("cpu_seconds"),
             metric=metric,

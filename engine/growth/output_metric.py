@@ -32,17 +32,17 @@ class OutputMetric:
         """Return the number, None where there is none."""
         if self.pattern is None:
             return self._find_key(output)
-        found = deque(self.pattern.finditer(output), maxlen=1)
-        if not found:
+        matches = deque(self.pattern.finditer(output), maxlen=1)
+        if not matches:
             return None
-        number = _FIRST_NUMBER.search(found[0][1] or "" if self.pattern.groups else found[0][0])
+        number = _FIRST_NUMBER.search(matches[0][1] or "" if self.pattern.groups else matches[0][0])
         return None if number is None else float(number[0].replace(",", "").replace("_", ""))
 
     def _find_key(self, output: str) -> float | None:
         by_key = UserExpression(None, self.text.removeprefix(_KEY), _METRIC)
         lines = [output] if _is_json(output) else output.splitlines()
-        found = (by_key.find(" ".join(line.split())) for line in reversed(lines))
-        return next((numbers[_METRIC] for numbers in found if numbers), None)
+        values = (by_key.find(" ".join(line.split())) for line in reversed(lines))
+        return next((numbers[_METRIC] for numbers in values if numbers), None)
 
 
 def parse_output_metric(text: str) -> OutputMetric:

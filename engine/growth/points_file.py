@@ -43,19 +43,19 @@ def read_points(text: str, file: str = "") -> dict[str, tuple[tuple[float, float
     lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
     if not lines:
         raise CapacityError("nothing was measured", hint=_FORM, place=Place(file or None))
-    separator = next((each for each in _SEPARATORS if each in lines[0][1]), ",")
+    separator = next((mark for mark in _SEPARATORS if mark in lines[0][1]), ",")
     rows = [(number, _cells(line, separator)) for number, line in lines]
     names = _names(rows[0][1], file)
     body = rows[1:] if _number(rows[0][1][0]) is None else rows
-    found: dict[str, list[tuple[float, float]]] = {}
+    columns: dict[str, list[tuple[float, float]]] = {}
     place = names.index(SIZE)
     for number, cells in body:
         size = _needed(cells, place, number, file)
         for name, value in _values(names, cells, number, file):
-            found.setdefault(name, []).append((size, value))
-    if not found:
+            columns.setdefault(name, []).append((size, value))
+    if not columns:
         raise CapacityError("nothing was measured", hint=_FORM, place=Place(file or None))
-    return {name: tuple(points) for name, points in found.items()}
+    return {name: tuple(points) for name, points in columns.items()}
 
 
 def _cells(line: str, separator: str) -> list[str]:

@@ -62,19 +62,21 @@ class RankedSetting:
 def ranked_settings(measured: Iterable[Measurement]) -> tuple[RankedSetting, ...]:
     """Return settings, the most efficient first and those that failed last."""
     grouped: dict[tuple[tuple[str, str], ...], list[Measurement]] = {}
-    for each in measured:
-        grouped.setdefault(tuple(each.set.items()), []).append(each)
+    for run in measured:
+        grouped.setdefault(tuple(run.set.items()), []).append(run)
     start = _start_seconds([_ranked(runs, 0.0) for runs in grouped.values()])
     ranked = [_ranked(runs, start) for runs in grouped.values()]
-    return tuple(sorted(ranked, key=lambda each: -1.0 if each.efficiency is None else each.efficiency, reverse=True))
+    return tuple(
+        sorted(ranked, key=lambda setting: -1.0 if setting.efficiency is None else setting.efficiency, reverse=True)
+    )
 
 
 def _start_seconds(settings: Sequence[RankedSetting]) -> float:
     """Return what runs take before they get anything done: where the line through runs of several sizes begins."""
     done = [
-        (each.set, each.metric, each.seconds)
-        for each in settings
-        if each.metric is not None and each.metric > 0 and each.seconds is not None
+        (entry.set, entry.metric, entry.seconds)
+        for entry in settings
+        if entry.metric is not None and entry.metric > 0 and entry.seconds is not None
     ]
     starts = []
     for key in dict.fromkeys(key for setting, _, _ in done for key in setting):
@@ -107,17 +109,17 @@ def _number(text: str) -> float | None:
 
 
 def _ranked(runs: Sequence[Measurement], start: float) -> RankedSetting:
-    well = [each for each in runs if not each.problem]
-    failed = [each for each in runs if each.problem]
-    seconds = _median(each.seconds for each in well)
-    metric = _median(each.metric for each in well)
+    well = [run for run in runs if not run.problem]
+    failed = [run for run in runs if run.problem]
+    seconds = _median(run.seconds for run in well)
+    metric = _median(run.metric for run in well)
     done = 1.0 if metric is None else metric
     return RankedSetting(
         set=runs[0].set,
         seconds=seconds,
         metric=metric,
         efficiency=None if seconds is None else float(efficiency(done, seconds, start)),
-        peak_memory_bytes=_median(each.peak_memory_bytes for each in well),
+        peak_memory_bytes=_median(run.peak_memory_bytes for run in well),
         exit_code=failed[-1].exit_code if failed else 0,
         problem=failed[-1].problem if failed else "",
         runs=len(well),

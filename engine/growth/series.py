@@ -30,7 +30,7 @@ class Series:
 def measure_series(
     measuring: Measuring,
     wanted: Sequence[tuple[Setting, int]],
-    told: Callable[[Measurement, RunRecord | None], None],
+    callback: Callable[[Measurement, RunRecord | None], None],
     kept: KeptMeasurements | None = None,
     hopeless: Callable[[Setting, Iterable[Measurement]], bool] | None = None,
     stopped: Callable[[], bool] = lambda: False,
@@ -40,7 +40,7 @@ def measure_series(
     Args:
         measuring: the command.
         wanted: settings, each with which run of it.
-        told: gets each measurement as it comes, with an entry for the history where it was taken now.
+        callback: gets each measurement as it comes, with an entry for the history where it was taken now.
         kept: what was measured before a stop, and takes what is measured now.
         hopeless: whether a setting need not be tried after what was measured so far.
         stopped: asked after each run whether to stop; so does a command that a Ctrl-C ended.
@@ -48,23 +48,23 @@ def measure_series(
     Raises:
         CapacityError: the command cannot be started, or what was measured cannot be kept.
     """
-    before = {_key(each.set, each.repeat): each for each in (kept.found() if kept else ())}
+    before = {_key(run.set, run.repeat): run for run in (kept.measurements() if kept else ())}
     measured: list[Measurement] = []
     for setting, repeat in wanted:
         known = before.get(_key(setting, repeat))
         if known is not None:
             measured.append(known)
-            told(known, None)
+            callback(known, None)
             continue
         if hopeless is not None and hopeless(setting, measured):
             continue
-        found, entry, interrupted = measuring.run(setting, repeat)
+        measurement, entry, interrupted = measuring.run(setting, repeat)
         if interrupted or stopped():
             return Series(tuple(measured), len(wanted), complete=False)
         if kept is not None:
-            kept.add(found)
-        measured.append(found)
-        told(found, entry)
+            kept.add(measurement)
+        measured.append(measurement)
+        callback(measurement, entry)
     if kept is not None:
         kept.forget()
     return Series(tuple(measured), len(wanted), complete=True)
@@ -77,17 +77,17 @@ def wanted_sizes(sizes: Iterable[int], repeats: int) -> list[tuple[Setting, int]
 
 def larger_than_failed(setting: Setting, measured: Iterable[Measurement]) -> bool:
     """Whether a smaller or equal size took too long or failed: a larger one would too."""
-    return any(each.problem and int(each.set[SIZE]) <= int(setting[SIZE]) for each in measured)
+    return any(run.problem and int(run.set[SIZE]) <= int(setting[SIZE]) for run in measured)
 
 
 def points_of(measured: Iterable[Measurement]) -> dict[str, Points]:
     """Return size and value of each figure that grows with the size, of the runs that ended well."""
-    well = [each for each in measured if not each.problem]
-    found = {
-        figure: [(float(each.set[SIZE]), value) for each in well if (value := getattr(each, figure)) and value > 0]
+    well = [run for run in measured if not run.problem]
+    by_figure = {
+        figure: [(float(run.set[SIZE]), value) for run in well if (value := getattr(run, figure)) and value > 0]
         for figure in FIGURES
     }
-    return {figure: points for figure, points in found.items() if points}
+    return {figure: points for figure, points in by_figure.items() if points}
 
 
 def _key(setting: Setting, repeat: int) -> tuple[tuple[tuple[str, str], ...], int]:

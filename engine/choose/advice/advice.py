@@ -100,10 +100,10 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
     settings = searched_settings(case, case.mode)
     if settings is not None:
         tried.append((Remedy("settings", setting_words(settings.change), settings.change), settings))
-    found = recommended(case, tried)
+    offers = recommended(case, tried)
     if case.estimate.verdict is not Verdict.DOES_NOT_FIT:
-        return Advice(found)
-    return Advice(found, smallest_fit(case, tried), larger_devices(case))
+        return Advice(offers)
+    return Advice(offers, smallest_fit(case, tried), larger_devices(case))
 
 
 def offers(
@@ -122,13 +122,13 @@ def offers(
     """
     case = EstimatedPlan.of(plan, filled, machine)
     advice = advise(case, is_wanted)
-    found = [*advice.recommended]
+    listed = [*advice.recommended]
     for way in (*((advice.fitting,) if advice.fitting else ()), *advice.larger):
-        if all(way.change != offer.change for offer in found):
-            found.append(offer_of(case, Remedy("fits", setting_words(way.change)), way))
+        if all(way.change != offer.change for offer in listed):
+            listed.append(offer_of(case, Remedy("fits", setting_words(way.change)), way))
     if case.estimate.verdict is Verdict.DOES_NOT_FIT:
-        found.sort(key=lambda offer: offer.verdict.gravity)
-    return tuple(found[:MOST_OFFERS])
+        listed.sort(key=lambda offer: offer.verdict.gravity)
+    return tuple(listed[:MOST_OFFERS])
 
 
 def notes(case: EstimatedPlan) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
@@ -157,13 +157,17 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
         promise = np.inf if unknown else worth(case, look, remedy.is_gentle)
         if promise >= LEAST_EFFECT:
             promising.setdefault(remedy.code, []).append((promise, remedy))
-    for each in promising.values():
-        for _, remedy in sorted(each, key=lambda entry: -entry[0])[:MOST_PLANNED]:
-            found = case.changed(remedy.change)
-            if found.filled is None:
+    for alternatives in promising.values():
+        for _, remedy in sorted(alternatives, key=lambda entry: -entry[0])[:MOST_PLANNED]:
+            candidate = case.changed(remedy.change)
+            if candidate.filled is None:
                 continue
-            yield remedy, found
-            if found.holds and allowed(case, remedy, found) and worth(case, found, remedy.is_gentle) >= LEAST_EFFECT:
+            yield remedy, candidate
+            if (
+                candidate.holds
+                and allowed(case, remedy, candidate)
+                and worth(case, candidate, remedy.is_gentle) >= LEAST_EFFECT
+            ):
                 break
 
 
@@ -176,31 +180,31 @@ def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) 
     """
     short = is_short(case)
     best: dict[str, tuple[float, Remedy, Candidate]] = {}
-    for remedy, found in tried:
-        effect = worth(case, found, remedy.is_gentle) if allowed(case, remedy, found) else 0.0
+    for remedy, candidate in tried:
+        effect = worth(case, candidate, remedy.is_gentle) if allowed(case, remedy, candidate) else 0.0
         if effect >= LEAST_EFFECT and effect > best.get(remedy.code, (0.0,))[0]:
-            best[remedy.code] = effect, remedy, found
+            best[remedy.code] = effect, remedy, candidate
     # What keeps the limits without harm comes first, then what does so on the same hardware.
     ranked = sorted(best.values(), key=lambda entry: (short and _harm(*entry[:2]), -entry[0]))
     if short and ranked:
         least = 1.0 + _NOT_MUCH_DEARER * (max(effect for effect, _, _ in ranked) - 1.0)
         here = max((effect for effect, remedy, _ in ranked if not remedy.moves_hardware), default=0.0)
-        ranked = [each for each in ranked if each[0] <= 1.0 or each[0] >= _least(each[1], least, here)]
+        ranked = [entry for entry in ranked if entry[0] <= 1.0 or entry[0] >= _least(entry[1], least, here)]
     ranked = _without_leading_spot(case, ranked)
-    found_changes = [found.change for _, _, found in ranked]
+    changes = [candidate.change for _, _, candidate in ranked]
     # The search may arrive at what a single remedy says already.
-    distinct = [each for place, each in enumerate(ranked) if found_changes[place] not in found_changes[:place]]
-    return tuple(offer_of(case, remedy, found) for _, remedy, found in distinct[:MOST_RECOMMENDATIONS])
+    distinct = [kept for place, kept in enumerate(ranked) if changes[place] not in changes[:place]]
+    return tuple(offer_of(case, remedy, candidate) for _, remedy, candidate in distinct[:MOST_RECOMMENDATIONS])
 
 
-def offer_of(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> Offer:
+def offer_of(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> Offer:
     """Return a planned remedy with all that it does."""
-    before, after = case.estimate, found.estimate
-    alone = "" if found.fits else "; this alone does not make it fit"
-    words = f"{effect_text(before, after)}{alone} ({change_text(found.change)})."
+    before, after = case.estimate, candidate.estimate
+    alone = "" if candidate.fits else "; this alone does not make it fit"
+    words = f"{effect_text(before, after)}{alone} ({change_text(candidate.change)})."
     return Offer(
         title=remedy.title,
-        change=found.change,
+        change=candidate.change,
         effects=tuple(effects(before, after)),
         verdict=after.verdict,
         caution=remedy.caution,
@@ -237,21 +241,21 @@ def _without_leading_spot(
     """Put spot capacity last where requests are served: an interruption drops them, so it never comes first."""
     if case.plan.task != "infer":
         return ranked
-    others = [each for each in ranked if each[1].code != SPOT]
-    return [*others[: MOST_RECOMMENDATIONS - 1], *(each for each in ranked if each[1].code == SPOT and others)]
+    others = [entry for entry in ranked if entry[1].code != SPOT]
+    return [*others[: MOST_RECOMMENDATIONS - 1], *(entry for entry in ranked if entry[1].code == SPOT and others)]
 
 
 def _short_of_memory(case: EstimatedPlan, advice: Advice) -> Note:
-    shortage, found = case.estimate.shortage, advice.fitting
+    shortage, fitting = case.estimate.shortage, advice.fitting
     code, title, lacks = "does_not_fit", "The plan does not fit", f"{shortage[0].upper()}{shortage[1:]}."
     which = larger_devices_text(advice.larger)
-    if found is None:
+    if fitting is None:
         nothing = "No change of settings or of the number of devices was found that makes it fit."
         return Note(
             code, title, f"{lacks} {nothing} {which}".strip(), change=next((x.change for x in advice.larger), None)
         )
-    said = effect_text(case.estimate, found.estimate)
+    effect = effect_text(case.estimate, fitting.estimate)
     # Where it takes more devices, fewer larger ones may do.
-    more = which if Key.HARDWARE_DEVICES in found.change and Key.HARDWARE_NAME not in found.change else ""
-    detail = f"{lacks} It fits with {change_text(found.change)}: {said}. {more}".strip()
-    return Note(code, title, detail, saves(case.estimate, found.estimate), found.change)
+    more = which if Key.HARDWARE_DEVICES in fitting.change and Key.HARDWARE_NAME not in fitting.change else ""
+    detail = f"{lacks} It fits with {change_text(fitting.change)}: {effect}. {more}".strip()
+    return Note(code, title, detail, saves(case.estimate, fitting.estimate), fitting.change)

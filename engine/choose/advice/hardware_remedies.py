@@ -102,7 +102,7 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
         return
     needed, devices = reserved_bytes(case.estimate), int(cluster.devices)
     nodes = math.ceil(devices / float(np.max(cluster.direct_devices)))
-    found: list[tuple[float, Accelerator, Price]] = []
+    cheaper: list[tuple[float, Accelerator, Price]] = []
     for row in catalog.accelerators.values():
         other = _speed(case, row)
         if row.id == mine.id or row.vendor != mine.vendor or not other or row.memory_bytes < needed:
@@ -111,8 +111,8 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
             continue
         price = device_price(row.id, devices, nodes, plan.pricing, catalog)
         if price.rate is not None and not price.remarks and price.rate / other <= MOST_COST * rate / speed:
-            found.append((price.rate / other, row, price))
-    for _, row, price in sorted(found, key=lambda each: each[0])[:MOST_TRIED]:
+            cheaper.append((price.rate / other, row, price))
+    for _, row, price in sorted(cheaper, key=lambda entry: entry[0])[:MOST_TRIED]:
         change: dict[str, object] = {Key.HARDWARE_NAME: row.id, Key.HARDWARE_DEVICES: devices}
         title = f"Use {format_number(devices)} x {row.name}"
         yield Remedy("accelerator", title, change, f"Price of {price.rate_source}.")
@@ -130,8 +130,8 @@ def _spot(case: EstimatedPlan) -> Iterator[Remedy]:
     price = case.resolved.cluster.price
     if not price.is_spot and price.spot_usd_per_hour is not None:
         caution = DROPS_REQUESTS if case.plan.task == "infer" else WAITS_FOR_CAPACITY
-        told = f"{caution} Price of {price.spot_source}.{_at_worst(case)}"
-        yield Remedy(SPOT, "Use spot capacity", {Key.PRICING_SPOT: True}, told)
+        caveats = f"{caution} Price of {price.spot_source}.{_at_worst(case)}"
+        yield Remedy(SPOT, "Use spot capacity", {Key.PRICING_SPOT: True}, caveats)
 
 
 def _at_worst(case: EstimatedPlan) -> str:
@@ -155,25 +155,25 @@ def larger_devices(case: EstimatedPlan) -> tuple[Candidate, ...]:
     """
     rows = case.catalog.accelerators
     device = case.resolved.cluster.device
-    found = _smallest(case, rows.values())
-    if found is None:
+    smallest = _smallest(case, rows.values())
+    if smallest is None:
         return ()
     vendor = rows[device.id].vendor if device.id in rows else None
-    if vendor in (None, rows[found.made.resolved.cluster.device.id].vendor):
-        return (found,)
+    if vendor in (None, rows[smallest.made.resolved.cluster.device.id].vendor):
+        return (smallest,)
     same = _smallest(case, (row for row in rows.values() if row.vendor == vendor))
-    return (found,) if same is None else (same, found)
+    return (smallest,) if same is None else (same, smallest)
 
 
-def larger_devices_text(found: Iterable[Candidate]) -> str:
+def larger_devices_text(candidates: Iterable[Candidate]) -> str:
     """Return which devices would hold a plan, with what to set; empty where none was found."""
-    named = (f"{_named(each)} ({change_text(each.change)})" for each in found)
+    named = (f"{_named(candidate)} ({change_text(candidate.change)})" for candidate in candidates)
     text = " or ".join(named)
     return text and f"{_TITLE}: {text}."
 
 
-def _named(found: Candidate) -> str:
-    cluster = found.made.resolved.cluster
+def _named(candidate: Candidate) -> str:
+    cluster = candidate.made.resolved.cluster
     count = int(cluster.devices)
     return cluster.device.name if count == 1 else f"{format_number(count)} x {cluster.device.name}"
 
@@ -182,10 +182,10 @@ def larger_devices_note(case: EstimatedPlan) -> Note | None:
     """Return what is missing and which devices have it; None where the plan fits or none has."""
     if case.estimate.verdict is not Verdict.DOES_NOT_FIT:
         return None
-    found = larger_devices(case)
-    if not found:
+    candidates = larger_devices(case)
+    if not candidates:
         return None
-    return Note("larger_devices", _TITLE, larger_devices_text(found), None, found[0].change)
+    return Note("larger_devices", _TITLE, larger_devices_text(candidates), None, candidates[0].change)
 
 
 def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | None:
@@ -198,7 +198,7 @@ def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | N
         roomiest = max(larger, key=lambda row: row.memory_bytes, default=None)
         if roomiest is not None and case.changed(_instead(case, roomiest, times)).fits:
             tried = case.possible(_instead(case, row, times) for row in larger)
-            return next((found for found in tried if found.fits), None)
+            return next((candidate for candidate in tried if candidate.fits), None)
     return None
 
 

@@ -48,11 +48,11 @@ class RunSpace:
         return self.checkpoint_bytes + self.data_bytes
 
 
-def run_space(machine: Machine, found: Answer) -> RunSpace | None:
+def run_space(machine: Machine, answer: Answer) -> RunSpace | None:
     """Return what a training run keeps on disk; None for inference."""
-    if found.plan.task == "infer":
+    if answer.plan.task == "infer":
         return None
-    data, checkpoints = kept_bytes(found.estimate)
+    data, checkpoints = kept_bytes(answer.estimate)
     disk = roomiest_disk(machine)
     bandwidth = network_bandwidth(machine)
     return RunSpace(
@@ -151,15 +151,15 @@ def supply_note(case: EstimatedPlan) -> Iterator[Note]:
     if supply is None or watts is None:
         return
     devices = mean(watts) * mean(cluster.per_node) / mean(cluster.devices)
-    beside = BOARD_WATTS
+    other_watts = BOARD_WATTS
     if case.machine is not None and cluster.device.kind != "cpu":
-        beside += power_need(case.machine, case.catalog).processor_watts or 0.0
-    load = (devices + beside) / supply
+        other_watts += power_need(case.machine, case.catalog).processor_watts or 0.0
+    load = (devices + other_watts) / supply
     if load > SUPPLY_LOAD:
         detail = (
-            f"{format_power(devices)} for the devices of a node and some {format_power(beside)} beside them are "
+            f"{format_power(devices)} for the devices of a node and some {format_power(other_watts)} beside them are "
             f"{format_percent(load)} of its {format_power(supply)}; {format_percent(SUPPLY_LOAD)} is what supplies are "
             f"meant to carry for long. A lower power limit of the devices helps, or one of "
-            f"{format_power((devices + beside) / SUPPLY_LOAD)}."
+            f"{format_power((devices + other_watts) / SUPPLY_LOAD)}."
         )
         yield Note("power_supply", "Power consumption comes near the limit of the supply", detail)

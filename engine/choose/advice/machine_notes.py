@@ -36,28 +36,28 @@ def machine_warnings(machine: Machine) -> tuple[Note, ...]:
 
 
 def job_notes(
-    machine: Machine, found: Answer, catalog: Catalog, is_example: bool = False
+    machine: Machine, answer: Answer, catalog: Catalog, is_example: bool = False
 ) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     """Return suggestions and warnings for a job on this machine, effects computed by estimating again.
 
     Args:
         machine: the machine.
-        found: the job, estimated.
+        answer: the job, estimated.
         catalog: facts.
         is_example: whether nobody asked about this job, so that only the machine is warned of.
     """
-    suggestions = (*_mixed_precision(machine, found, catalog), *found.estimate.recommendations)
+    suggestions = (*_mixed_precision(machine, answer, catalog), *answer.estimate.recommendations)
     if is_example:
         # A supply is of the machine, and nobody gives its rating without asking about it.
-        supply = (note for note in found.estimate.warnings if note.code == "power_supply")
+        supply = (note for note in answer.estimate.warnings if note.code == "power_supply")
         return suggestions, (*machine_warnings(machine), *supply)
-    warnings = (*machine_warnings(machine), *_battery(machine, found), *_space(machine, found))
-    return suggestions, (*warnings, *found.estimate.warnings)
+    warnings = (*machine_warnings(machine), *_battery(machine, answer), *_space(machine, answer))
+    return suggestions, (*warnings, *answer.estimate.warnings)
 
 
-def predicted_bottleneck(found: Answer) -> str:
+def predicted_bottleneck(answer: Answer) -> str:
     """Return which resource will limit a job, in one sentence."""
-    limit = found.estimate.bottleneck
+    limit = answer.estimate.bottleneck
     named = {
         "memory_bandwidth": "memory bandwidth",
         "input": "reading the data",
@@ -128,14 +128,14 @@ def _share_used(disk: Disk) -> float:
     return 0.0 if not total or free is None else 1.0 - free / total
 
 
-def _battery(machine: Machine, found: Answer) -> Iterator[Note]:
+def _battery(machine: Machine, answer: Answer) -> Iterator[Note]:
     """Say how far the battery carries the job."""
-    left, needed = machine.power.battery_watt_hours.value, found.estimate.energy.kwh
+    left, needed = machine.power.battery_watt_hours.value, answer.estimate.energy.kwh
     if machine.power.on_mains.value is not False or left is None or needed is None:
         return
     share = left / 1000 / max(float(needed), 1e-9)
     if share < 1:
-        steps = found.estimate.computation.step_seconds.value * (found.estimate.computation.steps or 0)
+        steps = answer.estimate.computation.step_seconds.value * (answer.estimate.computation.steps or 0)
         reached = format_seconds(float(steps) * share)
         detail = (
             f"the job takes {format_energy(float(needed))}, the battery holds {format_energy(left / 1000)}: it ends "
@@ -144,14 +144,14 @@ def _battery(machine: Machine, found: Answer) -> Iterator[Note]:
         yield Note("battery_energy", "The battery does not last for the job", detail)
 
 
-def _space(machine: Machine, found: Answer) -> Iterator[Note]:
+def _space(machine: Machine, answer: Answer) -> Iterator[Note]:
     """Say where checkpoints and data do not fit, and what a hard disk means for the data."""
-    space, disk = run_space(machine, found), roomiest_disk(machine)
+    space, disk = run_space(machine, answer), roomiest_disk(machine)
     if space is None or disk is None:
         return
     if space.needed_bytes > space.free_bytes:
         yield Note("disk_space", "Checkpoints and data do not fit the disks", space_text(space))
-    computation = found.estimate.computation
+    computation = answer.estimate.computation
     if disk.kind.value == "HDD" and computation.unit == "token":
         rate = float(computation.units_per_step / computation.step_seconds.value) * TOKEN_BYTES
         detail = f"tokens stream at {format_bandwidth(rate)}, which any disk reads in sequence; "
@@ -159,20 +159,20 @@ def _space(machine: Machine, found: Answer) -> Iterator[Note]:
         yield Note("hard_disk", "Data would lie on a hard disk", detail)
 
 
-def _mixed_precision(machine: Machine, found: Answer, catalog: Catalog) -> Iterator[Note]:
+def _mixed_precision(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]:
     """Say what 16-bit arithmetic brings here against fp32, if the plan uses either."""
-    now = found.plan.training.precision
-    if found.plan.task == "infer" or now not in ("bf16", "fp16", "fp32"):
+    now = answer.plan.training.precision
+    if answer.plan.task == "infer" or now not in ("bf16", "fp16", "fp32"):
         return
     other = "bf16" if now == "fp32" else "fp32"
-    if found.resolved.cluster.device.native(other) != other:
+    if answer.resolved.cluster.device.native(other) != other:
         return
     change: dict[str, object] = {Key.TRAINING_PRECISION: other}
-    candidate = EstimatedPlan(found.plan, found.resolved, found.estimate, catalog, machine).changed(change)
+    candidate = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, catalog, machine).changed(change)
     if candidate.filled is None:
         return
     tried = candidate.filled.estimate
-    before, after = (found.estimate, tried) if now == "fp32" else (tried, found.estimate)
+    before, after = (answer.estimate, tried) if now == "fp32" else (tried, answer.estimate)
     effect = effect_text(before, after)
     if not effect:
         return

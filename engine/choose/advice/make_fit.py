@@ -35,19 +35,19 @@ def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]])
         tried: remedies that were planned already.
     """
     cost = partial(_cost, case)
-    fitting = [(remedy, found) for remedy, found in tried if found.fits]
-    gentle = min((found for remedy, found in fitting if remedy.is_gentle), key=cost, default=None)
+    fitting = [(remedy, candidate) for remedy, candidate in tried if candidate.fits]
+    gentle = min((candidate for remedy, candidate in fitting if remedy.is_gentle), key=cost, default=None)
     if gentle is not None:
         return gentle
     here = [pair for pair in fitting if not pair[0].moves_hardware and cost(pair[1]) <= MAX_COST_RATIO]
     least_harm = min(here, key=lambda pair: (pair[0].code == FURTHER, cost(pair[1])), default=None)
     if least_harm is not None:
         return least_harm[1]
-    single = min((found for _, found in fitting), key=cost, default=None)
+    single = min((candidate for _, candidate in fitting), key=cost, default=None)
     if single is not None and cost(single) <= MAX_COST_RATIO:
         return single
     combined = _combined(case)
-    return min((found for found in (single, combined) if found is not None), key=cost, default=None)
+    return min((candidate for candidate in (single, combined) if candidate is not None), key=cost, default=None)
 
 
 def searched_settings(
@@ -71,10 +71,10 @@ def searched_settings(
         changed[_BATCH] = case.plan.training.global_batch
     try:
         opened = with_values(edited(case.wanted, changed, case.catalog).plan, {**dict.fromkeys(paths, AUTO), _DP: None})
-        found = fill(opened, mode, case.machine, case.catalog).plan
+        chosen = fill(opened, mode, case.machine, case.catalog).plan
     except CapacityError:
         return None
-    change = {path: found.value(path) for path in paths if found.value(path) != case.plan.value(path)}
+    change = {path: chosen.value(path) for path in paths if chosen.value(path) != case.plan.value(path)}
     if not change:
         return None
     planned = case.changed({**changed, **change} if base else case.same_batch(change))
@@ -94,12 +94,12 @@ def _combined(case: EstimatedPlan) -> Candidate | None:
         base: dict[str, object] = {Key.HARDWARE_DEVICES: devices * 2**doubling} if doubling else {}
         if doubling == 1 and not searched and _is_out_of_reach(case, devices * 2**_DOUBLINGS):
             return cheapest
-        found = searched_settings(case, "extreme", base) if searched else None
-        if (found is None or not found.fits) and not (searched and doubling):
-            found = _combination(case, base)
-        if found is not None and found.fits:
-            found = _without_redundant(case, found, base)
-            cheapest = found if cheapest is None else min(cheapest, found, key=partial(_cost, case))
+        candidate = searched_settings(case, "extreme", base) if searched else None
+        if (candidate is None or not candidate.fits) and not (searched and doubling):
+            candidate = _combination(case, base)
+        if candidate is not None and candidate.fits:
+            candidate = _without_redundant(case, candidate, base)
+            cheapest = candidate if cheapest is None else min(cheapest, candidate, key=partial(_cost, case))
         if cheapest is not None and (_cost(case, cheapest) <= MAX_COST_RATIO or doubling >= _ENOUGH):
             return cheapest
     return cheapest
@@ -123,27 +123,27 @@ def _combination(case: EstimatedPlan, base: Mapping[str, object]) -> Candidate |
     usable = [remedy for remedy in remedies(grown) if Key.HARDWARE_DEVICES not in remedy.change]
     while not best.fits:
         pairs = ((remedy, pinned.changed({**best.change, **remedy.change})) for remedy in usable)
-        possible = [(found, remedy) for remedy, found in pairs if found.filled is not None]
-        found, remedy = min(possible, key=lambda pair: reserved_bytes(pair[0].estimate), default=(best, None))
-        if remedy is None or reserved_bytes(found.estimate) >= reserved_bytes(best.estimate):
+        possible = [(candidate, remedy) for remedy, candidate in pairs if candidate.filled is not None]
+        candidate, remedy = min(possible, key=lambda pair: reserved_bytes(pair[0].estimate), default=(best, None))
+        if remedy is None or reserved_bytes(candidate.estimate) >= reserved_bytes(best.estimate):
             return None
-        best = found
-        usable = [each for each in usable if not set(each.change) & set(remedy.change)]
+        best = candidate
+        usable = [other for other in usable if not set(other.change) & set(remedy.change)]
     planned = case.changed(best.change)
     return planned if planned.fits else None
 
 
-def _without_redundant(case: EstimatedPlan, found: Candidate, base: Mapping[str, object]) -> Candidate:
+def _without_redundant(case: EstimatedPlan, candidate: Candidate, base: Mapping[str, object]) -> Candidate:
     """Leave out every changed field without which the plan still fits."""
-    for path in found.change:
-        rest = {key: value for key, value in found.change.items() if key != path}
-        if path in base or not rest or path not in found.change:
+    for path in candidate.change:
+        rest = {key: value for key, value in candidate.change.items() if key != path}
+        if path in base or not rest or path not in candidate.change:
             continue
         smaller = case.changed(rest)
         if smaller.fits:
-            found = smaller
-    return found
+            candidate = smaller
+    return candidate
 
 
-def _cost(case: EstimatedPlan, found: Candidate) -> float:
-    return cost_ratio(found.estimate, case.estimate)
+def _cost(case: EstimatedPlan, candidate: Candidate) -> float:
+    return cost_ratio(candidate.estimate, case.estimate)

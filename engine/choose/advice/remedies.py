@@ -21,11 +21,11 @@ MOST_CHUNKS = 16
 
 def remedies(case: EstimatedPlan) -> tuple[Remedy, ...]:
     """Return what could be changed about a plan, apart from fields that the modes chose."""
-    found = (
+    complete = (
         replace(remedy, change=case.same_batch(remedy.change)) for remedy in (*_own(case), *hardware_remedies(case))
     )
     return tuple(
-        remedy for remedy in found if remedy.replaces_choice or not any(case.is_open(path) for path in remedy.change)
+        remedy for remedy in complete if remedy.replaces_choice or not any(case.is_open(path) for path in remedy.change)
     )
 
 

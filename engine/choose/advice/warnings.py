@@ -43,20 +43,20 @@ LONG_SECONDS = 100 * 86400.0
 
 def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
     """Return what to know about a plan beyond whether it fits, the gravest first."""
-    found: list[Note] = []
+    notes: list[Note] = []
     if case.resolved.family.kind in ("transformer", "network"):
-        found += _precision(case)
+        notes += _precision(case)
     if case.resolved.shape is not None:
-        found += [*_context(case), *_layout(case), *_unread(case)]
+        notes += [*_context(case), *_layout(case), *_unread(case)]
     if case.resolved.shape is not None and case.plan.task != "infer":
-        found += [*_batch(case), *_tokens(case)]
+        notes += [*_batch(case), *_tokens(case)]
     if case.plan.task == "fit" and case.plan.scalability.enabled:
-        found.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
+        notes.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
     elif case.resolved.shape is None and case.plan.scalability.enabled and case.plan.scalability.model_parallel:
         detail = "scalability.model_parallel compares nothing here: this model runs whole on each device."
-        found.append(Note("no_model_parallel", "Only transformers are split over devices", detail))
+        notes.append(Note("no_model_parallel", "Only transformers are split over devices", detail))
     return (
-        *found,
+        *notes,
         *_long(case),
         *_mixed(case),
         *_spot(case),
@@ -152,15 +152,15 @@ def _layout(case: EstimatedPlan) -> Iterator[Note]:
 
 def _batch(case: EstimatedPlan) -> Iterator[Note]:
     training, replicas = case.plan.training, int(case.plan.parallelism.dp or 1)
-    each = int(training.micro_batch) * replicas
-    batch = int(training.global_batch or each)
-    rest = batch % each
+    at_once = int(training.micro_batch) * replicas
+    batch = int(training.global_batch or at_once)
+    rest = batch % at_once
     if rest:
-        near = " or ".join(format_number(size) for size in (batch - rest, batch - rest + each) if size)
-        passes = -(-batch // each)
+        near = " or ".join(format_number(size) for size in (batch - rest, batch - rest + at_once) if size)
+        passes = -(-batch // at_once)
         detail = (
             f"{format_number(batch)} sequences over {replicas} replicas in micro-batches of {training.micro_batch}: "
-            f"{passes} passes for the work of {batch / each:.2f}. {near} would divide."
+            f"{passes} passes for the work of {batch / at_once:.2f}. {near} would divide."
         )
         yield Note("global_batch_not_divisible", "The global batch does not divide", detail)
 
@@ -217,14 +217,14 @@ def _power(case: EstimatedPlan) -> Iterator[Note]:
     known = cluster.device.known.get("tdp_watts")
     if watts is None or limit is None or share is None or (known is not None and known.origin == "assumed"):
         return
-    each = _number(watts / cluster.devices)
-    if each >= share * _number(limit):
+    device_watts = _number(watts / cluster.devices)
+    if device_watts >= share * _number(limit):
         count = int(_number(cluster.devices))
         what = "processor" if cluster.device.kind == "cpu" else "device"
         whole = "" if count == 1 else f" a {what}, {format_power(_number(watts))} in all"
         detail = (
-            f"{format_power(each)} of {format_power(_number(limit))}{whole}: supply and cooling must carry it for the "
-            f"whole run and keep the {what}{'' if count == 1 else 's'} below {alarm:g} C."
+            f"{format_power(device_watts)} of {format_power(_number(limit))}{whole}: supply and cooling must carry it "
+            f"for the whole run and keep the {what}{'' if count == 1 else 's'} below {alarm:g} C."
         )
         subject = f"The {what} runs near its" if count == 1 else f"All {what}s run near their"
         yield Note("power", f"{subject} power limit", detail)

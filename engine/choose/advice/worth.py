@@ -30,7 +30,7 @@ def is_short(case: EstimatedPlan) -> bool:
     return bool(case.violations)
 
 
-def worth(case: EstimatedPlan, found: Candidate, gentle: bool) -> float:
+def worth(case: EstimatedPlan, candidate: Candidate, gentle: bool) -> float:
     """Return what a change is worth, to rank it: the share of cost it saves for a token or sample.
 
     Where a limit is missed, the share by which that comes nearer counts too, and what keeps all limits then comes
@@ -38,51 +38,51 @@ def worth(case: EstimatedPlan, found: Candidate, gentle: bool) -> float:
 
     Args:
         case: the plan.
-        found: the plan with the change.
+        candidate: the plan with the change.
         gentle: whether it leaves results and hardware as they are.
     """
-    before, after = case.estimate, found.estimate
+    before, after = case.estimate, candidate.estimate
     ratio = cost_ratio(after, before)
     broken = case.violations
-    if broken and not found.violations:
+    if broken and not candidate.violations:
         return 1.0 + 1.0 / ratio if gentle or ratio <= DEAR else 0.0
     if broken:
-        nearer = 1.0 - sum(_share_left(each, found) for each in broken) / len(broken)
+        nearer = 1.0 - sum(_share_left(constraint, candidate) for constraint in broken) / len(broken)
         return min(1.0, nearer - max(0.0, ratio - 1.0))
     if before.verdict is Verdict.TIGHT and after.verdict is Verdict.FITS:
         return min(1.0, max(1.0 - ratio, 1.0 - reserved_bytes(after) / reserved_bytes(before) - max(0.0, ratio - 1.0)))
     return 1.0 - ratio
 
 
-def allowed(case: EstimatedPlan, remedy: Remedy, found: Candidate) -> bool:
+def allowed(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> bool:
     """Whether a change may be advice at all.
 
     None breaks a limit that holds, goes further from one that is missed, or fills memory beyond what the boldest mode
     would unless it saves some. None makes people wait much longer than it saves, or may cost more than the plan.
     """
-    before, after = case.estimate, found.estimate
+    before, after = case.estimate, candidate.estimate
     if any(not np.isfinite(effect.after) for effect in effects(before, after)):
         return False
-    held = {each.key: each for each in reached(before)}
-    for each in found.violations:
-        was = held.get(each.key)
-        if was is None or was.holds or not each.excess <= was.excess:
+    held = {constraint.key: constraint for constraint in reached(before)}
+    for constraint in candidate.violations:
+        was = held.get(constraint.key)
+        if was is None or was.holds or not constraint.excess <= was.excess:
             return False
     if remedy.code == SPOT and not _surely_cheaper(before, after):
         return False
     if not case.violations and _waits_longer(before, after):
         return False
     memory = after.memory
-    if memory.capacity_bytes is None or found.violations:
+    if memory.capacity_bytes is None or candidate.violations:
         return True
     most = float(np.max(np.asarray(memory.capacity_bytes))) * (case.catalog.modes["extreme"].utilization or 1.0)
     return reserved_bytes(after) <= most or reserved_bytes(after) < reserved_bytes(before)
 
 
-def _share_left(each: Reached, found: Candidate) -> float:
+def _share_left(constraint: Reached, candidate: Candidate) -> float:
     """Return what is left with a change of that by which a limit is missed, as a share of it."""
-    left = next((other.excess for other in found.violations if other.key == each.key), 0.0)
-    return left / each.excess if np.isfinite(each.excess) else float(not np.isfinite(left))
+    left = next((other.excess for other in candidate.violations if other.key == constraint.key), 0.0)
+    return left / constraint.excess if np.isfinite(constraint.excess) else float(not np.isfinite(left))
 
 
 def _surely_cheaper(before: Estimate, after: Estimate) -> bool:

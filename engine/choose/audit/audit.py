@@ -120,39 +120,43 @@ def audit(imported: Imported, machine: Machine | None = None, catalog: Catalog |
         catalog: facts; the shipped ones with the user's own by default.
     """
     facts = catalog or load_catalog()
-    clashes = tuple(Finding(each.rule, each.title, each.detail, each.places) for each in imported.clashes)
-    own = tuple(each for each in clashes if each.code != _IDLE_DEVICES)
-    idle = tuple(each for each in clashes if each.code == _IDLE_DEVICES)
+    clashes = tuple(Finding(clash.rule, clash.title, clash.detail, clash.places) for clash in imported.clashes)
+    own = tuple(finding for finding in clashes if finding.code != _IDLE_DEVICES)
+    idle = tuple(finding for finding in clashes if finding.code == _IDLE_DEVICES)
     try:
-        found = answer(imported.plan, machine, facts)
+        answered = answer(imported.plan, machine, facts)
     except CapacityError as error:
         return Audit(imported, None, error, (), (*own, *_refusals(imported, error)), idle)
-    case = EstimatedPlan(imported.plan, found.resolved, found.estimate, facts, machine)
+    case = EstimatedPlan(imported.plan, answered.resolved, answered.estimate, facts, machine)
     impossible = (
-        Finding(note.code, note.title, note.detail) for note in found.estimate.warnings if note.code in _CONTRADICTIONS
+        Finding(note.code, note.title, note.detail)
+        for note in answered.estimate.warnings
+        if note.code in _CONTRADICTIONS
     )
-    wasted = (*idle, *_wasted(case)) if found.estimate.fits is not False else idle
-    return Audit(imported, found, None, moments(found.estimate), (*own, *impossible), wasted)
+    wasted = (*idle, *_wasted(case)) if answered.estimate.fits is not False else idle
+    return Audit(imported, answered, None, moments(answered.estimate), (*own, *impossible), wasted)
 
 
 def moments(estimate: Estimate) -> tuple[Moment, ...]:
     """Return the memory over a step, and how much of it a device lacks."""
     memory = estimate.memory
     timeline = memory_timeline(estimate)
-    beside = mean(memory.reserved_bytes.value) - mean(memory.per_device_bytes.value)
+    outside = mean(memory.reserved_bytes.value) - mean(memory.per_device_bytes.value)
     capacity = timeline.capacity
     return tuple(
-        Moment(each.name, each.size + beside, max(0.0, each.size + beside - capacity) if capacity is not None else 0.0)
-        for each in timeline.moments
+        Moment(
+            phase.name, phase.size + outside, max(0.0, phase.size + outside - capacity) if capacity is not None else 0.0
+        )
+        for phase in timeline.moments
     )
 
 
 def _refusals(imported: Imported, error: CapacityError) -> Iterator[Finding]:
     """Yield why a plan cannot be laid out, with the options that say so."""
-    for each in (error, *getattr(error, "further", ())):
-        said = imported.said.get(each.place.field or "")
-        detail = "; ".join(part for part in (each.detail, said.words if said else "", each.hint) if part)
-        yield Finding("cannot_run", each.title, detail, (said.place,) if said else ())
+    for fault in (error, *getattr(error, "further", ())):
+        setting = imported.said.get(fault.place.field or "")
+        detail = "; ".join(part for part in (fault.detail, setting.words if setting else "", fault.hint) if part)
+        yield Finding("cannot_run", fault.title, detail, (setting.place,) if setting else ())
 
 
 def _wasted(case: EstimatedPlan) -> Iterator[Finding]:

@@ -69,7 +69,12 @@ class Candidate:
     @property
     def violations(self) -> tuple[Reached, ...]:
         """The limits that it does not keep, the one that is missed most first."""
-        return tuple(sorted((each for each in self.constraints if not each.holds), key=lambda each: -each.excess))
+        return tuple(
+            sorted(
+                (constraint for constraint in self.constraints if not constraint.holds),
+                key=lambda constraint: -constraint.excess,
+            )
+        )
 
     @property
     def holds(self) -> bool:
@@ -84,7 +89,9 @@ class Candidate:
     @property
     def excess(self) -> float:
         """By which share the limit that is missed most is missed; infinite where such a plan cannot be."""
-        return np.inf if self.filled is None else max((each.excess for each in self.violations), default=0.0)
+        return (
+            np.inf if self.filled is None else max((constraint.excess for constraint in self.violations), default=0.0)
+        )
 
     def number(self, key: str) -> float | None:
         """Return one of its figures; None where it has none of this key."""
@@ -160,7 +167,7 @@ class EstimatedPlan:
     @property
     def violations(self) -> tuple[Reached, ...]:
         """The limits that it does not keep."""
-        return tuple(each for each in reached(self.estimate) if not each.holds)
+        return tuple(constraint for constraint in reached(self.estimate) if not constraint.holds)
 
     @property
     def pinned(self) -> EstimatedPlan:
@@ -195,7 +202,7 @@ class EstimatedPlan:
 
     def possible(self, changes: Iterable[Mapping[str, object]]) -> Iterator[Candidate]:
         """Yield what becomes of the plan with each of several changes, as far as there are such plans."""
-        yield from (found for change in changes if (found := self.changed(change)).filled is not None)
+        yield from (tried for change in changes if (tried := self.changed(change)).filled is not None)
 
     def same_batch(self, change: Mapping[str, object]) -> Mapping[str, object]:
         """Return a change of a layout with the global batch that there is, where that follows and divides then."""

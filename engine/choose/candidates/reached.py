@@ -82,10 +82,10 @@ def reached(estimate: Estimate, limits: Iterable[Limit] = ()) -> Iterator[Reache
         limits: limits of a question.
     """
     asked = tuple(limits)
-    named = {key for each in asked for key in (each.figure, _SAME.get(each.figure))}
-    for each in asked:
-        yield Reached(each.constraint(estimate), surely=True)
-    yield from (Reached(each) for each in estimate.constraints if each.figure not in named)
+    named = {key for limit in asked for key in (limit.figure, _SAME.get(limit.figure))}
+    for limit in asked:
+        yield Reached(limit.constraint(estimate), surely=True)
+    yield from (Reached(constraint) for constraint in estimate.constraints if constraint.figure not in named)
 
 
 def _single(value: object) -> float | None:

@@ -119,10 +119,10 @@ def fed(
         # A format that is named has its reading in the time of a step, which the plan did not ask for.
         reasons[Key.DATA_FORMAT] = _left_open(here)
         return replace(resolved, plan=_with(here, "format", AUTO).plan), estimate, reasons
-    found = replace(resolved, plan=here.plan)
-    again = estimate_resolved(found, catalog)
+    settled = replace(resolved, plan=here.plan)
+    again = estimate_resolved(settled, catalog)
     kept = [note for note in estimate.warnings if note not in again.warnings]
-    return found, replace(again, warnings=(*again.warnings, *kept)), reasons
+    return settled, replace(again, warnings=(*again.warnings, *kept)), reasons
 
 
 def without_feeding(data: DataSection) -> DataSection:
@@ -180,9 +180,9 @@ def _workers(here: Fed) -> _Choice:
     if not np.isfinite(mean(supply.core_rate)):
         yield "workers", min(here.mode.data.prefetch, most), "they only copy: nothing is to be decoded"
         return
-    each = here.units_per_second / mean(supply.devices)
-    wanted = math.ceil(here.mode.data.spare * each / mean(supply.core_rate))
-    taken = f"{here.mode.data.spare:g} times the {format_count(each)} {here.content.holds} a second of a device"
+    rate = here.units_per_second / mean(supply.devices)
+    wanted = math.ceil(here.mode.data.spare * rate / mean(supply.core_rate))
+    taken = f"{here.mode.data.spare:g} times the {format_count(rate)} {here.content.holds} a second of a device"
     why = f"{wanted} {'core decodes' if wanted == 1 else 'cores decode'} {taken}"
     short = "" if wanted <= most else f"; {supply.cores:g} are beside each"
     yield "workers", max(1, min(wanted, most)), f"{why}{short}"

@@ -72,12 +72,12 @@ class ModePlan(ShownInNotebooks):
     @property
     def told(self) -> Estimate:
         """The estimate with what the mode warns of, why it filled open fields as it did, and what else would fit."""
-        found = self.estimate
-        warnings = (*found.warnings, *mode_warnings(self.mode, found, self.resolved.cluster))
-        basis = replace(found.basis, chosen=self.reasons, running=self.running, filled_by=self.filled_by)
-        details = {**found.details, **serving_room(self.resolved, self.catalog)}
+        estimate = self.estimate
+        warnings = (*estimate.warnings, *mode_warnings(self.mode, estimate, self.resolved.cluster))
+        basis = replace(estimate.basis, chosen=self.reasons, running=self.running, filled_by=self.filled_by)
+        details = {**estimate.details, **serving_room(self.resolved, self.catalog)}
         assumed = unsaid(self.resolved, self.reasons)
-        return replace(found, warnings=warnings, basis=basis, details=details, assumed=assumed)
+        return replace(estimate, warnings=warnings, basis=basis, details=details, assumed=assumed)
 
     @property
     def filled_by(self) -> FilledBy | None:

@@ -127,8 +127,8 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
             return None
 
     def one_by_one(values: Floats) -> Flags:
-        found = (estimated(value) for value in values)
-        return np.array([each is not None and bool(each.fits) for each in found], dtype=np.bool_)
+        estimates = (estimated(value) for value in values)
+        return np.array([estimate is not None and bool(estimate.fits) for estimate in estimates], dtype=np.bool_)
 
     holds = _judge(plan, resolved, path, facts) or one_by_one
     if isinstance(field.value, int) and holds(np.array([float(field.value)]))[0]:
@@ -136,8 +136,8 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
     value = largest_that_fits(holds, low, high)
     if value is None:
         return Limit(path, None, low, Verdict.DOES_NOT_FIT)
-    found = estimated(value)
-    verdict = Verdict.DOES_NOT_FIT if found is None else found.verdict
+    at_limit = estimated(value)
+    verdict = Verdict.DOES_NOT_FIT if at_limit is None else at_limit.verdict
     return Limit(path, value, value + 1 if value < high else None, verdict)
 
 

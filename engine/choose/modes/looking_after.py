@@ -49,7 +49,7 @@ def settings_alone(plan: Plan) -> Plan:
 
 
 def _filled(section: SectionT, above: str, chosen: _Chosen, reasons: dict[str, str]) -> SectionT:
-    taken = {name: found for name, found in chosen.items() if getattr(section, name) == AUTO}
+    taken = {name: choice for name, choice in chosen.items() if getattr(section, name) == AUTO}
     reasons |= {f"{above}{name}": why for name, (_, why) in taken.items()}
     return section.model_copy(update={name: value for name, (value, _) in taken.items()})
 

@@ -46,18 +46,25 @@ def choose_model(
     hours = upper or OPEN_HOURS * (lower or 1.0)
     tried: list[Tried] = []
     for row in _candidates(mode, cluster, catalog, hours):
-        each = Tried(settle(_named(plan, row.id)), catalog)
-        tried.append(each)
+        candidate = Tried(settle(_named(plan, row.id)), catalog)
+        tried.append(candidate)
         # What takes too long by its steps alone needs no estimate, unless it turns out to be the smallest that fits.
-        if each.least_seconds > hours * HOUR * MARGIN:
+        if candidate.least_seconds > hours * HOUR * MARGIN:
             continue
-        seconds = job_seconds(each.filled)
-        if each.filled.estimate.verdict is not Verdict.DOES_NOT_FIT and seconds is not None and seconds <= hours * HOUR:
+        seconds = job_seconds(candidate.filled)
+        if (
+            candidate.filled.estimate.verdict is not Verdict.DOES_NOT_FIT
+            and seconds is not None
+            and seconds <= hours * HOUR
+        ):
             size = format_count(float(row.params_total or 0))
             time = format_seconds(seconds)
-            return each.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
-    by_size = sorted(tried, key=lambda each: each.size)
-    smallest = next((each.filled for each in by_size if each.filled.estimate.verdict is not Verdict.DOES_NOT_FIT), None)
+            return candidate.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
+    by_size = sorted(tried, key=lambda model: model.size)
+    smallest = next(
+        (candidate.filled for candidate in by_size if candidate.filled.estimate.verdict is not Verdict.DOES_NOT_FIT),
+        None,
+    )
     if smallest is None:
         chosen = settle(_named(plan, smallest_model(catalog))).estimated(catalog)
         return chosen, "nothing of the mode's range fits; this is the smallest model of the catalogue"

@@ -210,8 +210,8 @@ def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons,
     base, before = search.before(wanted)
     taken = with_ways_out(search, base, wanted)
     reasons, notes = explained(search, taken)
-    found = {path: why for path, why in taken.searched.reasons.items() if path in wanted}
-    return taken.searched.values, {**before, **found, **reasons}, notes, taken.searched.step_seconds
+    searched = {path: why for path, why in taken.searched.reasons.items() if path in wanted}
+    return taken.searched.values, {**before, **searched, **reasons}, notes, taken.searched.step_seconds
 
 
 def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, shared: Shared) -> ModePlan:

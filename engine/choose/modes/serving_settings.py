@@ -181,12 +181,12 @@ def choose_serving(
     chosen: tuple[Ranked, ResolvedPlan] | None = None
     tried = 0
     for formatted in formats(resolved, wanted, catalog):
-        found = choice.found(formatted, axes) or choice.found(formatted, axes[len(axes) :])
-        if found is None:
+        settings = choice.found(formatted, axes) or choice.found(formatted, axes[len(axes) :])
+        if settings is None:
             continue
-        tried += found[1]
-        if chosen is None or _is_better(choice.goal, found[0], formatted, *chosen):
-            chosen = found[0], formatted
+        tried += settings[1]
+        if chosen is None or _is_better(choice.goal, settings[0], formatted, *chosen):
+            chosen = settings[0], formatted
     if chosen is None:
         return {}, {}
     ranked, formatted = chosen
@@ -239,12 +239,12 @@ def request_rate(block: Block) -> Number:
     return block.number(f"{INFER}requests_per_second") if most is None else most
 
 
-def _is_better(goal: str, found: Ranked, formatted: ResolvedPlan, best_yet: Ranked, of: ResolvedPlan) -> bool:
+def _is_better(goal: str, ranked: Ranked, formatted: ResolvedPlan, best_yet: Ranked, of: ResolvedPlan) -> bool:
     """Whether rounding more is worth it: where it stands better for it, of the cache also for the goal."""
     alike = formatted.plan.inference.weights == of.plan.inference.weights and goal != "devices"
     if alike or best_yet.order[0] == TOO_LARGE:
-        return found.order < best_yet.order
-    return found.order[0] < best_yet.order[0]
+        return ranked.order < best_yet.order
+    return ranked.order[0] < best_yet.order[0]
 
 
 def _reason(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, tried: int) -> str:

@@ -43,18 +43,18 @@ def power_share(estimate: Estimate, cluster: Cluster) -> float | None:
 
 def used_shares(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[UsedShare, ...]:
     """Return what a run uses of memory and power beside what its mode allows, as far as both are known."""
-    found = []
+    shares = []
     memory, budget = memory_share(estimate), memory_budget(mode, cluster)
     if memory is not None and budget is not None:
         allowed = budget / _number(estimate.memory.capacity_bytes or 1.0)
         why = "nothing of what the plan leaves open keeps it inside"
-        found.append(UsedShare("memory", memory, allowed, why if memory > allowed + _ROUNDING else ""))
+        shares.append(UsedShare("memory", memory, allowed, why if memory > allowed + _ROUNDING else ""))
     power, most = power_share(estimate, cluster), mode.power_share_range[1]
     if power is not None and most is not None:
         limit = format_power(_number(cluster.device.tdp_watts or 0.0) * most)
         why = f"settings are chosen for speed; a power limit of {limit} for each device keeps it inside, and slows it"
-        found.append(UsedShare("power", power, most, why if power > most + _ROUNDING else ""))
-    return tuple(found)
+        shares.append(UsedShare("power", power, most, why if power > most + _ROUNDING else ""))
+    return tuple(shares)
 
 
 def _number(value: Number) -> float:

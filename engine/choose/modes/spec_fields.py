@@ -53,8 +53,8 @@ def choose_served_batch(
     values: Values = {}
     reasons: Reasons = {}
 
-    def inside(found: Estimate) -> bool:
-        return budget is None or float(np.max(found.memory.reserved_bytes.value)) <= budget
+    def inside(estimate: Estimate) -> bool:
+        return budget is None or float(np.max(estimate.memory.reserved_bytes.value)) <= budget
 
     if WEIGHTS in wanted:
         trials: list[Values] = [{WEIGHTS: name} for name in FORMATS]
@@ -62,20 +62,20 @@ def choose_served_batch(
         reasons[WEIGHTS] = "least quantized format that stays inside the mode's memory"
     if BATCH in wanted:
         batches = powers_of_two(mode.batch_range[1] or LARGEST_BATCH)
-        found = {batch: estimate({**values, BATCH: batch}) for batch in batches}
-        fitting = [batch for batch in batches if inside(found[batch])] or [1]
+        estimates = {batch: estimate({**values, BATCH: batch}) for batch in batches}
+        fitting = [batch for batch in batches if inside(estimates[batch])] or [1]
         best, why = {
-            "latency": (lambda batch: -_seconds(found[batch]), "least time of a batch"),
+            "latency": (lambda batch: -_seconds(estimates[batch]), "least time of a batch"),
             "devices": (float, "largest batch"),
-            "throughput": (lambda batch: batch / _seconds(found[batch]), "most answers a second"),
+            "throughput": (lambda batch: batch / _seconds(estimates[batch]), "most answers a second"),
         }[mode.serving.goal]
         values[BATCH] = max(fitting, key=best)
         reasons[BATCH] = f"{why} inside the mode's memory and range"
     return values, reasons
 
 
-def _seconds(found: Estimate) -> float:
-    return float(np.max(found.computation.step_seconds.value))
+def _seconds(estimate: Estimate) -> float:
+    return float(np.max(estimate.computation.step_seconds.value))
 
 
 def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], mode: Mode) -> tuple[Values, Reasons]:
@@ -118,9 +118,9 @@ def _network(
             trial = {**values, Key.TRAINING_MICRO_BATCH: micro_batch, Key.TRAINING_CHECKPOINTING: checkpointing}
             if Key.TRAINING_GLOBAL_BATCH in wanted:
                 trial[Key.TRAINING_GLOBAL_BATCH] = dp * max(mode.replica_batch, int(str(micro_batch)))
-            found = estimate(trial)
-            held = float(np.max(found.memory.reserved_bytes.value))
-            speed = float(np.max(found.computation.units_per_step / found.computation.step_seconds.value))
+            estimated = estimate(trial)
+            held = float(np.max(estimated.memory.reserved_bytes.value))
+            speed = float(np.max(estimated.computation.units_per_step / estimated.computation.step_seconds.value))
             trials.append((held, speed, trial))
     inside = [trial for trial in trials if budget is None or trial[0] <= budget]
     held, _, chosen = max(inside, key=lambda trial: trial[1]) if inside else min(trials, key=lambda trial: trial[0])

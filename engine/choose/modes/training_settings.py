@@ -111,20 +111,20 @@ class Search:
         """
         resolved = resolve_plan(with_values(self.resolved.plan, base), self.catalog, self.machine, self.resolved)
         space = self._space(resolved, wanted)
-        found = self._best(space, whole=True) or self._best(space, whole=False)
-        if found is None:
+        ranked = self._best(space, whole=True) or self._best(space, whole=False)
+        if ranked is None:
             raise _nothing_possible(space)
-        values: Values = space.settled(dict(found.values))
+        values: Values = space.settled(dict(ranked.values))
         training, counts = self.plan.training, count_parameters(space.shape)
         if Key.TRAINING_TOKENS in wanted and not (training.steps or training.epochs):
             values[Key.TRAINING_TOKENS] = float(counts.total) * self.mode.tokens_per_parameter
         if isinstance(self.plan.parallelism.dp, int):
             values[Key.PARALLELISM_DP] = self.plan.parallelism.dp
-        standing, needed = found.order[0], found.number(RESERVED)
-        speed = format_count(found.number(SPEED))
+        standing, needed = ranked.order[0], ranked.number(RESERVED)
+        speed = format_count(ranked.number(SPEED))
         reasons = self._reasons(values, wanted, space, standing == INSIDE, f"{format_bytes(needed)}, {speed} tok/s")
         return Searched(
-            {**base, **values}, reasons, standing == INSIDE, standing < TOO_LARGE, needed, found.number(STEP)
+            {**base, **values}, reasons, standing == INSIDE, standing < TOO_LARGE, needed, ranked.number(STEP)
         )
 
     def _space(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> TrainingSpace:
@@ -143,10 +143,10 @@ class Search:
 
     def _best(self, space: TrainingSpace, *, whole: bool) -> Ranked | None:
         """Return the fastest settings inside the mode's memory; where none is, the fastest of those that need least."""
-        found = best(self.evaluations.blocks(space), lambda block: self._order(block, space, 0.0, whole=whole))
-        if found is None or found.order[0] == INSIDE:
-            return found
-        most = found.number(RESERVED) * (1.0 + SAME_MEMORY)
+        ranked = best(self.evaluations.blocks(space), lambda block: self._order(block, space, 0.0, whole=whole))
+        if ranked is None or ranked.order[0] == INSIDE:
+            return ranked
+        most = ranked.number(RESERVED) * (1.0 + SAME_MEMORY)
         return best(self.evaluations.blocks(space), lambda block: self._order(block, space, most, whole=whole))
 
     def _order(self, block: Block, space: TrainingSpace, most: float, *, whole: bool) -> tuple[Number, ...]:
@@ -241,8 +241,10 @@ def _batch_reason(values: Values, space: TrainingSpace, mode: Mode) -> str:
 
 def _nothing_possible(space: TrainingSpace) -> PlanError:
     """Return why no layout can use the devices, with what to change."""
-    reasons = [each.words for each in space.excluded] or ["the global batch is no whole number of micro-batches"]
-    remedies = dict.fromkeys(each.rule.remedy for each in space.excluded if "{" not in each.rule.remedy)
+    reasons = [rejection.words for rejection in space.excluded] or [
+        "the global batch is no whole number of micro-batches"
+    ]
+    remedies = dict.fromkeys(rejection.rule.remedy for rejection in space.excluded if "{" not in rejection.rule.remedy)
     place = Place(field=space.excluded[0].rule.field if space.excluded else Key.TRAINING_GLOBAL_BATCH)
     hint = "; ".join((*remedies, "another number of devices, or a global batch that their replicas divide"))
     return PlanError("no layout can use these devices", "; ".join(reasons), hint, place)

@@ -130,9 +130,9 @@ def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Take
             break
         if set(way.opens) & set(wanted):
             continue
-        found = _searched(search, base, wanted, (*free, *given_up, way))
-        helps = (found.inside, found.fits, -found.needed) > (best.inside, best.fits, -best.needed)
-        best = found if helps else best
+        searched = _searched(search, base, wanted, (*free, *given_up, way))
+        helps = (searched.inside, searched.fits, -searched.needed) > (best.inside, best.fits, -best.needed)
+        best = searched if helps else best
         # A field that costs time alone stays open for what comes after it.
         if way.same_result and (way.opens or helps):
             free = (*free, way)
@@ -154,9 +154,9 @@ def _trimmed(search: Search, base: Values, wanted: tuple[str, ...], taken: Taken
         if way.opens and way.same_result:
             continue
         rest = tuple(other for other in taken.ways if other is not way)
-        found = _searched(search, base, wanted, rest)
-        if found.fits and found.inside >= taken.searched.inside:
-            taken = replace(taken, searched=found, ways=rest)
+        searched = _searched(search, base, wanted, rest)
+        if searched.fits and searched.inside >= taken.searched.inside:
+            taken = replace(taken, searched=searched, ways=rest)
     return taken
 
 

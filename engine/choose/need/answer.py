@@ -57,4 +57,4 @@ class Needed(ShownInNotebooks):
         beyond = self.neighbour if self.found is not None else self.nearest
         if beyond is None:
             return self.ended_by or None
-        return next((each.key for each in beyond.violations), None)
+        return next((constraint.key for constraint in beyond.violations), None)

@@ -63,28 +63,28 @@ class Bounds:
         Args:
             change: the candidate.
         """
-        found: dict[str, float] = {}
+        bounds: dict[str, float] = {}
         row, cluster = self._model(change), self._cluster(change)
         if row is not None and row.params_total:
-            found[PARAMETERS] = float(row.params_total)
+            bounds[PARAMETERS] = float(row.params_total)
         if cluster is None:
-            return found
+            return bounds
         rate = cluster.price.rate
         if rate is not None:
-            found[RATE] = rate
+            bounds[RATE] = rate
             served = self._served_tokens()
             if served:
-                found[MILLION] = rate / HOUR / served * 1e6
+                bounds[MILLION] = rate / HOUR / served * 1e6
         seconds = None if row is None else self._seconds(row, cluster)
         if seconds is not None:
-            found[TIME] = seconds
+            bounds[TIME] = seconds
             if rate is not None:
-                found[USD] = seconds / HOUR * rate
+                bounds[USD] = seconds / HOUR * rate
         stored, room = self._stored_bytes(change), cluster.device.memory_bytes
-        if PARAMETERS in found and room is not None:
-            found[MEMORY] = PERCENT * found[PARAMETERS] * stored / (_largest(cluster.devices) * _largest(room))
+        if PARAMETERS in bounds and room is not None:
+            bounds[MEMORY] = PERCENT * bounds[PARAMETERS] * stored / (_largest(cluster.devices) * _largest(room))
         most = None if row is None else self._most_requests(row, cluster)
-        return found if most is None else {**found, REQUESTS: most}
+        return bounds if most is None else {**bounds, REQUESTS: most}
 
     def _model(self, change: Mapping[str, object]) -> Architecture | None:
         if self.plan.model.spec and NAME not in change:
@@ -98,10 +98,10 @@ class Bounds:
         if key not in self._clusters:
             try:
                 changed = edited(self.plan, of_hardware, self.catalog).plan if of_hardware else self.plan
-                found = resolve_cluster(changed.hardware, changed.pricing, self.catalog, self.machine)
+                cluster = resolve_cluster(changed.hardware, changed.pricing, self.catalog, self.machine)
             except CapacityError:
-                found = None
-            self._clusters[key] = found
+                cluster = None
+            self._clusters[key] = cluster
         return self._clusters[key]
 
     def _seconds(self, row: Architecture, cluster: Cluster) -> float | None:
@@ -111,8 +111,8 @@ class Bounds:
             return None
         if tokens == AUTO:
             tokens = self.catalog.modes["balanced"].tokens_per_parameter * size
-        each = _TRAINED if self.plan.task == "train" else _TUNED
-        work = each * max(float(row.params_active or size) - self._looked_up(row), 0.0) * float(tokens)
+        flops = _TRAINED if self.plan.task == "train" else _TUNED
+        work = flops * max(float(row.params_active or size) - self._looked_up(row), 0.0) * float(tokens)
         device, precision = cluster.device, self.plan.training.precision
         # What is open becomes one of the types of 16 bits.
         types = SIXTEEN_BIT if precision == AUTO else (precision,)
@@ -155,8 +155,8 @@ class Bounds:
         tokens = served.prompt_tokens * (1.0 - served.prefix_cache_hit_rate) + served.output_tokens
         # Of a prompt, only the last token asks for the next one.
         head = float(row.vocab or 0) * row.hidden
-        each = _FORWARD * max(size - self._looked_up(row) - head, 1.0) * tokens
-        return _largest(cluster.devices) * max(cluster.device.peaks.values()) / each
+        flops = _FORWARD * max(size - self._looked_up(row) - head, 1.0) * tokens
+        return _largest(cluster.devices) * max(cluster.device.peaks.values()) / flops
 
 
 def missed_at_best(best: Mapping[str, float], limits: Iterable[Limit]) -> float:

@@ -39,23 +39,27 @@ def promising(choices: Iterable[Choice], limits: Iterable[Limit], catalog: Catal
     paying = [limit for limit in limits if _pays(limit)]
     law = next(iter(catalog.scaling_laws.values()))
     usual = catalog.modes["balanced"].tokens_per_parameter
-    for each in choices:
-        row = catalog.architectures.find(str(each.change[NAME]))
+    for choice in choices:
+        row = catalog.architectures.find(str(choice.change[NAME]))
         if row.kind != "decoder" or row.experts:
             continue
-        shares = [(limit.most or 0.0) / each.best[limit.figure] for limit in paying if limit.figure in each.best]
-        best = {key: value for key, value in each.best.items() if key not in GROWING}
-        size = each.best.get(PARAMETERS, 0.0)
+        shares = [(limit.most or 0.0) / choice.best[limit.figure] for limit in paying if limit.figure in choice.best]
+        best = {key: value for key, value in choice.best.items() if key not in GROWING}
+        size = choice.best.get(PARAMETERS, 0.0)
         if shares and size:
             best[LOSS] = float(learned(law, size, usual * size * min(shares))[LOSS])
-        yield replace(each, best=best)
+        yield replace(choice, best=best)
 
 
 def with_paid_tokens(choice: Choice, trials: Trials) -> Candidate:
     """Return a model with as many tokens as the limits pay for."""
     tried = trials.of(choice.change)
     for kept in (1.0, _LESS):
-        shares = [each.most / each.end for each in tried.constraints if _grows(each) and each.end and each.most]
+        shares = [
+            constraint.most / constraint.end
+            for constraint in tried.constraints
+            if _grows(constraint) and constraint.end and constraint.most
+        ]
         if tried.filled is None or not shares:
             return tried
         tokens = kept * min(shares) * float(tried.filled.plan.training.tokens or 0)
@@ -66,14 +70,14 @@ def with_paid_tokens(choice: Choice, trials: Trials) -> Candidate:
     return tried
 
 
-def budget_of(found: Candidate) -> str:
+def budget_of(candidate: Candidate) -> str:
     """Return the result key of the limit that ends the tokens of an answer."""
-    paid = [each for each in found.constraints if _grows(each)]
-    return max(paid, key=lambda each: each.excess).key if paid else ""
+    paid = [constraint for constraint in candidate.constraints if _grows(constraint)]
+    return max(paid, key=lambda constraint: constraint.excess).key if paid else ""
 
 
-def _grows(each: Reached) -> bool:
-    return each.surely and each.most is not None and each.key in GROWING
+def _grows(constraint: Reached) -> bool:
+    return constraint.surely and constraint.most is not None and constraint.key in GROWING
 
 
 def _pays(limit: Limit) -> bool:

@@ -57,9 +57,9 @@ def choices(path: str, question: Question, catalog: Catalog, machine: Machine | 
         PARAMETERS: question.models,
     }
     named = asked.get(path) or names_of(path, question.plan, catalog)
-    for name, beside in product(named, besides(path, question)):
+    for name, others in product(named, besides(path, question)):
         field = NAME if path == PARAMETERS else path
-        change = {field: name, **beside}
+        change = {field: name, **others}
         yield Choice(change, bounds.at_best(change))
 
 

@@ -74,30 +74,30 @@ def best_name(
     rate = trials.plan.inference.request_rate if trials.plan.task == "infer" else None
     load = () if rate is None else (Limit(REQUESTS, least=rate),)
     limits = (Limit(MEMORY, most=PERCENT), *load, *trials.limits)
-    missed = [missed_at_best(each.best, limits) for each in choices]
-    worth = [each for each, share in zip(choices, missed, strict=True) if share <= 0.0]
-    left_out = [(share, each) for each, share in zip(choices, missed, strict=True) if share > 0.0]
-    found: Candidate | None = None
-    for each in sorted(worth, key=lambda each: _promise(each, goal)):
+    missed = [missed_at_best(choice.best, limits) for choice in choices]
+    worth = [choice for choice, share in zip(choices, missed, strict=True) if share <= 0.0]
+    left_out = [(share, choice) for choice, share in zip(choices, missed, strict=True) if share > 0.0]
+    best: Candidate | None = None
+    for choice in sorted(worth, key=lambda choice: _promise(choice, goal)):
         if stopped():
-            return Named(found, _beyond(found, left_out, trials, goal), False)
-        if found is not None and not _may_beat(each, found, goal):
+            return Named(best, _beyond(best, left_out, trials, goal), False)
+        if best is not None and not _may_beat(choice, best, goal):
             continue
-        tried = trial(each, trials)
-        if tried.holds and (found is None or is_better(tried, found, goal)):
-            found = tried
-    beyond = _beyond(found, left_out, trials, goal)
+        tried = trial(choice, trials)
+        if tried.holds and (best is None or is_better(tried, best, goal)):
+            best = tried
+    beyond = _beyond(best, left_out, trials, goal)
     if beyond is not None and beyond.holds:
         return Named(beyond, None)
-    return Named(found, beyond)
+    return Named(best, beyond)
 
 
-def _may_beat(choice: Choice, found: Candidate, goal: Goal) -> bool:
+def _may_beat(choice: Choice, leader: Candidate, goal: Goal) -> bool:
     """Whether a choice may be better than what was found."""
     if goal.figure in PRICED and RATE not in choice.best:
         return False
     best = choice.best.get(goal.figure)
-    return best is None or can_beat(best, found.number(goal.figure), goal)
+    return best is None or can_beat(best, leader.number(goal.figure), goal)
 
 
 def _promise(choice: Choice, goal: Goal) -> float:
@@ -107,7 +107,7 @@ def _promise(choice: Choice, goal: Goal) -> float:
 
 
 def _beyond(
-    found: Candidate | None, left_out: Sequence[tuple[float, Choice]], trials: Trials, goal: Goal
+    best: Candidate | None, left_out: Sequence[tuple[float, Choice]], trials: Trials, goal: Goal
 ) -> Candidate | None:
     """Return what breaks a limit and would else be the next better answer; estimated, if it was not yet.
 
@@ -115,23 +115,27 @@ def _beyond(
     is what misses the limits by least.
 
     Args:
-        found: the answer.
+        best: the answer.
         left_out: what breaks a limit even at best, with the share by which it does.
         trials: plans candidates.
         goal: what the best has least or most of.
     """
     by_size = goal.figure == PARAMETERS
-    nearest = sorted(left_out, key=lambda each: -_promise(each[1], goal) if by_size else each[0])
-    reached = None if found is None else found.number(goal.figure)
+    nearest = sorted(left_out, key=lambda choice: -_promise(choice[1], goal) if by_size else choice[0])
+    reached = None if best is None else best.number(goal.figure)
     better = [
-        each
-        for _, each in nearest
-        if found is None or (goal.figure in each.best and can_beat(each.best[goal.figure], reached, goal))
+        choice
+        for _, choice in nearest
+        if best is None or (goal.figure in choice.best and can_beat(choice.best[goal.figure], reached, goal))
     ]
-    for each in better[:1]:
-        trials.of(each.change)
-    if found is None:
-        return min(trials.all, key=lambda each: each.excess, default=None)
-    failed = [each for each in trials.all if not each.holds and is_better(each, found, goal)]
-    told = [each for each in failed if by_size or np.isfinite(each.excess)]
-    return min(told, key=lambda each: (each.number(PARAMETERS) or 0.0) if by_size else each.excess, default=None)
+    for choice in better[:1]:
+        trials.of(choice.change)
+    if best is None:
+        return min(trials.all, key=lambda choice: choice.excess, default=None)
+    failed = [candidate for candidate in trials.all if not candidate.holds and is_better(candidate, best, goal)]
+    known = [candidate for candidate in failed if by_size or np.isfinite(candidate.excess)]
+    return min(
+        known,
+        key=lambda candidate: (candidate.number(PARAMETERS) or 0.0) if by_size else candidate.excess,
+        default=None,
+    )

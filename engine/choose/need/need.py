@@ -69,7 +69,7 @@ def need(
         models=model_names(question.models, question.plan, facts),
     )
     field = NAME if path == PARAMETERS else path
-    if any(field in beside for beside in besides(path, question)):
+    if any(field in others for others in besides(path, question)):
         hint = "leave it out of what else may change"
         raise PlanError("is solved for", hint=hint, place=Place(field=field))
     trials = Trials(question.plan, question.limits, facts, machine, told)
@@ -110,12 +110,17 @@ def _refuse_unknown(trials: Trials) -> None:
     Raises:
         PlanError: what is missing, and why.
     """
-    tried = [each for each in trials.all if each.filled is not None]
+    tried = [candidate for candidate in trials.all if candidate.filled is not None]
     if not tried:
         first = next(iter(trials.all), None)
         raise PlanError("no value makes a plan", "" if first is None else first.fault)
     for limit in trials.limits:
-        lacking = [each for one in tried for each in one.constraints if each.key == limit.figure and each.end is None]
+        lacking = [
+            reached
+            for one in tried
+            for reached in one.constraints
+            if reached.key == limit.figure and reached.end is None
+        ]
         if len(lacking) == len(tried):
             why = lacking[0].constraint.why
             raise PlanError(f"nothing is known of {limit.figure}", why, "say more in the plan, or limit another figure")

@@ -77,12 +77,12 @@ class Line:
     def _walk(self, start: int, direction: int) -> None:
         before, worse = self.at(start), 0
         for place in outwards(self.scale, start, direction):
-            found = self.at(place)
+            candidate = self.at(place)
             # Of what has no number, nobody can say whether it is worse.
-            worse = worse + 1 if np.inf > found.excess >= before.excess > 0 else 0
+            worse = worse + 1 if np.inf > candidate.excess >= before.excess > 0 else 0
             if worse > _WORSE:
                 return
-            before = found
+            before = candidate
 
     def _between(self) -> None:
         """Look for values that hold between two that break different limits."""
@@ -104,8 +104,10 @@ class Line:
         return False
 
     def _breaks(self, place: int) -> frozenset[str]:
-        found = self.at(place)
-        return frozenset(each.key for each in found.violations) or frozenset([found.fault] if found.fault else [])
+        candidate = self.at(place)
+        return frozenset(constraint.key for constraint in candidate.violations) or frozenset(
+            [candidate.fault] if candidate.fault else []
+        )
 
     def edge(self, start: int, direction: int) -> Edge:
         """Return where the limits cease to hold, from a value that keeps them on in one direction.
@@ -114,13 +116,13 @@ class Line:
             start: a place that holds.
             direction: 1 for larger values, -1 for smaller ones.
         """
-        found = self._nearest_edge(start, direction)
+        edge = self._nearest_edge(start, direction)
         for _ in range(_ROUNDS):
-            further = next((place for place in self._beyond(found, direction) if self.holds(place)), None)
+            further = next((place for place in self._beyond(edge, direction) if self.holds(place)), None)
             if further is None:
                 break
-            found = self._nearest_edge(further, direction)
-        return found
+            edge = self._nearest_edge(further, direction)
+        return edge
 
     def _nearest_edge(self, start: int, direction: int) -> Edge:
         """Return the edge between the last known place that holds and the first beyond it that does not."""

@@ -64,24 +64,24 @@ class Best:
         self.evaluated += part.evaluated
         self.valid += part.valid
         self.fitting += part.fitting
-        for each in part.rejected:
-            _count(self._rejected, each)
-        for each in part.missed:
-            _count(self._missed, each)
+        for rejected in part.rejected:
+            _count(self._rejected, rejected)
+        for rejected in part.missed:
+            _count(self._missed, rejected)
         for axis in part.varied:
             self._varied.setdefault(axis.path, {}).update(dict.fromkeys(axis.values))
         if part.rows:
             self._take_top(part.rows)
         if self.front is not None and part.front:
-            points = np.array([each.point for each in part.front])
-            self.front.join(points, [each.row for each in part.front])
+            points = np.array([rejected.point for rejected in part.front])
+            self.front.join(points, [rejected.row for rejected in part.front])
 
     def _take_top(self, rows: tuple[Row, ...]) -> None:
         ordered = sorted([*self._rows, *rows], key=lambda row: row.order)
         unlike = list({(row.order, row.kind): row for row in reversed(ordered)}.values())[::-1]
-        self._rows = list(self._few_of_each(unlike))[: self._question.top]
+        self._rows = list(self._few_of_a_kind(unlike))[: self._question.top]
 
-    def _few_of_each(self, rows: Iterable[Row]) -> Iterator[Row]:
+    def _few_of_a_kind(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Yield rows without those that follow as many as wanted of the same model, hardware and number of devices."""
         before: Counter[tuple[str, ...]] = Counter()
         for row in rows:
@@ -98,7 +98,8 @@ class Best:
         compared = self._compared(rows)
         points = _points(rows, compared)
         top = tuple(
-            Found(found.set, found.verdict, found.figures, dominator(points, place)) for place, found in enumerate(rows)
+            Found(result.set, result.verdict, result.figures, dominator(points, place))
+            for place, result in enumerate(rows)
         )
         return Answer(
             evaluated=self.evaluated,
@@ -108,7 +109,7 @@ class Best:
             rejected=_most_first(self._rejected),
             missed=_most_first(self._missed),
             top=top,
-            pareto=tuple(place for place, found in enumerate(top) if found.dominated_by is None),
+            pareto=tuple(place for place, result in enumerate(top) if result.dominated_by is None),
             compared=compared,
             goal=self._goal.figure,
             varied=tuple((path, len(values)) for path, values in self._varied.items() if len(values) > 1),
@@ -130,7 +131,7 @@ class Best:
             return self._question.pareto
         goal = self._goal.figure
         others = TIMES if goal.startswith("cost.") else (*COSTS, MEMORY)
-        known = (key for key in others if all(key in found.figures for found in rows))
+        known = (key for key in others if all(key in result.figures for result in rows))
         return tuple(dict.fromkeys((goal, next(known, MEMORY))))
 
     def _estimated(self, change: Values, before: Mapping[Key, Found]) -> Found:
@@ -154,15 +155,15 @@ def _count(reasons: dict[str, Rejected], more: Rejected) -> None:
 
 
 def _most_first(reasons: Mapping[str, Rejected]) -> tuple[Rejected, ...]:
-    return tuple(sorted(reasons.values(), key=lambda each: -each.count))
+    return tuple(sorted(reasons.values(), key=lambda rejected: -rejected.count))
 
 
 def _points(rows: list[Found], compared: tuple[str, ...]) -> Floats:
     """Return the compared figures of each configuration, less of each being better; what is not known is worst."""
     points = np.full((len(rows), len(compared)), np.inf)
-    for place, found in enumerate(rows):
+    for place, result in enumerate(rows):
         for column, key in enumerate(compared):
-            if key in found.figures:
+            if key in result.figures:
                 sign = 1.0 if better_of(key) == "less" else -1.0
-                points[place, column] = sign * mean(found.figures[key].value)
+                points[place, column] = sign * mean(result.figures[key].value)
     return points

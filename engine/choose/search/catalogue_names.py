@@ -26,7 +26,7 @@ def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
     Raises:
         CatalogError: nothing is called that; the hint tells the nearest.
     """
-    return tuple(dict.fromkeys(found for name in names for found in _hardware(name, catalog)))
+    return tuple(dict.fromkeys(row_id for name in names for row_id in _hardware(name, catalog)))
 
 
 def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
@@ -61,15 +61,15 @@ def model_names(names: Iterable[str], plan: Plan, catalog: Catalog) -> tuple[str
     Raises:
         PlanError: no model is called that; the hint tells the nearest.
     """
-    found: list[str] = []
+    models: list[str] = []
     for name in names:
         if key_of(name) != ANY:
             if not is_model_file(name, catalog):
                 family_of(name, catalog)
-            found.append(name)
+            models.append(name)
             continue
         own = None if plan.model.name is None else catalog.architectures.find_id(plan.model.name)
         kind = "decoder" if own is None else catalog.architectures[own].kind
         rows = [row for row in catalog.architectures.values() if row.kind == kind and row.params_total]
-        found += (row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0)))
-    return tuple(dict.fromkeys(found))
+        models += (row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0)))
+    return tuple(dict.fromkeys(models))

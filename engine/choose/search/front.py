@@ -70,12 +70,12 @@ def undominated(points: Floats) -> Positions:
         second = points[order, 1]
         before = np.minimum.accumulate(np.concatenate([[np.inf], second[:-1]]))
         return np.asarray(order[second < before], dtype=np.intp)
-    found: list[int] = []
+    front: list[int] = []
     while order.size:
         first = order[0]
-        found.append(int(first))
+        front.append(int(first))
         order = order[~np.all(points[first] <= points[order], axis=1)]
-    return np.array(found, dtype=np.intp)
+    return np.array(front, dtype=np.intp)
 
 
 def dominator(points: Floats, place: int) -> int | None:

@@ -27,18 +27,18 @@ TIE = Goal(Figure.TOKENS_PER_SECOND, "more")
 def refused_part(refused: Refused) -> Part:
     """Return what a space that cannot be comes to."""
     error = refused.error
-    example = ": ".join(filter(None, (_said(refused.change), error.detail or error.hint)))
+    example = ": ".join(filter(None, (_setting_words(refused.change), error.detail or error.hint)))
     return Part(evaluated=refused.count, rejected=(Rejected(error.title, refused.count, example),))
 
 
 def space_part(prepared: Prepared) -> Part:
     """Return what rules exclude from a space, and what varies in it."""
     rejected = tuple(
-        Rejected(each.rule.broken, each.count, f"{_said(each.example)}: {each.figures}")
-        for each in prepared.space.excluded
+        Rejected(excluded.rule.broken, excluded.count, f"{_setting_words(excluded.example)}: {excluded.figures}")
+        for excluded in prepared.space.excluded
     )
     apart = (Axis(path, (value,)) for path, value in prepared.apart.items())
-    evaluated = sum(each.count for each in rejected)
+    evaluated = sum(excluded.count for excluded in rejected)
     return Part(evaluated=evaluated, rejected=rejected, varied=(*prepared.space.grid.axes, *apart))
 
 
@@ -146,9 +146,9 @@ def _without(after: Flags, before: Flags, why: str, prepared: Prepared, block: B
     if lost:
         gone = np.broadcast_to(before & ~after, block.grid.shape)
         example = {**prepared.apart, **block.grid.at(int(np.argmax(gone)))}
-        missed.append(Rejected(why, lost, _said(example)))
+        missed.append(Rejected(why, lost, _setting_words(example)))
     return after
 
 
-def _said(change: Mapping[str, object]) -> str:
+def _setting_words(change: Mapping[str, object]) -> str:
     return ", ".join(f"{short_name(path)} {value}" for path, value in change.items())

@@ -9,7 +9,7 @@ from capacity_tui.engine.choose.space.grid import Axis, Values
 from capacity_tui.engine.keys import Key
 
 # Fields by which rows are of one kind, where a question wants few of each.
-EACH = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
+KIND_PATHS = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Row:
     @property
     def kind(self) -> tuple[str, ...]:
         """What runs on what."""
-        return tuple(str(self.change.get(path)) for path in EACH)
+        return tuple(str(self.change.get(path)) for path in KIND_PATHS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 # The best so far is told so often at most, and takes this share of the time at most.
-TOLD_SECONDS = 0.1
-TOLD_SHARE = 0.2
+REPORT_SECONDS = 0.1
+REPORT_SHARE = 0.2
 
 
 def search(
@@ -54,7 +54,7 @@ def search(
     goal = goal_of(question)
     best, judge = Best(question, goal, facts, machine), Judge(question, goal)
     refused: list[Refused] = []
-    due, share = started + TOLD_SECONDS, 0.0
+    due, share = started + REPORT_SECONDS, 0.0
     for number, prepared in spaces.all():
         if stopped():
             return best.answer(monotonic() - started, share, complete=False)
@@ -73,10 +73,10 @@ def search(
             if told is not None and now >= due:
                 told(best.answer(now - started, share, complete=False))
                 after = monotonic()
-                due = after + max(TOLD_SECONDS, (after - now) / TOLD_SHARE)
+                due = after + max(REPORT_SECONDS, (after - now) / REPORT_SHARE)
             if stopped():
                 return best.answer(monotonic() - started, share, complete=False)
-    if refused and spaces.count == 1 and not best.evaluated - sum(each.count for each in refused):
+    if refused and spaces.count == 1 and not best.evaluated - sum(space.count for space in refused):
         raise refused[0].error
     return best.answer(monotonic() - started, 1.0, complete=True)
 

@@ -150,11 +150,11 @@ class Spaces:
         if base.parallelism.shard is not None and _GROUP not in paths:
             filled = {**filled, _GROUP: base.parallelism.shard}
         axes = (*self.inner, *usual)
-        for found in trained_spaces(base, resolved, resolved.shape, self.catalog, axes):
-            if isinstance(found, Unusable):
-                yield Refused({**change, **found.values}, found.error, found.count)
+        for made in trained_spaces(base, resolved, resolved.shape, self.catalog, axes):
+            if isinstance(made, Unusable):
+                yield Refused({**change, **made.values}, made.error, made.count)
             else:
-                yield Prepared({**change, **filled}, found, change)
+                yield Prepared({**change, **filled}, made, change)
 
     def _alone(self, plan: Plan, change: Values) -> Prepared:
         """Return the space of a model whose configurations need an estimate each."""

@@ -71,7 +71,7 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
         if step.estimate is not None
     ]
     best, most = None, LEAST_CHANGE
-    for promise, step in sorted(promised, key=lambda each: -each[0])[:MOST_PLANNED]:
+    for promise, step in sorted(promised, key=lambda pair: -pair[0])[:MOST_PLANNED]:
         number = case.changed(step.change).number(key) if promise > LEAST_CHANGE else None
         gain = _gain(number, value, better)
         if number is not None and gain > most:

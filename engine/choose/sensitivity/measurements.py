@@ -108,13 +108,13 @@ def measure_next(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[
         value: the figure.
         unknowns: what nobody knows exactly of it.
     """
-    found = [each for each in _narrowings(case, of, value, unknowns) if each.share > _LEAST]
-    return max(found, key=lambda each: each.share, default=None)
+    useful = [narrowing for narrowing in _narrowings(case, of, value, unknowns) if narrowing.share > _LEAST]
+    return max(useful, key=lambda narrowing: narrowing.share, default=None)
 
 
 def _narrowings(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[Swing]) -> Iterator[Narrowing]:
     """Yield what each measurement would do: unknowns that are not of the spread widen the range as independent ones."""
-    facts = [each for each in unknowns if each.key.startswith((ASSUMED, PRICE))]
+    facts = [unknown for unknown in unknowns if unknown.key.startswith((ASSUMED, PRICE))]
     spread = range_ends(case.estimate, of) or (value, value)
     low, high = _together(value, spread, facts)
     for measurement in MEASUREMENTS:
@@ -123,7 +123,7 @@ def _narrowings(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[S
         left = spread
         if measurement.samples:
             left = range_ends(_measured(case, measurement), of) or spread
-        unsettled = [each for each in facts if not (measurement.settles and each.key.startswith(measurement.settles))]
+        unsettled = [fact for fact in facts if not (measurement.settles and fact.key.startswith(measurement.settles))]
         ends = _together(value, left, unsettled)
         if high > low:
             yield Narrowing(measurement, low, high, *ends)
@@ -142,8 +142,8 @@ def _measured(case: EstimatedPlan, measurement: Measurement) -> Figured:
 
 def _together(value: float, spread: tuple[float, float], facts: Sequence[Swing]) -> tuple[float, float]:
     """Return the range of a figure whose spread and some facts vary independently of each other."""
-    below = [spread[0], *(min(each.low, value) for each in facts)]
-    above = [spread[1], *(max(each.high, value) for each in facts)]
+    below = [spread[0], *(min(fact.low, value) for fact in facts)]
+    above = [spread[1], *(max(fact.high, value) for fact in facts)]
     down = math.sqrt(sum(math.log(value / end) ** 2 for end in below if end > 0))
     up = math.sqrt(sum(math.log(end / value) ** 2 for end in above))
     return value * math.exp(-down), value * math.exp(up)

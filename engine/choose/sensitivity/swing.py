@@ -56,11 +56,11 @@ def swing_of(
         tried: its values, each with the figure; None where there is no figure.
         unit: unit of its values.
     """
-    found = [(number, value) for value, number in tried if number is not None]
-    if not found:
+    values = [(number, value) for value, number in tried if number is not None]
+    if not values:
         return None
-    low, start = min(found, key=lambda pair: pair[0])
-    high, end = max(found, key=lambda pair: pair[0])
+    low, start = min(values, key=lambda pair: pair[0])
+    high, end = max(values, key=lambda pair: pair[0])
     if high - low <= _LEAST * max(abs(low), abs(high)):
         return None
     return Swing(kind, key, label, now, start, end, low, high, unit)

@@ -58,13 +58,13 @@ def sensitivity(plan: Plan, of: str, machine: Machine | None = None, catalog: Ca
     facts = catalog or load_catalog()
     filled = fill(plan, "balanced", machine, facts)
     case = EstimatedPlan.of(plan, filled, machine)
-    found = _figure(case.estimate, of, str(case.plan.task))
-    key = found.metric.key
-    if found.number is None:
-        raise PlanError(f"this plan has no {found.metric.label}", found.absence, "ask for another figure")
-    unknowns = tuple(unknown_swings(case, key, found.number))
-    swings = sorted((*knob_swings(case, key, found.number), *unknowns), key=lambda each: each.swing, reverse=True)
-    return Sensitivity(found, tuple(swings), measure_next(case, key, found.number, unknowns))
+    value = _figure(case.estimate, of, str(case.plan.task))
+    key = value.metric.key
+    if value.number is None:
+        raise PlanError(f"this plan has no {value.metric.label}", value.absence, "ask for another figure")
+    unknowns = tuple(unknown_swings(case, key, value.number))
+    swings = sorted((*knob_swings(case, key, value.number), *unknowns), key=lambda swing: swing.swing, reverse=True)
+    return Sensitivity(value, tuple(swings), measure_next(case, key, value.number, unknowns))
 
 
 def _figure(estimate: Estimate, of: str, task: str) -> FigureValue:
@@ -72,5 +72,5 @@ def _figure(estimate: Estimate, of: str, task: str) -> FigureValue:
     keys = figure_keys(of, task)
     if of not in keys:
         keys = (*keys, *map(open_length, keys))
-    found = [figure(estimate, key) for key in keys]
-    return next((each for each in found if each.number is not None), found[0])
+    figures = [figure(estimate, key) for key in keys]
+    return next((value for value in figures if value.number is not None), figures[0])

@@ -120,8 +120,8 @@ def _evidence(case: EstimatedPlan, name: FigureName | None = None, own: Range = 
 
 def range_ends(figures: Figured, key: str) -> tuple[float, float] | None:
     """Return the ends of a figure's range; None where it has none."""
-    found = METRICS[key].read(figures) if key in METRICS else None
-    return (mean(found.low), mean(found.high)) if isinstance(found, Interval) else None
+    value = METRICS[key].read(figures) if key in METRICS else None
+    return (mean(value.low), mean(value.high)) if isinstance(value, Interval) else None
 
 
 def _words(part: str) -> str:

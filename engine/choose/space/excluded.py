@@ -45,7 +45,7 @@ def held(layout: Layout, rules: Iterable[LayoutRule]) -> Flags:
 def excluded(layout: Layout, grid: Grid, rules: Iterable[LayoutRule]) -> tuple[Excluded, ...]:
     """Return what the rules exclude, each combination by the first rule that it breaks."""
     kept = np.ones((1,) * len(grid.axes), dtype=np.bool_)
-    found = []
+    rejections = []
     for rule in rules:
         still = kept & rule.holds(layout)
         gone = kept & ~still
@@ -53,9 +53,9 @@ def excluded(layout: Layout, grid: Grid, rules: Iterable[LayoutRule]) -> tuple[E
             place = np.unravel_index(int(np.argmax(gone)), gone.shape)
             example = {axis.path: axis.values[int(at)] for axis, at in zip(grid.axes, place, strict=True)}
             figures = rule.figures(_single(layout, gone.shape, place))
-            found.append(Excluded(rule, grid.count(gone), example, figures))
+            rejections.append(Excluded(rule, grid.count(gone), example, figures))
         kept = still
-    return tuple(found)
+    return tuple(rejections)
 
 
 def _single(layout: Layout, shape: tuple[int, ...], place: tuple[np.intp, ...]) -> Layout:

@@ -44,15 +44,15 @@ def best(blocks: Iterable[Block], columns: Callable[[Block], tuple[Number, ...]]
         blocks: evaluated blocks; of equal combinations the first stays.
         columns: returns what to choose by, over the arrays of a block; infinity excludes a combination.
     """
-    found: Ranked | None = None
+    first: Ranked | None = None
     for block in blocks:
         points = np.stack([over(column, block.grid) for column in columns(block)], axis=1)
         usable = (over(block.possible, block.grid) > 0) & np.isfinite(points).all(axis=1)
         for place in best_of(points, np.flatnonzero(usable), 1):
             order = tuple(points[place].tolist())
-            if found is None or order < found.order:
-                found = Ranked(order, block.grid.at(int(place)), block, int(place))
-    return found
+            if first is None or order < first.order:
+                first = Ranked(order, block.grid.at(int(place)), block, int(place))
+    return first
 
 
 def best_of(points: Floats, places: Positions, count: int) -> Positions:
@@ -73,9 +73,9 @@ def best_of(points: Floats, places: Positions, count: int) -> Positions:
         own = points[ordered]
         new = np.ones(len(ordered), dtype=np.bool_)
         new[1:] = np.any(own[1:] != own[:-1], axis=1)
-        found = ordered[new]
-        if found.size >= count or some.size == places.size:
-            return np.asarray(found[:count], dtype=np.intp)
+        first_of_equal = ordered[new]
+        if first_of_equal.size >= count or some.size == places.size:
+            return np.asarray(first_of_equal[:count], dtype=np.intp)
         window *= 16
 
 

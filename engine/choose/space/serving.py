@@ -82,7 +82,7 @@ class ServingSpace:
     @property
     def size(self) -> int:
         """Combinations, possible or not."""
-        return self.count + sum(each.count for each in self.excluded)
+        return self.count + sum(excluded.count for excluded in self.excluded)
 
     @property
     def count(self) -> int:
@@ -107,8 +107,8 @@ class ServingSpace:
 
         def ranged() -> Assembled:
             splits = run_splits(run.tp, run.pp, layout.cp, run.ep, 0.0)
-            told = with_numbers(served.evidence, plain.work, run.cluster.devices, splits)
-            work = replace(plain.work, evidence=told)
+            evidence = with_numbers(served.evidence, plain.work, run.cluster.devices, splits)
+            work = replace(plain.work, evidence=evidence)
             return Assembled(work, run.cluster, self.resolved.plan.pricing, "batch", plain.time)
 
         varied = (axis for axis in grid.axes if axis.path in LIMITING)

@@ -48,13 +48,13 @@ class Block:
 
     def number(self, key: str) -> Number:
         """Return a figure by its result key; NaN where these runs have none."""
-        found = self.value(key)
-        return np.nan if found is None else found
+        value = self.value(key)
+        return np.nan if value is None else value
 
     def interval(self, key: str) -> Interval | None:
         """Return a figure with its range; both ends are the value itself where no range is known."""
-        found = read_figure(self._ranged, key)
-        return Interval.exactly(found) if isinstance(found, int | float | np.ndarray) else found
+        value = read_figure(self._ranged, key)
+        return Interval.exactly(value) if isinstance(value, int | float | np.ndarray) else value
 
     def where(self, flags: Flags) -> Block:
         """Return the block with only those combinations possible at which a condition holds too."""
@@ -63,8 +63,8 @@ class Block:
     def constraint(self, key: str, most: float | None, least: float | None, *, with_range: bool = False) -> Constraint:
         """Return a limit of a figure beside what is reached of it, broken without a figure."""
         value = self.value(key)
-        found = self.interval(key) if with_range else None if value is None else Interval.exactly(value)
-        return Constraint(key, key, reached=found, most=most, least=least)
+        reached = self.interval(key) if with_range else None if value is None else Interval.exactly(value)
+        return Constraint(key, key, reached=reached, most=most, least=least)
 
     @property
     def held(self) -> Flags | None:

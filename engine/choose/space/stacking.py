@@ -53,15 +53,15 @@ def _stacked(values: Sequence[object], shape: tuple[int, ...]) -> object:
         entries = {entry.name: [getattr(value, entry.name) for value in values] for entry in fields(first)}
         changed = {
             name: together
-            for name, each in entries.items()
-            if (together := _stacked(each, shape)) is not getattr(first, name)
+            for name, entry_values in entries.items()
+            if (together := _stacked(entry_values, shape)) is not getattr(first, name)
         }
         return replace(first, **changed) if changed else first
     if isinstance(first, Mapping):
         maps = cast("Sequence[Mapping[str, object]]", values)
-        if any(found.keys() != first.keys() for found in maps):
+        if any(mapping.keys() != first.keys() for mapping in maps):
             raise UnlikeError
-        return {key: _stacked([found[key] for found in maps], shape) for key in first}
+        return {key: _stacked([mapping[key] for mapping in maps], shape) for key in first}
     if all(map(_is_number, values)):
         numbers = [float(cast("float", value)) for value in values]
         return first if len(set(numbers)) == 1 else np.array(numbers).reshape(shape)
@@ -83,8 +83,8 @@ def picked(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
 
 def _picked(value: object, place: tuple[int, ...], shape: tuple[int, ...]) -> object:
     if isinstance(value, np.ndarray):
-        found = np.broadcast_to(value, shape)[place]
-        return float(found) if value.dtype.kind == "f" else np.asarray(found)
+        selected = np.broadcast_to(value, shape)[place]
+        return float(selected) if value.dtype.kind == "f" else np.asarray(selected)
     if is_dataclass(value) and not isinstance(value, type):
         changed = {}
         for entry in fields(value):

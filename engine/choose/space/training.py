@@ -84,7 +84,7 @@ class TrainingSpace:
     @property
     def size(self) -> int:
         """Combinations, possible or not."""
-        return self.count + sum(each.count for each in self.excluded)
+        return self.count + sum(excluded.count for excluded in self.excluded)
 
     @property
     def count(self) -> int:
@@ -108,8 +108,8 @@ class TrainingSpace:
         plain = Assembled(work, run.cluster, plan.pricing)
 
         def ranged() -> Assembled:
-            told = replace(work, evidence=self._evidence(run, work))
-            return Assembled(told, run.cluster, plan.pricing, time=plain.time)
+            with_evidence = replace(work, evidence=self._evidence(run, work))
+            return Assembled(with_evidence, run.cluster, plan.pricing, time=plain.time)
 
         return Block(grid, self.possible(grid), plain, ranged)
 
@@ -234,7 +234,7 @@ def training_space(
         return space
     batch = open_batch(shape, float(layout.devices), float(resolved.plan.training.seq_len), replica_batch, catalog)
     fewest = np.min(np.where(kept, layout.dp, np.inf)) * np.min(whole.micro_batch(whole.grid))
-    found = replace(space, batch=batch.at_least(float(fewest)))
-    if np.any(found.possible(found.grid)):
-        return found
+    with_batch = replace(space, batch=batch.at_least(float(fewest)))
+    if np.any(with_batch.possible(with_batch.grid)):
+        return with_batch
     return replace(space, batch=batch.at_least(float(fewest)).multiple_of(float(fewest)))

@@ -31,12 +31,12 @@ def value_of(estimate: Estimate, key: str) -> float | None:
 
 def saves(before: Estimate, after: Estimate) -> dict[str, float]:
     """Return what changes, by result key: new value minus old."""
-    found: dict[str, float] = {}
+    savings: dict[str, float] = {}
     for key in _compared(before, after):
         old, new = value_of(before, key), value_of(after, key)
         if old is not None and new is not None and abs(new - old) > _NOTHING * max(abs(old), abs(new)):
-            found[key] = new - old
-    return found
+            savings[key] = new - old
+    return savings
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Effect:
 
 def effects(before: Estimate, after: Estimate) -> Iterator[Effect]:
     """Yield what changes by more than nothing: time or speed, memory, money."""
-    told = set()
+    compared = set()
     for key in _compared(before, after):
         subject, old, new = METRICS[key].told, value_of(before, key), value_of(after, key)
-        if not subject or subject in told or old is None or new is None:
+        if not subject or subject in compared or old is None or new is None:
             continue
-        told.add(subject)
+        compared.add(subject)
         if abs(new - old) > _WORTH_TELLING * abs(old):
             yield Effect(figure(before, key).metric, old, new)
 

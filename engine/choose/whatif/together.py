@@ -65,12 +65,12 @@ def estimated_together(
         with_ranges: whether figures have ranges, for which the variants have to name the same things.
     """
     groups: list[tuple[list[int], list[Run]]] = []
-    found: list[Together] = []
+    estimates: list[Together] = []
     for place, resolved in enumerate(variants):
         try:
             run = _run(resolved, catalog)
             if run is None:
-                found.append(Together((place,), estimate_resolved(resolved, catalog)))
+                estimates.append(Together((place,), estimate_resolved(resolved, catalog)))
         except CapacityError:
             continue
         if run is None:
@@ -85,8 +85,8 @@ def estimated_together(
     for places, runs in groups:
         like = variants[places[0]]
         evidence = evidence_before(like, catalog) if with_ranges else None
-        found.append(_together(places, runs, like, evidence))
-    return found
+        estimates.append(_together(places, runs, like, evidence))
+    return estimates
 
 
 def estimated_changes(
@@ -102,7 +102,7 @@ def estimated_changes(
     """
     facts = catalog or load_catalog()
     base = resolve_plan(plan, facts, machine)
-    found: dict[int, Estimate | CapacityError] = {}
+    estimates: dict[int, Estimate | CapacityError] = {}
     variants: list[tuple[int, ResolvedPlan]] = []
     for number, change in enumerate(changes):
         same = None if any(path.startswith(_ELSEWHERE) for path in change) else base
@@ -110,15 +110,15 @@ def estimated_changes(
             changed = edited(plan, change, facts).plan
             variants.append((number, resolve_plan(changed, facts, machine, same)))
         except CapacityError as error:
-            found[number] = error
+            estimates[number] = error
     for together in estimated_together([resolved for _, resolved in variants], facts, with_ranges=True):
         shape = (len(together.places),)
         for at, place in enumerate(together.places):
-            found[variants[place][0]] = picked(together.estimate, (at,), shape)
+            estimates[variants[place][0]] = picked(together.estimate, (at,), shape)
     for number, resolved in variants:
-        if number not in found:
-            found[number] = _alone(resolved, facts)
-    return tuple(found[number] for number in range(len(changes)))
+        if number not in estimates:
+            estimates[number] = _alone(resolved, facts)
+    return tuple(estimates[number] for number in range(len(changes)))
 
 
 def _alone(resolved: ResolvedPlan, catalog: Catalog) -> Estimate | CapacityError:
@@ -150,10 +150,10 @@ def _same_job(one: ResolvedPlan, other: ResolvedPlan) -> bool:
 
 def _together(places: Sequence[int], runs: Sequence[Run], like: ResolvedPlan, evidence: Evidence | None) -> Together:
     run = stacked(runs, (len(runs),)) if len(runs) > 1 else runs[0]
-    found = estimate_run(run, like.plan)
+    estimate = estimate_run(run, like.plan)
     if evidence is not None:
         cp, zero = (run.cp, run.zero) if isinstance(run, TransformerRun) else (1.0, 0.0)
         splits = run_splits(run.tp, run.pp, cp, run.ep, zero)
-        work = replace(found.work, evidence=with_numbers(evidence, found.work, run.cluster.devices, splits))
-        found = assemble(work, run.cluster, like.plan.pricing, found.computation.iteration)
-    return Together(tuple(places), found)
+        work = replace(estimate.work, evidence=with_numbers(evidence, estimate.work, run.cluster.devices, splits))
+        estimate = assemble(work, run.cluster, like.plan.pricing, estimate.computation.iteration)
+    return Together(tuple(places), estimate)

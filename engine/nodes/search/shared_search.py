@@ -17,7 +17,7 @@ from capacity_tui.engine.choose.search.answer import Answer
 from capacity_tui.engine.choose.search.best import Best
 from capacity_tui.engine.choose.search.part import Part
 from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import TOLD_SECONDS, TOLD_SHARE, answerable, goal_of, search
+from capacity_tui.engine.choose.search.search import REPORT_SECONDS, REPORT_SHARE, answerable, goal_of, search
 from capacity_tui.engine.choose.search.spaces import spaces_of
 from capacity_tui.engine.choose.space.grid import Values
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
@@ -119,7 +119,7 @@ class SharedSearch:
             CapacityError: nothing of the question can be estimated, or the workers cannot.
         """
         started = monotonic()
-        due = started + TOLD_SECONDS
+        due = started + REPORT_SECONDS
         self._give(workers)
         while self._slots:
             for chunk, outcomes in workers.finished():
@@ -132,7 +132,7 @@ class SharedSearch:
             if told is not None and now >= due:
                 told(self._best.answer(now - started, self._share, complete=False))
                 after = monotonic()
-                due = after + max(TOLD_SECONDS, (after - now) / TOLD_SHARE)
+                due = after + max(REPORT_SECONDS, (after - now) / REPORT_SHARE)
             self._give(workers)
         self._add_up()
         if self._spaces.count == 1 and not self._best.valid:
