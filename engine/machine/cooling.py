@@ -37,24 +37,24 @@ def judge_cooling(machine: Machine, samples: Sequence[Sequence[GpuSample]]) -> t
 
 def cooling_now(machine: Machine) -> tuple[str, ...]:
     """Return what the machine tells of its cooling without a load: heat that held clocks down, and how warm it is."""
-    found = []
+    devices = []
     throttles, celsius = machine.power.package_throttles, machine.power.package_celsius
     if throttles.value:
-        found.append(
+        devices.append(
             f"processor: at its limit, heat held the clock down {throttles.value} times since the system started"
         )
     elif throttles.value == 0:
-        found.append("processor: adequate so far, heat has not held the clock down since the system started")
+        devices.append("processor: adequate so far, heat has not held the clock down since the system started")
     elif celsius.value is not None:
-        found.append(f"processor: {celsius.value:.0f} °C now")
+        devices.append(f"processor: {celsius.value:.0f} °C now")
     for gpu in machine.accelerators:
         warm, limit = gpu.temperature_celsius.value, temperature_limit(gpu)
         held = [reason for reason in gpu.throttle.value or () if reason in HEAT]
         if held:
-            found.append(f"GPU {gpu.index}: inadequate, {', '.join(held)} holds the clock down now")
+            devices.append(f"GPU {gpu.index}: inadequate, {', '.join(held)} holds the clock down now")
         elif warm is not None:
-            found.append(f"GPU {gpu.index}: {warm:.0f} of {limit:.0f} °C now")
-    return tuple(found)
+            devices.append(f"GPU {gpu.index}: {warm:.0f} of {limit:.0f} °C now")
+    return tuple(devices)
 
 
 def temperature_limit(gpu: Accelerator) -> float:
@@ -63,8 +63,8 @@ def temperature_limit(gpu: Accelerator) -> float:
 
 
 def _under_load(index: int, samples: Sequence[Sequence[GpuSample]]) -> list[GpuSample]:
-    own = (sample for moment in samples for sample in moment if sample.index == index)
-    return [sample for sample in own if (sample.utilization_percent.value or 0.0) >= BUSY_PERCENT]
+    readings = (sample for moment in samples for sample in moment if sample.index == index)
+    return [sample for sample in readings if (sample.utilization_percent.value or 0.0) >= BUSY_PERCENT]
 
 
 def _judge(gpu: Accelerator, busy: list[GpuSample]) -> Cooling:

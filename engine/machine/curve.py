@@ -30,5 +30,5 @@ class Curve:
 
     def covers(self, size: Number) -> Number:
         """Return 1 where a size lies in the sampled range, else 0."""
-        found = (np.asarray(size) >= self.sizes[0]) & (np.asarray(size) <= self.sizes[-1])
-        return np.where(found, 1.0, 0.0)
+        inside = (np.asarray(size) >= self.sizes[0]) & (np.asarray(size) <= self.sizes[-1])
+        return np.where(inside, 1.0, 0.0)

@@ -95,10 +95,10 @@ class _Detection:
         platform = self._start("platform", probe_platform)
         stacks = self._start("stacks", self._stacks)
         measured = self._start("measured", _measured)
-        found = [present for device in devices if (present := self._wait(device))]
-        gpus = (gpu for present in found for gpu in present.accelerators)
+        devices_found = [present for device in devices if (present := self._wait(device))]
+        gpus = (gpu for present in devices_found for gpu in present.accelerators)
         accelerators = tuple(with_abilities(replace(gpu, index=index)) for index, gpu in enumerate(gpus))
-        running = (stack for present in found for stack in present.stacks)
+        running = (stack for present in devices_found for stack in present.stacks)
         cards, installed = self._wait(networks) or (), self._wait(stacks) or ()
         machine = Machine(
             cpu=self._wait(cpu) or unknown(Cpu, "cpu probe", self._detail()),
@@ -110,7 +110,7 @@ class _Detection:
             networks=cards,
             power=self._wait(power) or unknown(Power, "power probe", self._detail()),
             accelerators=accelerators,
-            topology=complete_topology(accelerators, cards, found[0].links if found else None),
+            topology=complete_topology(accelerators, cards, devices_found[0].links if devices_found else None),
             stacks=(*running, *installed),
             container=self._wait(container) or unknown(Container, "container probe", self._detail()),
             platform=self._wait(platform) or unknown(Platform, "platform probe", self._detail()),
@@ -125,9 +125,9 @@ class _Detection:
         return Running(name, partial(probe, self._host), min(seconds, self._seconds))
 
     def _wait(self, running: Running[T]) -> T | None:
-        found, probe = running.wait(self._cancelled)
+        devices, probe = running.wait(self._cancelled)
         self._probes.append(probe)
-        return found
+        return devices
 
     def _constants(self, files: tuple[MeasuredEfficiency | Probe, ...]) -> tuple[MeasuredEfficiency, ...]:
         """Return the sound files of measured constants; each damaged one is named among the probes."""
@@ -153,20 +153,20 @@ def _measured(host: Host) -> tuple[MeasuredEfficiency | Probe, ...]:
     """Return the measured constants of each file, or what is wrong with it."""
     from capacity_tui.engine.machine.measured_constants import FOLDER, read_constants  # noqa: PLC0415 - few machines need it
 
-    own = host.own_path(data_folder(host.environment))
-    folder = own and own / FOLDER
+    data = host.own_path(data_folder(host.environment))
+    folder = data and data / FOLDER
     if folder is None or not folder.is_dir():
         raise NotPresentError("nothing was measured on this machine yet")
 
-    def found(path: Path) -> MeasuredEfficiency | Probe:
+    def constants(path: Path) -> MeasuredEfficiency | Probe:
         try:
             return read_constants(path)
         except StorageError as error:
             return Probe("measured constants", 0.0, "failed", error.one_line())
 
-    return tuple(found(path) for path in sorted(folder.glob("*.json")) if CORRUPT not in path.name)
+    return tuple(constants(path) for path in sorted(folder.glob("*.json")) if CORRUPT not in path.name)
 
 
 def _benchmarked(machine: Machine, host: Host) -> MeasuredFacts:
-    own = host.own_path(data_folder(host.environment))
-    return measured_facts(own / BENCHMARKS, machine) if own else facts_of((), machine, "a recorded machine")
+    data = host.own_path(data_folder(host.environment))
+    return measured_facts(data / BENCHMARKS, machine) if data else facts_of((), machine, "a recorded machine")

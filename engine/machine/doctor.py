@@ -97,22 +97,22 @@ def _names() -> tuple[str, ...]:
     except (OSError, KeyError):  # a user id without an entry
         user = ""
     host = socket.gethostname()
-    found = {host, host.partition(".")[0], user, Path(os.path.expanduser("~")).name}  # noqa: PTH111 - never raises
-    return tuple(name for name in found if len(name) > 2 and name not in ("root", "localhost", "user"))
+    names = {host, host.partition(".")[0], user, Path(os.path.expanduser("~")).name}  # noqa: PTH111 - never raises
+    return tuple(name for name in names if len(name) > 2 and name not in ("root", "localhost", "user"))
 
 
 def _returned(machine: Machine, probe: Probe, private: bool) -> Iterator[str]:
     vendor = next((vendor for vendor in VENDORS if vendor.id == probe.name), None)
     if vendor is not None:
-        own = [gpu for gpu in machine.accelerators if gpu.vendor == vendor.name and probe.outcome == "found"]
-        for gpu in own:
+        devices = [gpu for gpu in machine.accelerators if gpu.vendor == vendor.name and probe.outcome == "found"]
+        for gpu in devices:
             yield from _lines(gpu, f"{gpu.index}", private)
-        if machine.accelerators[:1] == tuple(own[:1]):
+        if machine.accelerators[:1] == tuple(devices[:1]):
             yield from _lines(machine.topology, "topology", private)
         return
-    found = getattr(machine, PARTS.get(probe.name, probe.name), None)
-    if found is not None:
-        yield from _lines(found, "", private)
+    part = getattr(machine, PARTS.get(probe.name, probe.name), None)
+    if part is not None:
+        yield from _lines(part, "", private)
 
 
 def _lines(value: object, path: str, private: bool) -> Iterator[str]:
@@ -136,15 +136,15 @@ def _short(value: object) -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": f"{platform.python_version()} ({platform.python_implementation()})"}
-    found["system"] = f"{platform.system()} {platform.release()} {platform.machine()}"
+    versions = {"python": f"{platform.python_version()} ({platform.python_implementation()})"}
+    versions["system"] = f"{platform.system()} {platform.release()} {platform.machine()}"
     required = requires(PROGRAM) or []
     for name in (PROGRAM, *(_name(entry) for entry in required if "extra ==" not in entry)):
-        found[name] = _version(name) or "not installed"
+        versions[name] = _version(name) or "not installed"
     optional = [_name(entry) for entry in required if "extra ==" in entry]
     optional += [name for vendor in VENDORS for name in vendor.packages]
-    found |= {name: text for name in optional if (text := _version(name))}
-    return found
+    versions |= {name: text for name in optional if (text := _version(name))}
+    return versions
 
 
 def _name(requirement: str) -> str:

@@ -76,8 +76,8 @@ class DiskFiles:
 
     def target(self, path: str) -> PurePosixPath:
         """Return where a path leads, through symbolic links; raises OSError."""
-        found, root = self.path(path).resolve(strict=True), self.root.resolve()
-        return PurePosixPath("/") / found.relative_to(root) if found.is_relative_to(root) else PurePosixPath(found)
+        target, root = self.path(path).resolve(strict=True), self.root.resolve()
+        return PurePosixPath("/") / target.relative_to(root) if target.is_relative_to(root) else PurePosixPath(target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +185,10 @@ class Host:
         try:
             return self.run(words, COMMAND_SECONDS)
         except FileNotFoundError:
-            place = f"{folder}/{words[0]}"
-            if not folder or not self.exists(place):
+            path = f"{folder}/{words[0]}"
+            if not folder or not self.exists(path):
                 raise
-            return self.run((place, *words[1:]), COMMAND_SECONDS)
+            return self.run((path, *words[1:]), COMMAND_SECONDS)
 
 
 def parse_pairs(text: str) -> dict[str, str]:

@@ -367,5 +367,5 @@ def unknown(record: type[R], source: str, reason: str) -> R:
 def unknown_accelerator(index: int, vendor: str, source: str, reason: str) -> Accelerator:
     """Return an accelerator that is there but tells nothing, for one reason."""
     given = {"index": index, "vendor": vendor, "pcie": unknown(PcieLink, source, reason)}
-    told = {part.name: missing(source, reason) for part in fields(Accelerator) if part.name not in given}
-    return Accelerator(**given, **told)  # type: ignore[arg-type]
+    missing_facts = {part.name: missing(source, reason) for part in fields(Accelerator) if part.name not in given}
+    return Accelerator(**given, **missing_facts)  # type: ignore[arg-type]

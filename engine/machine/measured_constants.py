@@ -133,20 +133,20 @@ def _number(value: object) -> float:
 
 
 def _positive(value: object) -> dict[str, float]:
-    found = {name: _number(number) for name, number in _table(value).items()}
-    if any(number == 0 for number in found.values()):
+    constants = {name: _number(number) for name, number in _table(value).items()}
+    if any(number == 0 for number in constants.values()):
         raise ValueError("a constant is 0")
-    return found
+    return constants
 
 
 def _bounded(value: object) -> dict[str, float]:
     """Return constants none of which is beyond what a machine of today could have."""
-    found = _positive(value)
-    for name, number in found.items():
+    constants = _positive(value)
+    for name, number in constants.items():
         most = next((most for ending, most in MOST.items() if name.endswith(ending)), MOST_SHARE)
         if number > most:
             raise ValueError(f"{name} is {number:g}, beyond the {most:g} that can be")
-    return found
+    return constants
 
 
 def _numbers(value: object) -> tuple[float, ...]:

@@ -35,22 +35,22 @@ class RecordedFiles:
 
     def read(self, path: str) -> bytes:
         """Return what a file holds; raises OSError."""
-        place = self._resolved(path)
-        if place not in self._files:
-            raise _error(errno.EISDIR if place in self._folders else errno.ENOENT, path)
-        return self._files[place].encode()
+        resolved = self._resolved(path)
+        if resolved not in self._files:
+            raise _error(errno.EISDIR if resolved in self._folders else errno.ENOENT, path)
+        return self._files[resolved].encode()
 
     def names(self, directory: str) -> Iterable[str]:
         """Return the names in a directory; raises OSError."""
-        place = self._resolved(directory)
-        if place not in self._folders:
+        resolved = self._resolved(directory)
+        if resolved not in self._folders:
             raise _error(errno.ENOENT, directory)
-        return self._folders[place]
+        return self._folders[resolved]
 
     def exists(self, path: str) -> bool:
         """Return whether a path is there; raises OSError."""
-        place = self._resolved(path)
-        return place in self._files or place in self._folders
+        resolved = self._resolved(path)
+        return resolved in self._files or resolved in self._folders
 
     def target(self, path: str) -> PurePosixPath:
         """Return where a path leads, through symbolic links; raises OSError."""

@@ -120,10 +120,10 @@ def _joined(texts: Mapping[str, list[str]]) -> dict[str, str]:
 
 def _answer(answers: Mapping[str, str], words: tuple[str, ...], seconds: float) -> str:  # noqa: ARG001 - nothing to wait for
     command = " ".join(words)
-    told = [start for start in answers if command.startswith(start)]
-    if not told:
+    matching = [start for start in answers if command.startswith(start)]
+    if not matching:
         raise FileNotFoundError(words[0])
-    return answers[max(told, key=len)]
+    return answers[max(matching, key=len)]
 
 
 def _spaces(answers: Mapping[str, str]) -> Callable[[str], Space]:

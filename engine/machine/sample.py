@@ -171,9 +171,9 @@ class Sampler:
         """Return the GPUs' reading; the last one while a new one is late, n/a once that is too old."""
         if self._asked is None or self._asked.done:
             self._asked, self._asked_at = Running("gpus", self._sensors.read, STALE_SECONDS), now
-        found, probe = self._asked.wait_at_most(ANSWER_SECONDS)
-        if found is not None:
-            self._gpus = detected(found, "GPU drivers")
+        samples, probe = self._asked.wait_at_most(ANSWER_SECONDS)
+        if samples is not None:
+            self._gpus = detected(samples, "GPU drivers")
         elif probe.outcome != "timed out":
             self._gpus = missing("GPU drivers", probe.detail)
         elif now - self._asked_at >= STALE_SECONDS:

@@ -65,18 +65,24 @@ def _measure(torch: ModuleType, name: str, conditions: Conditions) -> Iterator[M
         conditions.check()
         try:
             product = _product(torch, name, kind, size)
-            found = timed(product, 2.0 * size**3)
+            rates_measured = timed(product, 2.0 * size**3)
         except (RuntimeError, TypeError, AttributeError) as error:
             yield Skipped(f"gpu.{name}.gemm.{kind}", str(error).splitlines()[0])
             continue
         yield Measurement(
-            f"gpu.{name}.gemm.{kind}", f"{name} matrix product, {kind}", "FLOP/s", found, f"{size}×{size}, PyTorch"
+            f"gpu.{name}.gemm.{kind}",
+            f"{name} matrix product, {kind}",
+            "FLOP/s",
+            rates_measured,
+            f"{size}×{size}, PyTorch",
         )
     count = int(min(COPY_BYTES, free * SHARE_OF_MEMORY))
     source = torch.ones(count, dtype=torch.uint8, device=name)
     target = torch.empty_like(source)
-    found = timed(lambda: target.copy_(source), 2.0 * count)
-    yield Measurement(f"gpu.{name}.copy", f"{name} memory copy", "B/s", found, f"{count >> 20} MiB, reads and writes")
+    rates_measured = timed(lambda: target.copy_(source), 2.0 * count)
+    yield Measurement(
+        f"gpu.{name}.copy", f"{name} memory copy", "B/s", rates_measured, f"{count >> 20} MiB, reads and writes"
+    )
     yield from _host_copies(torch, name, timed, pinned=own_memory)
 
 
@@ -97,7 +103,7 @@ def _host_copies(
     host = torch.empty(HOST_BYTES, dtype=torch.uint8, pin_memory=pinned)
     device = torch.empty(HOST_BYTES, dtype=torch.uint8, device=name)
     how = f"{HOST_BYTES >> 20} MiB, {'pinned' if pinned else 'pageable'} memory"
-    found = timed(lambda: device.copy_(host, non_blocking=True), float(HOST_BYTES))
-    yield Measurement(f"gpu.{name}.from_host", f"host to {name}", "B/s", found, how)
-    found = timed(lambda: host.copy_(device, non_blocking=True), float(HOST_BYTES))
-    yield Measurement(f"gpu.{name}.to_host", f"{name} to host", "B/s", found, how)
+    rates_measured = timed(lambda: device.copy_(host, non_blocking=True), float(HOST_BYTES))
+    yield Measurement(f"gpu.{name}.from_host", f"host to {name}", "B/s", rates_measured, how)
+    rates_measured = timed(lambda: host.copy_(device, non_blocking=True), float(HOST_BYTES))
+    yield Measurement(f"gpu.{name}.to_host", f"{name} to host", "B/s", rates_measured, how)

@@ -70,8 +70,8 @@ def run_benchmarks(
     counted = counters or KernelCounters(Host()).read
     before = moment(counted)
     conditions = _conditions(machine, folder, url, cancelled or threading.Event())
-    own = {group: partial(_own_benchmark, group) for group in GROUPS if group in set(groups)}
-    chosen: dict[str, Benchmark] = {**own, **(more or {})}
+    benchmarks = {group: partial(_group_benchmark, group) for group in GROUPS if group in set(groups)}
+    chosen: dict[str, Benchmark] = {**benchmarks, **(more or {})}
     figures: list[Measurement | Skipped] = []
     cooling: tuple[Cooling, ...] = ()
     complete = True
@@ -117,7 +117,7 @@ def _conditions(machine: Machine, folder: Path | None, url: str | None, cancelle
     )
 
 
-def _own_benchmark(group: str, conditions: Conditions) -> Iterator[Measurement | Skipped]:
+def _group_benchmark(group: str, conditions: Conditions) -> Iterator[Measurement | Skipped]:
     """Run one group's benchmark, loading NumPy and the like only now."""
     module, function = MODULES[group]
     return cast("Benchmark", getattr(import_module(f"{__package__}.{module}"), function))(conditions)

@@ -21,6 +21,6 @@ def measure_processor(conditions: Conditions) -> Iterator[Measurement]:
         numbers = np.random.default_rng(0)
         left, right = (numbers.random((size, size)).astype(kind) for _ in range(2))
         target = np.empty_like(left)
-        found = rates(lambda a=left, b=right, c=target: np.matmul(a, b, out=c), 2.0 * size**3, conditions)  # type: ignore[misc]
+        flop_rates = rates(lambda a=left, b=right, c=target: np.matmul(a, b, out=c), 2.0 * size**3, conditions)  # type: ignore[misc]
         how = f"{size}×{size}, NumPy's BLAS"
-        yield Measurement(f"cpu.gemm.{name}", f"CPU matrix product, {name}", "FLOP/s", found, how)
+        yield Measurement(f"cpu.gemm.{name}", f"CPU matrix product, {name}", "FLOP/s", flop_rates, how)

@@ -76,8 +76,8 @@ def save_report(report: BenchmarkReport, folder: Path) -> Path:
 
 def read_reports(folder: Path) -> tuple[BenchmarkReport, ...]:
     """Return the reports of a folder, newest first; files that are none are left out."""
-    found = (_read(path) for path in sorted(folder.glob("*.json"), reverse=True))
-    return tuple(report for report in found if report is not None)
+    reports = (_read(path) for path in sorted(folder.glob("*.json"), reverse=True))
+    return tuple(report for report in reports if report is not None)
 
 
 def measured_facts(folder: Path, machine: Machine) -> MeasuredFacts:
@@ -88,23 +88,23 @@ def measured_facts(folder: Path, machine: Machine) -> MeasuredFacts:
     return facts_of(read_reports(folder), machine, str(folder))
 
 
-def facts_of(found: Iterable[BenchmarkReport], machine: Machine, where: str) -> MeasuredFacts:
+def facts_of(reports: Iterable[BenchmarkReport], machine: Machine, where: str) -> MeasuredFacts:
     """Return the figures of reports that count on a machine, of several the first.
 
     Args:
-        found: reports, the newest first.
+        reports: reports, the newest first.
         machine: whose figures are wanted.
         where: where the reports come from, to tell that a figure is in none.
     """
-    own = [report for report in found if _same(report, machine)]
-    reports = [report for report in own if not report.disturbed]
+    matching = [report for report in reports if _same(report, machine)]
+    undisturbed = [report for report in matching if not report.disturbed]
 
     def fact(identifier: str) -> Fact[float]:
-        for report in reports:
+        for report in undisturbed:
             figure = report.find(identifier)
             if figure is not None:
                 return Fact(figure.spread.median, "measured", f"{figure.name} on {report.date[:10]}, {figure.how}")
-        disturbed = next((report for report in own if report.disturbed and report.find(identifier)), None)
+        disturbed = next((report for report in matching if report.disturbed and report.find(identifier)), None)
         return missing(where, NOT_MEASURED if disturbed is None else busy_text(disturbed))
 
     return MeasuredFacts(**{name: fact(identifier) for name, identifier in FIGURES.items()})

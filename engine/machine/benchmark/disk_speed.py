@@ -72,10 +72,10 @@ def _measure(conditions: Conditions, handle: int, how: str) -> Iterator[Measurem
     _forget(handle)
     page = memoryview(block)[:PAGE_BYTES]
     single = f"{PAGE_BYTES} bytes one after the other, {how}"
-    found = spread(_random(conditions, handle, page, write=False))
-    yield Measurement("disk.random_read", "disk read, random", "1/s", found, single)
-    found = spread(_random(conditions, handle, page, write=True))
-    yield Measurement("disk.random_write", "disk write, random", "1/s", found, single)
+    latencies = spread(_random(conditions, handle, page, write=False))
+    yield Measurement("disk.random_read", "disk read, random", "1/s", latencies, single)
+    latencies = spread(_random(conditions, handle, page, write=True))
+    yield Measurement("disk.random_write", "disk write, random", "1/s", latencies, single)
     page.release()
     block.close()
 

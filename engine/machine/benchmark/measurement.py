@@ -76,10 +76,10 @@ class Conditions:
 
 def quantile(ordered: Sequence[float], share: float) -> float:
     """Return the value below which a share of ascending values lies, interpolated between them."""
-    place = share * (len(ordered) - 1)
-    below = int(place)
+    position = share * (len(ordered) - 1)
+    below = int(position)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
 
 
 def spread(samples: Sequence[float]) -> Spread:

@@ -34,8 +34,8 @@ def measure_memory(conditions: Conditions) -> Iterator[Measurement]:
             np.multiply(second[part], 3.0, out=target[part])
             np.add(target[part], first[part], out=target[part])
 
-        found = rates(together(copy), 2 * 8 * size, conditions)
-        yield Measurement("memory.copy", "memory copy", "B/s", found, how)
+        bandwidths = rates(together(copy), 2 * 8 * size, conditions)
+        yield Measurement("memory.copy", "memory copy", "B/s", bandwidths, how)
         conditions.check()
-        found = rates(together(triad), 5 * 8 * size, conditions)
-        yield Measurement("memory.triad", "memory triad", "B/s", found, f"{how}, in two passes")
+        bandwidths = rates(together(triad), 5 * 8 * size, conditions)
+        yield Measurement("memory.triad", "memory triad", "B/s", bandwidths, f"{how}, in two passes")

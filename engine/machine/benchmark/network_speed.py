@@ -107,8 +107,10 @@ def measure_network(conditions: Conditions) -> Iterator[Measurement | Skipped]:
     except OSError as error:
         yield Skipped("network.loopback", f"no loopback here: {error.strerror or error}")
     try:
-        found = spread(durations(lambda: socket.getaddrinfo("localhost", 80), conditions))
-        yield Measurement("network.resolve", "name resolution, localhost", "s", found, "getaddrinfo, no server asked")
+        latencies = spread(durations(lambda: socket.getaddrinfo("localhost", 80), conditions))
+        yield Measurement(
+            "network.resolve", "name resolution, localhost", "s", latencies, "getaddrinfo, no server asked"
+        )
     except OSError as error:
         yield Skipped("network.resolve", f"localhost: {error.strerror or error}")
     if conditions.url is None:
@@ -120,8 +122,8 @@ def measure_network(conditions: Conditions) -> Iterator[Measurement | Skipped]:
         yield Skipped("network.remote", error.one_line())
         return
     # Neither a name server that is silent nor a server that drips can be interrupted: they are left behind.
-    asking = Running("remote", lambda: tuple(_remote(conditions, address)), REMOTE_SECONDS)
-    figures, probe = asking.wait(conditions.cancelled)
+    remote = Running("remote", lambda: tuple(_remote(conditions, address)), REMOTE_SECONDS)
+    figures, probe = remote.wait(conditions.cancelled)
     conditions.check()
     yield from figures or (Skipped("network.remote", f"{address.host}: {probe.detail}"),)
 
@@ -138,9 +140,9 @@ def _loopback(conditions: Conditions) -> Measurement:
                 client.sendall(b"x")
                 client.recv(1)
 
-            found = spread(durations(there_and_back, conditions))
+            latencies = spread(durations(there_and_back, conditions))
         echo.join(TIMEOUT_SECONDS)
-    return Measurement("network.loopback", "loopback round trip", "s", found, "one byte over TCP")
+    return Measurement("network.loopback", "loopback round trip", "s", latencies, "one byte over TCP")
 
 
 def _echo(server: socket.socket) -> None:
@@ -169,8 +171,8 @@ def _remote(conditions: Conditions, address: Address) -> Iterator[Measurement | 
         conditions.check()
         trips.append(round_trip(address))
     how = f"GET on an open connection, to the head of the answer, status {trips[-1].status}"
-    found = spread([trip.answer_seconds for trip in trips])
-    yield Measurement("network.round_trip", f"HTTP round trip to {address.host}", "s", found, how)
+    latencies = spread([trip.answer_seconds for trip in trips])
+    yield Measurement("network.round_trip", f"HTTP round trip to {address.host}", "s", latencies, how)
     yield _download(conditions, address)
 
 

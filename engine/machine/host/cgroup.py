@@ -97,17 +97,17 @@ def _inactive_file(text: str) -> int:
 
 def _group(host: Host, controller: str) -> Group | None:
     """Return where a controller's files lie; version 1 wins when both know the controller."""
-    paths = _own_paths(host)
+    paths = _group_paths(host)
     for kind, number, key in (("cgroup", 1, controller), ("cgroup2", 2, "")):
         mount = _mount(host, kind, controller)
         if mount is not None and key in paths:
             point, root = mount
-            own = paths[key].removeprefix(root.rstrip("/")).strip("/")
-            return Group(number, _upwards(point, own))
+            below = paths[key].removeprefix(root.rstrip("/")).strip("/")
+            return Group(number, _upwards(point, below))
     return None
 
 
-def _own_paths(host: Host) -> dict[str, str]:
+def _group_paths(host: Host) -> dict[str, str]:
     """Return this process's group for each version 1 controller, and for version 2 under ``""``."""
     paths: dict[str, str] = {}
     for line in (host.text("/proc/self/cgroup").value or "").splitlines():
@@ -136,6 +136,6 @@ def _has_controller(host: Host, point: str, controller: str) -> bool:
     return controller in (host.text(f"{point}/cgroup.controllers").value or "").split()
 
 
-def _upwards(point: str, own: str) -> tuple[str, ...]:
-    relative = PurePosixPath(own)
+def _upwards(point: str, group: str) -> tuple[str, ...]:
+    relative = PurePosixPath(group)
     return tuple(str(PurePosixPath(point) / part) for part in (relative, *relative.parents))

@@ -49,13 +49,13 @@ def core_counts(host: Host) -> tuple[Fact[int], Fact[int], Fact[int]]:
 
 def numa_nodes(host: Host) -> Fact[tuple[NumaNode, ...]]:
     """Return the NUMA nodes with their logical CPUs and memory in bytes."""
-    found = []
+    unsorted = []
     for name in host.names(NODES):
         if re.fullmatch(r"node\d+", name):
             cpus = host.fact(f"{NODES}/{name}/cpulist", parse_cpu_list).value or ()
             memory = host.fact(f"{NODES}/{name}/meminfo", _node_memory).value
-            found.append(NumaNode(int(name.removeprefix("node")), cpus, memory))
-    nodes = tuple(sorted(found, key=lambda node: node.index))
+            unsorted.append(NumaNode(int(name.removeprefix("node")), cpus, memory))
+    nodes = tuple(sorted(unsorted, key=lambda node: node.index))
     return detected(nodes, NODES) if nodes else missing(NODES, "the kernel lists no NUMA nodes")
 
 
@@ -69,9 +69,9 @@ def caches(host: Host) -> Fact[tuple[Cache, ...]]:
             if entry is not None:
                 seen.add(entry)
     counted = Counter((level, kind, size) for level, kind, size, _ in seen)
-    found = tuple(Cache(level, kind, size, count) for (level, kind, size), count in sorted(counted.items()))
+    result = tuple(Cache(level, kind, size, count) for (level, kind, size), count in sorted(counted.items()))
     source = f"{CPUS}/cpu*/cache"
-    return detected(found, source) if found else missing(source, "the kernel lists no caches")
+    return detected(result, source) if result else missing(source, "the kernel lists no caches")
 
 
 def _efficiency_cpus(host: Host) -> Fact[frozenset[int]]:
@@ -109,21 +109,21 @@ def _cache_size(text: str) -> int:
 
 
 def _node_memory(text: str) -> int:
-    found = re.search(r"MemTotal:\s+(\d+) kB", text)
-    if not found:
+    match = re.search(r"MemTotal:\s+(\d+) kB", text)
+    if not match:
         raise ValueError("no MemTotal")
-    return int(found[1]) * 1024
+    return int(match[1]) * 1024
 
 
 def _processors(text: str) -> tuple[int, ...]:
-    found = tuple(int(number) for number in re.findall(r"^processor\s*: (\d+)", text, re.MULTILINE))
-    if not found:
+    numbers = tuple(int(number) for number in re.findall(r"^processor\s*: (\d+)", text, re.MULTILINE))
+    if not numbers:
         raise ValueError("no processors")
-    return found
+    return numbers
 
 
 def _distinct(text: str, pattern: str) -> int:
-    found = set(re.findall(pattern, text, re.MULTILINE))
-    if not found:
+    values = set(re.findall(pattern, text, re.MULTILINE))
+    if not values:
         raise ValueError("none listed")
-    return len(found)
+    return len(values)

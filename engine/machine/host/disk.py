@@ -42,7 +42,7 @@ def probe_disks(host: Host) -> tuple[Disk, ...]:
     """Return one entry a file system, at its shortest mount point; empty ones are left out."""
     mounts = _macos_mounts() if host.system == "Darwin" else _mounts(host)
     asked = [Running(mount.point, partial(host.space, mount.point), ANSWER_SECONDS) for mount in mounts]
-    disks = (_disk(host, mount, _size(asking)) for mount, asking in zip(mounts, asked, strict=True))
+    disks = (_disk(host, mount, _size(running)) for mount, running in zip(mounts, asked, strict=True))
     return tuple(disk for disk in disks if disk.total_bytes.value != 0)
 
 
@@ -62,8 +62,8 @@ def device_kind(host: Host, device: str) -> Fact[DiskKind]:
     return missing(device, "no block device known for it") if block is None else _kind_and_model(host, mount, block)[0]
 
 
-def _size(asking: Running[Space]) -> Fact[Space]:
-    space, probe = asking.wait()
+def _size(running: Running[Space]) -> Fact[Space]:
+    space, probe = running.wait()
     return missing("statvfs", probe.detail) if space is None else detected(space, "statvfs")
 
 
@@ -111,9 +111,9 @@ def _stores_data(mount: Mount) -> bool:
 def _block_device(host: Host, mount: Mount) -> PurePosixPath | None:
     """Return the sysfs directory of the whole disk below a mount, through partitions and mappings."""
     for link in (f"/sys/dev/block/{mount.number}", f"/sys/class/block/{Path(mount.device).name}"):
-        found = host.target(link)
-        if found is not None and mount.device.startswith("/dev/"):
-            return _whole_disk(host, found)
+        target = host.target(link)
+        if target is not None and mount.device.startswith("/dev/"):
+            return _whole_disk(host, target)
     return None
 
 
@@ -121,8 +121,8 @@ def _whole_disk(host: Host, device: PurePosixPath) -> PurePosixPath:
     if host.exists(f"{device}/partition"):
         device = device.parent
     below = next(iter(host.names(f"{device}/slaves")), None)
-    found = below and host.target(f"{device}/slaves/{below}")
-    return _whole_disk(host, found) if found else device
+    parent = below and host.target(f"{device}/slaves/{below}")
+    return _whole_disk(host, parent) if parent else device
 
 
 def _kind_and_model(host: Host, mount: Mount, block: PurePosixPath | None) -> tuple[Fact[DiskKind], Fact[str]]:

@@ -32,8 +32,8 @@ def probe_memory_modules(host: Host) -> MemoryModules:
 
 def parse_memory_devices(table: bytes) -> tuple[MemoryModule, ...]:
     """Return the filled slots in an SMBIOS table; what the firmware leaves out is None."""
-    found = (_module(area, texts) for kind, area, texts in _structures(table) if kind == MEMORY_DEVICE)
-    return tuple(module for module in found if module is not None)
+    modules = (_module(area, texts) for kind, area, texts in _structures(table) if kind == MEMORY_DEVICE)
+    return tuple(module for module in modules if module is not None)
 
 
 def _structures(table: bytes) -> Iterator[tuple[int, bytes, Sequence[str]]]:
@@ -98,19 +98,21 @@ def _from_firmware(host: Host) -> Fact[tuple[MemoryModule, ...]]:
 
 def _from_controllers(host: Host) -> Fact[tuple[MemoryModule, ...]]:
     """Return the modules that memory controllers with error correction list; they do not tell the speed."""
-    found = []
+    modules = []
     for controller in host.names(CONTROLLERS):
         for name in host.names(f"{CONTROLLERS}/{controller}"):
             base = f"{CONTROLLERS}/{controller}/{name}"
             size = host.integer(f"{base}/size").value if re.fullmatch(r"(dimm|rank)\d+", name) else None
             if size:
-                place = host.text(f"{base}/dimm_location").value or name
-                channel = re.search(r"channel (\d+)", place)
+                slot = host.text(f"{base}/dimm_location").value or name
+                channel = re.search(r"channel (\d+)", slot)
                 kind = (host.text(f"{base}/dimm_mem_type").value or "memory").rpartition("-")[2]
-                where = f"{controller}/{channel[1] if channel else place}"
-                found.append(MemoryModule(size * MEBIBYTE, kind, None, None, where))
+                where = f"{controller}/{channel[1] if channel else slot}"
+                modules.append(MemoryModule(size * MEBIBYTE, kind, None, None, where))
     return (
-        detected(tuple(found), CONTROLLERS) if found else missing(CONTROLLERS, "no memory controller lists its modules")
+        detected(tuple(modules), CONTROLLERS)
+        if modules
+        else missing(CONTROLLERS, "no memory controller lists its modules")
     )
 
 

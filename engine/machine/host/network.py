@@ -32,8 +32,8 @@ def _interface(host: Host, name: str) -> NetworkInterface:
     if state.value == "unknown":
         state = missing(state.source, "the driver does not report it")
     device = f"{INTERFACES}/{name}/device"
-    place = path_of(host, device), numa_node(host, device)
-    return NetworkInterface(name, _kind(host, name), speed, state.map(lambda text: text == "up"), *place)
+    location = path_of(host, device), numa_node(host, device)
+    return NetworkInterface(name, _kind(host, name), speed, state.map(lambda text: text == "up"), *location)
 
 
 def _kind(host: Host, name: str) -> NetworkKind:
@@ -52,13 +52,13 @@ def _rdma_ports(host: Host) -> tuple[NetworkInterface, ...]:
     ports = []
     for adapter in host.names(INFINIBAND):
         device = f"{INFINIBAND}/{adapter}/device"
-        place = path_of(host, device), numa_node(host, device)
+        location = path_of(host, device), numa_node(host, device)
         for port in host.names(f"{INFINIBAND}/{adapter}/ports"):
             base = f"{INFINIBAND}/{adapter}/ports/{port}"
             layer = host.text(f"{base}/link_layer").value
             kind: NetworkKind = "roce" if layer == "Ethernet" else "infiniband"
             up = host.text(f"{base}/state").map(lambda text: "ACTIVE" in text)
-            ports.append(NetworkInterface(f"{adapter}:{port}", kind, _rate(host, base), up, *place))
+            ports.append(NetworkInterface(f"{adapter}:{port}", kind, _rate(host, base), up, *location))
     return tuple(ports)
 
 
@@ -66,10 +66,10 @@ def _rate(host: Host, base: str) -> Fact[int]:
     """Return the speed in Mb/s from a rate such as ``400 Gb/sec (4X NDR)``."""
 
     def parse(text: str) -> int:
-        found = re.match(r"([\d.]+) Gb/sec", text)
-        if not found:
+        match = re.match(r"([\d.]+) Gb/sec", text)
+        if not match:
             raise ValueError(text)
-        return int(float(found[1]) * 1000)
+        return int(float(match[1]) * 1000)
 
     return host.fact(f"{base}/rate", parse)
 
@@ -77,10 +77,10 @@ def _rate(host: Host, base: str) -> Fact[int]:
 def _from_psutil() -> tuple[NetworkInterface, ...]:
     import psutil  # noqa: PLC0415 - only where sysfs is missing
 
-    found = []
+    interfaces = []
     for name, status in psutil.net_if_stats().items():
         speed = detected(status.speed, "psutil") if status.speed else missing("psutil", "no speed reported")
         kind: NetworkKind = "loopback" if name.startswith("lo") else "ethernet"
-        place = missing("psutil", "not told on this system")
-        found.append(NetworkInterface(name, kind, speed, detected(status.isup, "psutil"), place, place))
-    return tuple(interface for interface in found if interface.kind != "loopback")
+        unknown = missing("psutil", "not told on this system")
+        interfaces.append(NetworkInterface(name, kind, speed, detected(status.isup, "psutil"), unknown, unknown))
+    return tuple(interface for interface in interfaces if interface.kind != "loopback")

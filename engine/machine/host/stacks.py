@@ -14,9 +14,9 @@ ICD_FOLDERS = {
 SOFTWARE_RENDERERS = ("lvp", "swrast", "pocl")  # drivers that compute on the CPU
 
 
-def installed(*found: tuple[str, Fact[str]]) -> tuple[Stack, ...]:
+def installed(*libraries: tuple[str, Fact[str]]) -> tuple[Stack, ...]:
     """Return those of some stacks, each by name and version, whose version is known."""
-    return tuple(Stack(name, version) for name, version in found if version.value is not None)
+    return tuple(Stack(name, version) for name, version in libraries if version.value is not None)
 
 
 def open_stacks(host: Host) -> tuple[Stack, ...]:
@@ -30,8 +30,8 @@ def open_stacks(host: Host) -> tuple[Stack, ...]:
 
 def library(host: Host, name: str, folders: tuple[str, ...] = LIBRARIES) -> Fact[str]:
     """Return whether a shared library lies in one of the folders where systems keep them."""
-    place = next((f"{folder}/{name}" for folder in folders if host.exists(f"{folder}/{name}")), None)
-    return detected("installed", place) if place else missing(folders[0], f"no {name}")
+    path = next((f"{folder}/{name}" for folder in folders if host.exists(f"{folder}/{name}")), None)
+    return detected("installed", path) if path else missing(folders[0], f"no {name}")
 
 
 def _drivers(host: Host, kind: str) -> Fact[str]:

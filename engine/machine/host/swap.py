@@ -55,10 +55,10 @@ def _kind(host: Host) -> Fact[SwapKind]:
     if not areas:
         return missing(SWAPS, "no swap space")
     kinds = [_area_kind(host, device, kind) for device, kind, *_ in areas]
-    told = [kind for kind in kinds if kind is not None]
-    if not told:
+    known = [kind for kind in kinds if kind is not None]
+    if not known:
         return missing(SWAPS, "the kind of the disk below is not known")
-    return detected(min(told, key=SLOWEST_FIRST.index), SWAPS)
+    return detected(min(known, key=SLOWEST_FIRST.index), SWAPS)
 
 
 def _area_kind(host: Host, device: str, kind: str) -> SwapKind | None:
@@ -67,8 +67,8 @@ def _area_kind(host: Host, device: str, kind: str) -> SwapKind | None:
         return "compressed memory"
     if kind == "file":
         return "file"
-    found = device_kind(host, device).value
-    return found if found in ("NVMe", "SSD", "HDD") else None
+    disk = device_kind(host, device).value
+    return disk if disk in ("NVMe", "SSD", "HDD") else None
 
 
 def _macos_swap(usage: Fact[str], key: str) -> Fact[int]:

@@ -41,15 +41,15 @@ class Card:
 
 def cards(host: Host, vendor: str) -> tuple[Card, ...]:
     """Return the cards of one PCI vendor id, in the order of their PCI addresses."""
-    found = []
+    result = []
     for name in host.names(CARDS):
         if not re.fullmatch(r"card\d+", name):
             continue
         base = f"{CARDS}/{name}/device"
         ids = [(host.text(f"{base}/{part}").value or "0x0")[2:] for part in ("vendor", "device", "revision")]
         if ids[0] == vendor:
-            found.append(Card(f"{CARDS}/{name}", ids[0], ids[1], ids[2].zfill(2), _address(host, base)))
-    return tuple(sorted(found, key=lambda card: card.address))
+            result.append(Card(f"{CARDS}/{name}", ids[0], ids[1], ids[2].zfill(2), _address(host, base)))
+    return tuple(sorted(result, key=lambda card: card.address))
 
 
 def hwmon(host: Host, card: Card, *names: str, scale: float) -> Fact[float]:
@@ -74,8 +74,8 @@ def pcie_link(host: Host, card: Card) -> PcieLink:
 
 
 def _address(host: Host, base: str) -> str:
-    found = re.search(r"PCI_SLOT_NAME=(\S+)", host.text(f"{base}/uevent").value or "")
-    return found[1] if found else ""
+    match = re.search(r"PCI_SLOT_NAME=(\S+)", host.text(f"{base}/uevent").value or "")
+    return match[1] if match else ""
 
 
 def _generation(text: str) -> int:

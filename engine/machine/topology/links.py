@@ -10,27 +10,27 @@ from capacity_tui.engine.machine.topology.pci import level
 
 
 def complete_topology(
-    accelerators: Sequence[Accelerator], networks: Sequence[NetworkInterface], told: Fact[LinkMatrix] | None
+    accelerators: Sequence[Accelerator], networks: Sequence[NetworkInterface], reported: Fact[LinkMatrix] | None
 ) -> Topology:
     """Return the matrices of a machine.
 
     Args:
         accelerators: in the order of detection.
         networks: adapters; those without a place on the PCI tree are left out.
-        told: what a driver says about the first accelerators, which wins over what links and addresses say.
+        reported: what a driver says about the first accelerators, which wins over what links and addresses say.
     """
     adapters = [card for card in networks if card.pci_path.value and card.kind != "wifi"]
     rows = (tuple(_distance(gpu, card) for card in adapters) for gpu in accelerators)
     names = tuple(card.name for card in adapters)
-    return Topology(_links(accelerators, told), names, tuple(rows) if adapters else ())
+    return Topology(_links(accelerators, reported), names, tuple(rows) if adapters else ())
 
 
-def _links(accelerators: Sequence[Accelerator], told: Fact[LinkMatrix] | None) -> Fact[LinkMatrix]:
-    if told is not None and (told.value is None or len(told.value) == len(accelerators)):
-        return told
+def _links(accelerators: Sequence[Accelerator], reported: Fact[LinkMatrix] | None) -> Fact[LinkMatrix]:
+    if reported is not None and (reported.value is None or len(reported.value) == len(accelerators)):
+        return reported
     if len(accelerators) < 2:
         return missing("links", "fewer than two accelerators")
-    known = told.value if told is not None and told.value else ()
+    known = reported.value if reported is not None and reported.value else ()
     size = range(len(accelerators))
     rows = tuple(tuple(_link(accelerators, known, row, column) for column in size) for row in size)
     if all(cell in "X?" for row in rows for cell in row):

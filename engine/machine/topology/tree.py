@@ -44,21 +44,21 @@ def _tree(machine: Machine, separator: str) -> _Branch:
     for node in nodes:
         root.child(f"numa{node.index}", _node_label(node, separator))
     for gpu in machine.accelerators:
-        _place(root, gpu, _device_label(gpu, separator), nodes)
+        _attach(root, gpu, _device_label(gpu, separator), nodes)
     for card in machine.networks:
         if card.kind != "virtual":
-            _place(root, card, _card_label(card, separator), nodes)
+            _attach(root, card, _card_label(card, separator), nodes)
     return root
 
 
-def _place(root: _Branch, device: Accelerator | NetworkInterface, label: str, nodes: Sequence[NumaNode]) -> None:
+def _attach(root: _Branch, device: Accelerator | NetworkInterface, label: str, nodes: Sequence[NumaNode]) -> None:
     number, path = device.numa_node.value, device.pci_path.value
     if number is None and len(nodes) == 1:
         number = nodes[0].index
     branch = root if number is None else root.child(f"numa{number}", f"NUMA node {number}")
     if not path:
-        place = branch if number is not None else branch.child(ANYWHERE, ANYWHERE)
-        place.child(label, label)
+        parent = branch if number is not None else branch.child(ANYWHERE, ANYWHERE)
+        parent.child(label, label)
         return
     branch = branch.child(path[0], f"host bridge {path[0].removeprefix('pci')}")
     for address in _switches(path):

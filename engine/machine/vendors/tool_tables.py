@@ -16,14 +16,14 @@ def csv_rows(text: str) -> tuple[dict[str, str], ...]:
     return tuple({str(key).strip(): str(value or "").strip() for key, value in row.items()} for row in reader)
 
 
-def told(row: Mapping[str, str], *names: str) -> str | None:
+def first_value(row: Mapping[str, str], *names: str) -> str | None:
     """Return the first of several columns that holds an answer."""
-    found = (row[name] for name in names if name in row)
-    return next((text for text in found if text.strip().lower() not in NO_ANSWERS), None)
+    values = (row[name] for name in names if name in row)
+    return next((text for text in values if text.strip().lower() not in NO_ANSWERS), None)
 
 
 def number(row: Mapping[str, str], *names: str) -> float | None:
     """Return the first of several columns as a number, whatever unit stands behind it."""
-    text = told(row, *names)
-    found = re.match(r"\(?([\d.]+)", text) if text else None
-    return float(found[1]) if found else None
+    text = first_value(row, *names)
+    match = re.match(r"\(?([\d.]+)", text) if text else None
+    return float(match[1]) if match else None

@@ -22,7 +22,7 @@ def detect_cluster(
     launcher: Launcher,
     name: str,
     seconds: float = NODE_SECONDS,
-    told: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     cancelled: Event | None = None,
 ) -> Inventory:
     """Return what the nodes of a cluster are; one that hangs, dies or makes no sense is named and left out.
@@ -33,7 +33,7 @@ def detect_cluster(
         launcher: what reaches them.
         name: what plans are to call the cluster.
         seconds: how long each node has.
-        told: gets how many nodes have answered, of how many.
+        progress: gets how many nodes have answered, of how many.
         cancelled: when set, nodes that have not answered are given up.
 
     Raises:
@@ -41,16 +41,16 @@ def detect_cluster(
     """
     names = launcher.nodes()
     holders = _holders(launcher)
-    found: dict[str, NodeFacts] = {}
+    facts_by_node: dict[str, NodeFacts] = {}
     silent: dict[str, str] = {}
     for answer in launcher.run(Order(("sh", "-s"), RECORDING_SCRIPT, seconds), names, cancelled):
         try:
-            found[answer.node] = _facts(answer, holders.get(answer.node, ()))
+            facts_by_node[answer.node] = _facts(answer, holders.get(answer.node, ()))
         except CapacityError as error:
             silent[answer.node] = error.one_line()
-        if told is not None:
-            told(len(found) + len(silent), len(names))
-    if not found:
+        if progress is not None:
+            progress(len(facts_by_node) + len(silent), len(names))
+    if not facts_by_node:
         reason = next(iter(silent.values()), "there are none")
         hint = "see whether you reach them yourself, with `srun hostname` or `ssh NODE true`"
         raise HardwareError("no node answers", f"{len(names)} asked; {reason}", hint)
@@ -58,7 +58,7 @@ def detect_cluster(
         name=name,
         reached_by=launcher.name,
         seen=datetime.now(UTC).replace(microsecond=0),
-        nodes=tuple(found[node] for node in names if node in found),
+        nodes=tuple(facts_by_node[node] for node in names if node in facts_by_node),
         silent={node: silent[node] for node in names if node in silent},
     )
 

@@ -22,13 +22,13 @@ def folded_names(names: Iterable[str]) -> str:
     alone: dict[str, None] = {}
     numbers: dict[tuple[str, int], list[int]] = defaultdict(list)
     for name in names:
-        found = _NUMBERED.fullmatch(name)
-        if found is None:
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
             alone[name] = None
         else:
-            numbers[found[1], len(found[2])].append(int(found[2]))
-            alone.setdefault(f"{found[1]}\0{len(found[2])}")
-    return ",".join(_ranges(each, numbers) for each in alone)
+            numbers[match[1], len(match[2])].append(int(match[2]))
+            alone.setdefault(f"{match[1]}\0{len(match[2])}")
+    return ",".join(_ranges(prefix, numbers) for prefix in alone)
 
 
 def drawn_levels(inventory: Inventory, ascii_only: bool = False) -> Iterator[str]:
@@ -60,7 +60,10 @@ def _ranges(entry: str, numbers: dict[tuple[str, int], list[int]]) -> str:
     if not separator:
         return entry
     held = sorted(set(numbers[prefix, int(width)]))
-    runs = [[number for _, number in run] for _, run in groupby(enumerate(held), key=lambda place: place[1] - place[0])]
+    runs = [
+        [number for _, number in run]
+        for _, run in groupby(enumerate(held), key=lambda position: position[1] - position[0])
+    ]
     texts = [f"{run[0]:0{width}d}" if len(run) == 1 else f"{run[0]:0{width}d}-{run[-1]:0{width}d}" for run in runs]
     return f"{prefix}{texts[0]}" if len(held) == 1 else f"{prefix}[{','.join(texts)}]"
 

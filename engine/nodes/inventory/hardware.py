@@ -66,7 +66,7 @@ def described(inventory: Inventory, catalog: Catalog) -> Described:
         ],
         "nodes": sum(sizes.values()),
     }
-    slowest = min(computing, key=lambda each: _bandwidth(each[0].typical.ports) / each[2])[0]
+    slowest = min(computing, key=lambda entry: _bandwidth(entry[0].typical.ports) / entry[2])[0]
     link = interconnect_of(slowest.typical.ports, catalog)
     if link is not None and slowest.typical.ports is not None:
         row |= {"interconnect": link, "ports_per_node": slowest.typical.ports.count}

@@ -28,12 +28,12 @@ def keep(inventory: Inventory, catalog: Catalog | None = None) -> Described:
         StorageError: a file cannot be written.
     """
     facts = catalog or load_catalog()
-    place = _place(inventory.name)
+    path = _file_path(inventory.name)
     if any(table.find_id(inventory.name) for table in (facts.accelerators, facts.processors, facts.instances)):
         raise HardwareError(f"{inventory.name} is other hardware", hint="give the cluster another name with --name")
     hardware = described(inventory, facts)
-    make_folder(place.parent)
-    write_atomically(place, inventory.model_dump_json(indent=1) + "\n", overwrite=True)
+    make_folder(path.parent)
+    write_atomically(path, inventory.model_dump_json(indent=1) + "\n", overwrite=True)
     row = facts.user_directory / _TABLE / f"{inventory.name}.yaml"
     if hardware.row:
         make_folder(row.parent)
@@ -73,14 +73,14 @@ def kept(name: str | None = None) -> Inventory:
         raise HardwareError(
             f"no cluster called {chosen!r} is kept"[:200], hint=f"kept: {', '.join(names)}" if names else hint
         )
-    place = _place(chosen)
+    path = _file_path(chosen)
     try:
-        return Inventory.model_validate_json(place.read_text("utf-8"))
+        return Inventory.model_validate_json(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise reading_error(error, place) from error
+        raise reading_error(error, path) from error
     except ValidationError as error:
         title = "the kept cluster cannot be read"
-        raise StorageError(title, hint="detect the cluster again", place=Place(str(place))) from error
+        raise StorageError(title, hint="detect the cluster again", place=Place(str(path))) from error
 
 
 def kept_names() -> tuple[str, ...]:
@@ -88,7 +88,7 @@ def kept_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (data_folder() / _FOLDER).glob("*.json") if _NAME.fullmatch(path.stem)))
 
 
-def _place(name: str) -> Path:
+def _file_path(name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise HardwareError(
             f"{name!r} is no name of a cluster"[:200], hint="use letters, digits, - and _, such as my-cluster"

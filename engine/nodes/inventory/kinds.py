@@ -65,8 +65,8 @@ def kinds_of(nodes: Sequence[NodeFacts]) -> tuple[Kind, ...]:
     families: dict[str, list[NodeFacts]] = defaultdict(list)
     for node in nodes:
         families[node.family].append(node)
-    found = (kind for family in families.values() for kind in _kinds(family))
-    return tuple(sorted(found, key=lambda kind: -len(kind.nodes)))
+    kinds = (kind for family in families.values() for kind in _kinds(family))
+    return tuple(sorted(kinds, key=lambda kind: -len(kind.nodes)))
 
 
 def _kinds(family: Sequence[NodeFacts]) -> Iterator[Kind]:
@@ -93,16 +93,16 @@ def _kind(nodes: Sequence[NodeFacts], equal: Sequence[NodeFacts], sizes: Mapping
     size = sizes[equal[0].memory_bytes]
     odd = {node.node: tuple(_differences(node, usual, sizes[node.memory_bytes] == size)) for node in nodes}
     typical = next((node for node in equal if not odd[node.node]), equal[0])
-    return Kind(tuple(nodes), usual, {name: told for name, told in odd.items() if told}, typical)
+    return Kind(tuple(nodes), usual, {name: values for name, values in odd.items() if values}, typical)
 
 
 def _usual(equal: Sequence[NodeFacts]) -> dict[str, str]:
     """Return what most have of each trait."""
-    told: dict[str, Counter[str]] = defaultdict(Counter)
+    counted: dict[str, Counter[str]] = defaultdict(Counter)
     for node in equal:
         for what, words in node.traits.items():
-            told[what][words] += 1
-    return {what: max(counts, key=lambda words: counts[words]) for what, counts in told.items()}
+            counted[what][words] += 1
+    return {what: max(counts, key=lambda words: counts[words]) for what, counts in counted.items()}
 
 
 def _differences(node: NodeFacts, usual: Mapping[str, str], has_usual_memory: bool) -> Iterator[Difference]:
@@ -114,12 +114,12 @@ def _differences(node: NodeFacts, usual: Mapping[str, str], has_usual_memory: bo
 
 def _sizes(values: Iterable[int]) -> dict[int, int]:
     """Return the smallest of the sizes that are as good as equal to each."""
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     least = 0
     for value in sorted(set(values)):
         least = value if value > least * _SAME_MEMORY else least
-        found[value] = least
-    return found
+        sizes[value] = least
+    return sizes
 
 
 def _shared(one: tuple[object, ...], other: tuple[object, ...]) -> int:

@@ -90,10 +90,10 @@ def facts_of(node: str, machine: Machine, errors: Mapping[int, int], holders: tu
         errors: memory errors of its devices that were not corrected, by index.
         holders: the switches or racks above it, the nearest first.
     """
-    devices = [each for each in machine.accelerators if not each.integrated.value]
-    names = Counter(_text(each.name) for each in devices)
+    devices = [device for device in machine.accelerators if not device.integrated.value]
+    names = Counter(_text(device.name) for device in devices)
     main = max(names, key=lambda name: names[name], default="")
-    ids = {_text(each.catalogue_id) for each in devices if _text(each.name) == main}
+    ids = {_text(device.catalogue_id) for device in devices if _text(device.name) == main}
     sockets = machine.cpu.sockets.value or 1
     memory = machine.memory.host_total_bytes.value or machine.memory.total_bytes.value or 0
     ports = _ports(machine.networks)
@@ -102,10 +102,10 @@ def facts_of(node: str, machine: Machine, errors: Mapping[int, int], holders: tu
         "processor": f"{sockets} x {_text(machine.cpu.model)}" if machine.cpu.model.value else "",
         MEMORY: format_bytes(memory) if memory else "",
         NETWORK: "" if ports is None else str(ports),
-        "driver": _alike(each.driver for each in devices),
-        "runtime": _alike(each.runtime for each in devices),
-        "power limit": _alike(each.power_limit_watts.map(lambda watts: f"{watts:.0f} W") for each in devices),
-        PARTITIONED: _alike(each.mig_enabled.map(lambda on: "yes" if on else "no") for each in devices),
+        "driver": _alike(device.driver for device in devices),
+        "runtime": _alike(device.runtime for device in devices),
+        "power limit": _alike(device.power_limit_watts.map(lambda watts: f"{watts:.0f} W") for device in devices),
+        PARTITIONED: _alike(device.mig_enabled.map(lambda on: "yes" if on else "no") for device in devices),
         "kernel": _text(machine.platform.release),
     }
     return NodeFacts(
@@ -118,7 +118,7 @@ def facts_of(node: str, machine: Machine, errors: Mapping[int, int], holders: tu
         sockets=max(1, sockets),
         memory_bytes=memory,
         ports=ports,
-        traits={what: told for what, told in traits.items() if told},
+        traits={what: value for what, value in traits.items() if value},
         troubles=tuple(_troubles(devices, errors)),
         holders=holders,
     )
@@ -145,16 +145,18 @@ def _ports(cards: tuple[NetworkInterface, ...]) -> Ports | None:
 
 
 def _troubles(devices: list[Accelerator], errors: Mapping[int, int]) -> Iterator[str]:
-    most = max((each.memory_total_bytes.value or 0 for each in devices), default=0)
-    for each in devices:
-        held_back = [why for why in each.throttle.value or () if not any(word in why.casefold() for word in _HARMLESS)]
+    most = max((device.memory_total_bytes.value or 0 for device in devices), default=0)
+    for device in devices:
+        held_back = [
+            why for why in device.throttle.value or () if not any(word in why.casefold() for word in _HARMLESS)
+        ]
         if held_back:
-            yield f"device {each.index} is held back: {', '.join(held_back)}"
-        if count := errors.get(each.index, 0):
-            yield f"device {each.index} has {count} memory errors that were not corrected"
-        size = each.memory_total_bytes.value
+            yield f"device {device.index} is held back: {', '.join(held_back)}"
+        if count := errors.get(device.index, 0):
+            yield f"device {device.index} has {count} memory errors that were not corrected"
+        size = device.memory_total_bytes.value
         if size and size < _SMALLER * most:
-            yield f"device {each.index} has {format_bytes(size)} of memory, others here {format_bytes(most)}"
-        lanes, lanes_max = each.pcie.lanes.value, each.pcie.lanes_max.value
+            yield f"device {device.index} has {format_bytes(size)} of memory, others here {format_bytes(most)}"
+        lanes, lanes_max = device.pcie.lanes.value, device.pcie.lanes_max.value
         if lanes and lanes_max and lanes < lanes_max:
-            yield f"device {each.index} uses {lanes} of {lanes_max} PCIe lanes"
+            yield f"device {device.index} uses {lanes} of {lanes_max} PCIe lanes"

@@ -42,8 +42,8 @@ def inventory_parts(inventory: Inventory, hardware: Described, ascii_only: bool 
     yield table_part(heads, [_row(number, kind) for number, kind in enumerate(inventory.kinds, 1)], (1,))
     for kind in inventory.kinds:
         for node in kind.nodes:
-            told = [str(difference) for difference in kind.odd.get(node.node, ())]
-            if words := [*told, *node.troubles]:
+            remarks = [str(difference) for difference in kind.odd.get(node.node, ())]
+            if words := [*remarks, *node.troubles]:
                 yield TextPart(f"odd: {node.node}: {'; '.join(words)}", "strong")
     for name, reason in inventory.silent.items():
         yield TextPart(f"no answer: {name}: {reason}", "strong")
@@ -64,8 +64,8 @@ def change_parts(changes: Sequence[Change]) -> Iterator[Part]:
 
 
 def _row(number: int, kind: Kind) -> tuple[str, ...]:
-    told = [kind.usual.get(what, "n/a") for what in ("processor", "memory", "network", "driver")]
-    return (str(number), str(len(kind.nodes)), kind.usual.get("devices", "none"), *told)
+    columns = [kind.usual.get(what, "n/a") for what in ("processor", "memory", "network", "driver")]
+    return (str(number), str(len(kind.nodes)), kind.usual.get("devices", "none"), *columns)
 
 
 def _kind(kind: Kind) -> dict[str, object]:

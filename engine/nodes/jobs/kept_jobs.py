@@ -33,14 +33,14 @@ class KeptJob:
         job: its number there.
         entry: what was predicted, as it stands in the history.
         usd_per_hour: of its nodes; None where nobody says.
-        is_told: whether the history has how it went.
+        is_reported: whether the history has how it went.
     """
 
     cluster: str
     job: str
     entry: RunRecord
     usd_per_hour: float | None = None
-    is_told: bool = False
+    is_reported: bool = False
 
     @property
     def file(self) -> Path:
@@ -59,29 +59,29 @@ class KeptJob:
             "job": self.job,
             "entry": as_data(self.entry),
             "usd_per_hour": self.usd_per_hour,
-            "told": self.is_told,
+            "told": self.is_reported,
         }
         write_atomically(self.file, json.dumps(data) + "\n", overwrite=True)
 
     def measured(self, job: QueuedJob) -> RunRecord:
         """Return the entry of the history with what a queue says of the job."""
-        told = {
+        job_details = {
             "id": job.id, "cluster": self.cluster, "state": job.state, "partition": job.partition,
             "nodes": job.on_nodes, "turns": job.turns, "seconds": job.seconds,
         }  # fmt: skip
-        details = {**self.entry.details, "job": told, "exit_code": job.exit_code}
+        details = {**self.entry.details, "job": job_details, "exit_code": job.exit_code}
         return replace(self.entry, kind="run", actual=self.actual(job), details=details)
 
     def actual(self, job: QueuedJob) -> dict[str, float]:
         """Return what was measured, by result key; nothing of a job that did not come to its end."""
         if job.state != _DONE:
             return {}
-        found: dict[str, float] = {TRAIN_TIME: job.seconds}
+        figures: dict[str, float] = {TRAIN_TIME: job.seconds}
         if job.energy_joules is not None:
-            found[Figure.ENERGY_KWH] = job.energy_joules / _JOULES_PER_KWH
+            figures[Figure.ENERGY_KWH] = job.energy_joules / _JOULES_PER_KWH
         if self.usd_per_hour is not None:
-            found[Figure.COST_USD] = self.usd_per_hour * job.seconds / HOUR_SECONDS
-        return found
+            figures[Figure.COST_USD] = self.usd_per_hour * job.seconds / HOUR_SECONDS
+        return figures
 
 
 def cluster_name() -> str:
@@ -117,12 +117,12 @@ def kept_jobs(cluster: str) -> dict[str, KeptJob]:
 
 def newly_ended(jobs: Iterable[QueuedJob], kept: Mapping[str, KeptJob]) -> list[tuple[KeptJob, RunRecord]]:
     """Return what the history does not have yet of jobs that have ended, beside the jobs they are of."""
-    found = []
+    ended = []
     for job in jobs:
         mine = kept.get(job.id)
-        if mine is not None and job.is_over and not mine.is_told:
-            found.append((mine, mine.measured(job)))
-    return found
+        if mine is not None and job.is_over and not mine.is_reported:
+            ended.append((mine, mine.measured(job)))
+    return ended
 
 
 def _read() -> Iterator[KeptJob]:
@@ -136,7 +136,7 @@ def _read() -> Iterator[KeptJob]:
                 job=str(data["job"]),
                 entry=of_data(data["entry"]),
                 usd_per_hour=float(price) if isinstance(price, int | float) else None,
-                is_told=bool(data.get("told")),
+                is_reported=bool(data.get("told")),
             )
         except (OSError, ValueError, TypeError, KeyError, CapacityError):
             continue

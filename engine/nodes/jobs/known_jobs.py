@@ -45,13 +45,13 @@ def known_jobs(numbers: Sequence[str] = (), *, everyone: bool = False, since: st
     """
     queued = queued_jobs(numbers, everyone=everyone)
     accounted, why = accounted_jobs(numbers, since)
-    found = merged(queued, accounted)
+    jobs = merged(queued, accounted)
     kept = kept_jobs(cluster_name())
-    watts = _watts(found)
+    watts = _watts(jobs)
     notes = [why] if why else []
-    if not watts and any(job.state in _RUNNING for job in found):
+    if not watts and any(job.state in _RUNNING for job in jobs):
         notes.append("power: n/a (no node measures it: AcctGatherEnergyType in slurm.conf)")
-    return KnownJobs(found, kept, watts, tuple(notes), tuple(newly_ended(found, kept)))
+    return KnownJobs(jobs, kept, watts, tuple(notes), tuple(newly_ended(jobs, kept)))
 
 
 def _watts(jobs: Sequence[QueuedJob]) -> dict[str, float]:
@@ -60,7 +60,7 @@ def _watts(jobs: Sequence[QueuedJob]) -> dict[str, float]:
     if not running:
         return {}
     drawn = {node.name: node.watts for node in slurm_nodes() if node.watts is not None}
-    found = {job.id: [drawn.get(name) for name in names_of(job.on_nodes)] for job in running}
+    readings = {job.id: [drawn.get(name) for name in names_of(job.on_nodes)] for job in running}
     return {
-        job: sum(map(float, filter(None, all_of))) for job, all_of in found.items() if all_of and None not in all_of
+        job: sum(map(float, filter(None, all_of))) for job, all_of in readings.items() if all_of and None not in all_of
     }

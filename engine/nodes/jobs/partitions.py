@@ -56,8 +56,10 @@ def partitions_here(names: Sequence[str] = ()) -> tuple[Partition, ...]:
     """
     nodes = slurm_nodes()
     records = map(parse_values, slurm_text("scontrol", "--oneliner", "show", "partition").splitlines())
-    found = sorted((_partition(record, nodes) for record in records if record), key=lambda each: not each.is_default)
-    known = [each.name for each in found]
+    partitions = sorted(
+        (_partition(record, nodes) for record in records if record), key=lambda partition: not partition.is_default
+    )
+    known = [partition.name for partition in partitions]
     for name in names:
         if name not in known:
             near = nearest(name, known)
@@ -65,7 +67,7 @@ def partitions_here(names: Sequence[str] = ()) -> tuple[Partition, ...]:
                 f"no partition is called {name}",
                 hint=f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}",
             )
-    return tuple(each for each in found if not names or each.name in names)
+    return tuple(partition for partition in partitions if not names or partition.name in names)
 
 
 def why_not(partition: Partition, request: JobRequest) -> str:
@@ -102,8 +104,11 @@ def is_same_device(kind: str, device: str) -> bool:
         bool(chip)
         and _chip(mine).removesuffix(chip) in _SERIES
         and not any(
-            told and known and not told & known
-            for told, known in ((_told(_SIZE, theirs), _told(_SIZE, mine)), (_told(_FORM, theirs), _told(_FORM, mine)))
+            required and known and not required & known
+            for required, known in (
+                (_matching(_SIZE, theirs), _matching(_SIZE, mine)),
+                (_matching(_FORM, theirs), _matching(_FORM, mine)),
+            )
         )
     )
 
@@ -112,7 +117,7 @@ def _chip(words: Sequence[str]) -> str:
     return "".join(word for word in words if not any(kind.fullmatch(word) for kind in (_SIZE, _FORM, _UNTOLD)))
 
 
-def _told(pattern: re.Pattern[str], words: Sequence[str]) -> set[str]:
+def _matching(pattern: re.Pattern[str], words: Sequence[str]) -> set[str]:
     return {match[1] if match.groups() else match[0] for word in words if (match := pattern.fullmatch(word))}
 
 

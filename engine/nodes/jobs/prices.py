@@ -79,17 +79,17 @@ def cost_on(partition: str, request: JobRequest, prices: Prices, file: str) -> P
 
 
 def _price(name: str, value: object, document: Document) -> dict[str, float]:
-    place = document.place(name)
+    location = document.place(name)
     known = (_PER_NODE, _PER_DEVICE)
     table = {_PER_NODE: value} if isinstance(value, int | float) else value
     if not isinstance(table, Mapping) or not table:
-        raise CatalogError(f"no price: {value!r:.60}", hint=f"write {_PER_NODE} or {_PER_DEVICE}", place=place)
+        raise CatalogError(f"no price: {value!r:.60}", hint=f"write {_PER_NODE} or {_PER_DEVICE}", place=location)
     for key, number in table.items():
         if key not in known:
             near = nearest(str(key), known)
-            raise CatalogError(f"unknown key {key!r:.60}", hint=f"did you mean {(near or known)[0]}?", place=place)
+            raise CatalogError(f"unknown key {key!r:.60}", hint=f"did you mean {(near or known)[0]}?", place=location)
         if isinstance(number, bool) or not isinstance(number, int | float) or not number >= 0:
             raise CatalogError(
-                f"{key} is {number!r:.60}", hint="a price is a number of dollars, 0 or more", place=place
+                f"{key} is {number!r:.60}", hint="a price is a number of dollars, 0 or more", place=location
             )
     return {str(key): float(number) for key, number in table.items()}

@@ -13,7 +13,7 @@ from capacity_tui.engine.nodes.jobs.launch import Launch
 from capacity_tui.engine.nodes.jobs.partitions import Partition, are_taken_whole, partitions_here, type_in, why_not
 from capacity_tui.engine.nodes.jobs.prices import PartitionCost, Prices, cost_on
 from capacity_tui.engine.nodes.jobs.slurm_values import time_of
-from capacity_tui.engine.nodes.launchers.slurm import slurm_said
+from capacity_tui.engine.nodes.launchers.slurm import slurm_answer
 from capacity_tui.engine.units import format_seconds
 
 _STARTS = re.compile(r"[Jj]ob \d+ to start at (?P<at>\S+)(?: .*on nodes? (?P<nodes>\S+))?")
@@ -101,7 +101,7 @@ def slurm_proposal(
         CapacityError: Slurm is not here, does not answer, or knows no such partition.
     """
     partitions = partitions_here(names)
-    offers = [_offer(each, request, launch, options, plan_text, prices) for each in partitions]
+    offers = [_offer(partition, request, launch, options, plan_text, prices) for partition in partitions]
     offers.sort(key=_by_start)
     best = offers[0] if offers and not offers[0].why_not else None
     turns = 1 if best is None else best.turns
@@ -117,22 +117,24 @@ def slurm_proposal(
 
 def remarks_of(request: JobRequest, launch: Launch, turns: int = 1) -> list[str]:
     """Return what to know of a job before it is submitted."""
-    found = []
+    remarks = []
     if not launch.is_given:
-        found.append(f"no command behind --: the script runs {' '.join(launch.words)}")
+        remarks.append(f"no command behind --: the script runs {' '.join(launch.words)}")
     if request.limit_seconds is None:
-        found.append("the plan gives no length, so no time is asked for: training.tokens, or --time")
+        remarks.append("the plan gives no length, so no time is asked for: training.tokens, or --time")
     if not request.resumes:
-        found.append(
+        remarks.append(
             "without --checkpoints a job that is pre-empted starts from nothing, so it is not put back in the queue"
         )
     if turns > 1:
-        found.append(f"it runs in {turns} turns: before each ends it is told to save, and goes on from its checkpoint")
+        remarks.append(
+            f"it runs in {turns} turns: before each ends it is told to save, and goes on from its checkpoint"
+        )
     if launch.left_out:
-        found.append(f"left out of the command, since only a guard knows it: {', '.join(launch.left_out)}")
+        remarks.append(f"left out of the command, since only a guard knows it: {', '.join(launch.left_out)}")
     if not launch.is_guarded:
-        found.append("no guard stands around it: what the plan's recovery says is not done")
-    return found
+        remarks.append("no guard stands around it: what the plan's recovery says is not done")
+    return remarks
 
 
 def _offer(
@@ -156,12 +158,12 @@ def _offer(
 
 def start_of_script(script: str) -> tuple[str | None, str, str]:
     """Return when a script would start, on which nodes, and why never where the scheduler says so."""
-    said = slurm_said("sbatch", "--test-only", given=script)
-    text = said.stderr or said.stdout
-    found = _STARTS.search(text)
-    if found is not None:
-        return time_of(found["at"]), found["nodes"] or "", ""
-    if said.returncode == 0:
+    answer = slurm_answer("sbatch", "--test-only", given=script)
+    text = answer.stderr or answer.stdout
+    match = _STARTS.search(text)
+    if match is not None:
+        return time_of(match["at"]), match["nodes"] or "", ""
+    if answer.returncode == 0:
         return None, "", ""
     why = _REFUSED.search(text)
     return None, "", f"Slurm: {(why['why'] if why else text.strip() or 'no reason given')[:200]}"

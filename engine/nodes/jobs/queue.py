@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.nodes.jobs.slurm_values import gpus_of_gres, seconds_of, time_of
-from capacity_tui.engine.nodes.launchers.slurm import slurm_said, slurm_text
+from capacity_tui.engine.nodes.launchers.slurm import slurm_answer, slurm_text
 
 _SEPARATOR = "\x1f"
 _QUEUE_FORMAT = _SEPARATOR.join(("%A", "%T", "%P", "%D", "%N", "%M", "%l", "%V", "%S", "%r", "%b", "%j"))
@@ -77,8 +77,8 @@ def queued_jobs(jobs: Sequence[str] = (), *, everyone: bool = False) -> tuple[Qu
     words = ("squeue", "--noheader", "--states=all", *who, "--format", _QUEUE_FORMAT)
     if not jobs:
         return tuple(_queued(slurm_text(*words)))
-    said = slurm_said(*words)  # a job that has left the queue long ago is an error of squeue
-    return tuple(_queued(said.stdout))
+    answer = slurm_answer(*words)  # a job that has left the queue long ago is an error of squeue
+    return tuple(_queued(answer.stdout))
 
 
 def accounted_jobs(jobs: Sequence[str] = (), since: str = "now-7days") -> tuple[tuple[QueuedJob, ...], str]:
@@ -103,11 +103,11 @@ def accounted_jobs(jobs: Sequence[str] = (), since: str = "now-7days") -> tuple[
 
 def merged(queued: Iterable[QueuedJob], accounted: Iterable[QueuedJob]) -> tuple[QueuedJob, ...]:
     """Return all jobs, the newest first: as the queue tells of them, with what only accounting knows."""
-    found = {job.id: job for job in accounted}
+    jobs = {job.id: job for job in accounted}
     for job in queued:
-        known = found.get(job.id)
-        found[job.id] = job if known is None else _both(job, known)
-    return tuple(sorted(found.values(), key=lambda job: _number(job.id), reverse=True))
+        known = jobs.get(job.id)
+        jobs[job.id] = job if known is None else _both(job, known)
+    return tuple(sorted(jobs.values(), key=lambda job: _number(job.id), reverse=True))
 
 
 def _both(job: QueuedJob, known: QueuedJob) -> QueuedJob:
@@ -149,38 +149,38 @@ def _queued(text: str) -> Iterable[QueuedJob]:
 
 
 def _accounted(text: str) -> Iterable[QueuedJob]:
-    found: dict[str, QueuedJob] = {}
+    jobs: dict[str, QueuedJob] = {}
     for line in text.splitlines():
         parts = line.split(_SEPARATOR, len(_FIELDS) - 1)
         if len(parts) < len(_FIELDS):
             continue
-        told = dict(zip(_FIELDS, parts, strict=True))
-        job = _turn(told)
-        before = found.get(job.id)
-        found[job.id] = job if before is None else _next_turn(before, job)
-    return found.values()
+        values = dict(zip(_FIELDS, parts, strict=True))
+        job = _turn(values)
+        before = jobs.get(job.id)
+        jobs[job.id] = job if before is None else _next_turn(before, job)
+    return jobs.values()
 
 
-def _turn(told: dict[str, str]) -> QueuedJob:
-    state = told["State"].split(" ")[0]
-    energy = told["ConsumedEnergyRaw"]
-    tres = dict(part.partition("=")[::2] for part in told["AllocTRES"].split(","))
-    limit, gpus = told["TimelimitRaw"], tres.get("gres/gpu", "")
+def _turn(values: dict[str, str]) -> QueuedJob:
+    state = values["State"].split(" ")[0]
+    energy = values["ConsumedEnergyRaw"]
+    tres = dict(part.partition("=")[::2] for part in values["AllocTRES"].split(","))
+    limit, gpus = values["TimelimitRaw"], tres.get("gres/gpu", "")
     return QueuedJob(
-        id=told["JobIDRaw"],
-        name=told["JobName"],
+        id=values["JobIDRaw"],
+        name=values["JobName"],
         state=state,
-        partition=told["Partition"],
-        nodes=int(told["NNodes"]) if told["NNodes"].isdigit() else 1,
-        on_nodes="" if told["NodeList"].startswith("None") else told["NodeList"],
-        seconds=float(told["ElapsedRaw"] or 0),
+        partition=values["Partition"],
+        nodes=int(values["NNodes"]) if values["NNodes"].isdigit() else 1,
+        on_nodes="" if values["NodeList"].startswith("None") else values["NodeList"],
+        seconds=float(values["ElapsedRaw"] or 0),
         limit_seconds=float(limit) * _MINUTE if limit.isdigit() else None,
-        submitted=time_of(told["Submit"]),
-        start=time_of(told["Start"]),
-        end=time_of(told["End"]),
+        submitted=time_of(values["Submit"]),
+        start=time_of(values["Start"]),
+        end=time_of(values["End"]),
         gpus=int(gpus) if gpus.isdigit() else None,
         energy_joules=float(energy) if energy.isdigit() and 0 < int(energy) < _UNKNOWN_ENERGY else None,
-        exit_code=int(told["ExitCode"].partition(":")[0] or 0) if state in (*_OVER, *_AGAIN) else None,
+        exit_code=int(values["ExitCode"].partition(":")[0] or 0) if state in (*_OVER, *_AGAIN) else None,
     )
 
 

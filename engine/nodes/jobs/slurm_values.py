@@ -41,8 +41,8 @@ def time_of(text: str) -> str | None:
 
 def gpus_of_gres(text: str) -> dict[str, int]:
     """Return how many GPUs of each type ``gpu:h100:8(S:0-1)`` names; those without a type under an empty one."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for match in _GPUS.finditer(text):
         kind = (match["kind"] or "").lower()
-        found[kind] = found.get(kind, 0) + int(match["count"])
-    return found
+        counts[kind] = counts.get(kind, 0) + int(match["count"])
+    return counts

@@ -44,7 +44,7 @@ def job_now(job: str) -> QueuedJob | None:
     """
     queued = queued_jobs([job])
     accounted, _ = accounted_jobs([job]) if not queued or queued[0].is_over else ((), "")
-    return next((found for found in merged(queued, accounted) if found.id == job), None)
+    return next((known for known in merged(queued, accounted) if known.id == job), None)
 
 
 def followed(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SECONDS) -> Iterator[QueuedJob]:
@@ -58,9 +58,9 @@ def followed(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SECO
     Raises:
         CapacityError: Slurm does not answer.
     """
-    while (found := job_now(job)) is not None:
-        yield found
-        if found.is_over:
+    while (state := job_now(job)) is not None:
+        yield state
+        if state.is_over:
             return
         next_look = time.monotonic() + seconds
         while time.monotonic() < next_look:

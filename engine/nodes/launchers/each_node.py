@@ -74,15 +74,15 @@ def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[
                 _end(process)
                 return NodeAnswer(node, failure=f"no answer within {order.seconds:g} s")
             continue
-        told, said = output.decode(errors="replace"), error_text.decode(errors="replace")
-        return NodeAnswer(node, told, _failure(process.returncode, said), process.returncode, said)
+        output_text, errors = output.decode(errors="replace"), error_text.decode(errors="replace")
+        return NodeAnswer(node, output_text, _failure(process.returncode, errors), process.returncode, errors)
 
 
-def _failure(exit_code: int, said: str) -> str:
+def _failure(exit_code: int, errors: str) -> str:
     """Return why a process failed, in its own last words; nothing where it ended well."""
     if exit_code == 0:
         return ""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
     ended = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
     return f"{ended}: {lines[-1][:_LAST_WORDS]}" if lines else ended
 

@@ -57,25 +57,25 @@ class RayNodes:
             while waiting and left > 0 and not (cancelled is not None and cancelled.is_set()):
                 done, _ = ray.wait(list(waiting), num_returns=1, timeout=_LOOK_SECONDS)
                 left -= 0 if done else _LOOK_SECONDS
-                for each in done:
-                    yield _answer(waiting.pop(each), each)
+                for reference in done:
+                    yield _answer(waiting.pop(reference), reference)
             why = (
                 "cancelled" if cancelled is not None and cancelled.is_set() else f"no answer within {order.seconds:g} s"
             )
             yield from (NodeAnswer(node, failure=why) for node in waiting.values())
         finally:
-            for each in waiting:
-                ray.cancel(each, force=True)
+            for reference in waiting:
+                ray.cancel(reference, force=True)
 
     def _alive(self) -> dict[str, str]:
         """Return the ids of the nodes that are alive by their names."""
         ray = connect(self.address)
-        found: dict[str, str] = {}
+        addresses: dict[str, str] = {}
         for node in sorted(ray.nodes(), key=lambda node: str(node["NodeID"])):
             if node["Alive"]:
                 address, number = str(node["NodeManagerAddress"]), str(node["NodeID"])
-                found[f"{address}-{number[:6]}" if address in found else address] = number
-        return found
+                addresses[f"{address}-{number[:6]}" if address in addresses else address] = number
+        return addresses
 
 
 def _run_here(words: tuple[str, ...], text: str, seconds: float) -> tuple[int | None, str, str]:

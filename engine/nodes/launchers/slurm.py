@@ -106,11 +106,11 @@ class Slurm:
 
     def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
         """Run a step on each of some nodes; one that has no room at once answers so."""
-        told = {node.name: node for node in slurm_nodes()}
+        known = {node.name: node for node in slurm_nodes()}
 
         def words(node: str) -> tuple[str, ...]:
-            resources = told[node].resources if node in told else {}
-            partition = self.partition or next(iter(told[node].partitions), "") if node in told else self.partition
+            resources = known[node].resources if node in known else {}
+            partition = self.partition or next(iter(known[node].partitions), "") if node in known else self.partition
             queue = (f"--partition={partition}",) if partition else ()
             all_of_it = tuple(f"--gres={name}:{count}" for name, count in resources.items())
             return (
@@ -127,9 +127,12 @@ class Slurm:
                 *order.words,
             )
 
-        out_of_use = {node.name: node for node in told.values() if not node.is_usable}
+        out_of_use = {node.name: node for node in known.values() if not node.is_usable}
         yield from (
-            NodeAnswer(node, failure=f"Slurm says {': '.join(filter(None, (told[node].state, told[node].reason)))}")
+            NodeAnswer(
+                node,
+                failure=f"Slurm says {': '.join(filter(None, (known[node].state, known[node].reason)))}",
+            )
             for node in nodes
             if node in out_of_use
         )
@@ -146,15 +149,15 @@ def slurm_text(*words: str, given: str = "") -> str:
     Raises:
         LauncherError: there is no such command, or the controller does not answer or refuses.
     """
-    done = slurm_said(*words, given=given)
+    done = slurm_answer(*words, given=given)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        said = lines[-1].removeprefix(f"{words[0]}: ")[:200]
-        raise LauncherError(f"{words[0]}: {said}", hint="`scontrol ping` tells whether the controller runs")
+        complaint = lines[-1].removeprefix(f"{words[0]}: ")[:200]
+        raise LauncherError(f"{words[0]}: {complaint}", hint="`scontrol ping` tells whether the controller runs")
     return done.stdout
 
 
-def slurm_said(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+def slurm_answer(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
     """Return how a command of Slurm ended and what it said, also where it refuses.
 
     Raises:
@@ -189,8 +192,8 @@ def parse_nodes(text: str) -> tuple[SlurmNode, ...]:
 def parse_values(line: str) -> dict[str, str]:
     """Return the ``Name=value`` pairs of a line, if any; a value reaches to the next name, as reasons have blanks."""
     places = list(_KEY.finditer(line))
-    ends = (*(place.start() for place in places[1:]), len(line))
-    return {place[1]: line[place.end() : end].strip() for place, end in zip(places, ends, strict=False)}
+    ends = (*(match.start() for match in places[1:]), len(line))
+    return {match[1]: line[match.end() : end].strip() for match, end in zip(places, ends, strict=False)}
 
 
 def racks_of(text: str) -> dict[str, tuple[str, ...]]:
@@ -206,10 +209,10 @@ def racks_of(text: str) -> dict[str, tuple[str, ...]]:
 
 def names_of(listed: str) -> tuple[str, ...]:
     """Return the names that a list such as ``n[01-03,7],login`` stands for."""
-    found: list[str] = []
+    names: list[str] = []
     for part in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", listed):
-        found += _expanded(part)
-    return tuple(name for name in found if name not in {"", "(null)"})
+        names += _expanded(part)
+    return tuple(name for name in names if name not in {"", "(null)"})
 
 
 def _expanded(part: str) -> list[str]:
@@ -217,8 +220,8 @@ def _expanded(part: str) -> list[str]:
     if bracket is None:
         return [part]
     numbers: list[str] = []
-    for each in bracket[1].split(","):
-        first, dash, last = each.partition("-")
+    for piece in bracket[1].split(","):
+        first, dash, last = piece.partition("-")
         numbers += [f"{n:0{len(first)}d}" for n in range(int(first), int(last) + 1)] if dash else [first]
     return [name for number in numbers for name in _expanded(part[: bracket.start()] + number + part[bracket.end() :])]
 
@@ -241,12 +244,12 @@ def _node(values: Mapping[str, str]) -> SlurmNode:
 
 def _resources(text: str) -> dict[str, int]:
     """Return the counts of ``gpu:h100:8(S:0-1),...`` by name; parts of one device are no count."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name, count in re.findall(
         r"(?:^|,)([A-Za-z][\w:.\-]*?):(\d+)(?=\(|,|$)", re.sub(r"\((?!null)[^)]*\)", "", text)
     ):
-        found[name] = found.get(name, 0) + int(count)
-    return found
+        counts[name] = counts.get(name, 0) + int(count)
+    return counts
 
 
 def _allocated(text: str) -> dict[str, int]:

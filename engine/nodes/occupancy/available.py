@@ -36,14 +36,14 @@ def change_to_available(
     replica = prod(size for size in stated if isinstance(size, int))
     most = _most_devices(plan, replica)
     if plan.hardware.groups:
-        counts = {name: _usable(found, replica, inf) for name, found in by_kind.items()}
+        counts = {name: _usable(usable_nodes, replica, inf) for name, usable_nodes in by_kind.items()}
         groups = tuple(
             group.model_copy(update={"devices": counts[group.name]}).model_dump()
             for group in plan.hardware.groups
             if counts.get(group.name)
         )
         return {Key.HARDWARE_NAME: groups[0]["name"], Key.HARDWARE_GROUPS: groups} if groups else None
-    counts = {name: _usable(found, replica, most) for name, found in by_kind.items()}
+    counts = {name: _usable(usable_nodes, replica, most) for name, usable_nodes in by_kind.items()}
     if counts.get(device):
         return {Key.HARDWARE_DEVICES: counts[device]}
     others = [name for name, count in counts.items() if name in known and count]
@@ -55,12 +55,12 @@ def change_to_available(
 
 def _usable(nodes: Iterable[NodeState], replica: int, most: float) -> int:
     """Return how many devices of these equal nodes whole replicas can have: whole nodes of them, or a part of one."""
-    found = list(nodes)
-    size = max(node.devices for node in found)
-    whole = sum(size for node in found if node.available == size)
+    remaining = list(nodes)
+    size = max(node.devices for node in remaining)
+    whole = sum(size for node in remaining if node.available == size)
     filling = lcm(size, replica)
     several = int(min(whole, most)) // filling * filling
-    return several or int(min(max(node.available for node in found), most)) // replica * replica
+    return several or int(min(max(node.available for node in remaining), most)) // replica * replica
 
 
 def _most_devices(plan: Plan, replica: int) -> float:

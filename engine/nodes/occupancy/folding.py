@@ -88,19 +88,19 @@ def node_map(occupancy: Occupancy) -> NodeMap:
     kinds = dict.fromkeys(node.hardware for node in occupancy.nodes)
     by_kind = [_joined(kind, [unit for unit in units if unit.nodes[0].hardware == kind]) for kind in kinds]
     rows: dict[str, tuple[MapRow, ...]] = {}
-    for place, level in enumerate(occupancy.levels):
-        units = list(_around(units, place)) if place else units
+    for index, level in enumerate(occupancy.levels):
+        units = list(_around(units, index)) if index else units
         rows[level] = tuple(_rows(units))
     rows[ALL] = tuple(_row(unit) for unit in by_kind)
     return NodeMap(_row(whole), rows)
 
 
-def _around(units: Iterable[_Unit], place: int) -> Iterator[_Unit]:
+def _around(units: Iterable[_Unit], index: int) -> Iterator[_Unit]:
     """Yield the units of a level around some others."""
 
     def holder(unit: _Unit) -> str:
         holders = unit.nodes[0].holders
-        return holders[place - 1] if len(holders) >= place else "elsewhere"
+        return holders[index - 1] if len(holders) >= index else "elsewhere"
 
     for name, held in groupby(units, key=holder):
         yield _joined(name, list(held))

@@ -20,10 +20,10 @@ def kept_occupancy(inventory: Inventory) -> Occupancy:
     Args:
         inventory: the cluster as it was seen.
     """
-    found = sorted(_states(inventory), key=lambda node: node.holders[:1])
-    levels = _LEVELS if any(node.holders for node in found) else _LEVELS[:1]
+    states = sorted(_states(inventory), key=lambda node: node.holders[:1])
+    levels = _LEVELS if any(node.holders for node in states) else _LEVELS[:1]
     source = f"{inventory.name} as seen on {inventory.seen:%Y-%m-%d} through {inventory.reached_by}; jobs not known"
-    return Occupancy(tuple(found), levels, source)
+    return Occupancy(tuple(states), levels, source)
 
 
 def _states(inventory: Inventory) -> Iterator[NodeState]:
@@ -39,14 +39,14 @@ def _states(inventory: Inventory) -> Iterator[NodeState]:
 
 def _state(node: NodeFacts, kind: Kind) -> NodeState:
     wanted, here = _count(kind.typical), _count(node)
-    told = (*node.troubles, *map(str, kind.odd.get(node.node, ())))
+    remarks = (*node.troubles, *map(str, kind.odd.get(node.node, ())))
     return NodeState(
         node.node,
         kind.typical.family,
         max(wanted, here),
         down=max(wanted - here, 0),
         holders=node.holders[:1],
-        note="; ".join(told),
+        note="; ".join(remarks),
     )
 
 

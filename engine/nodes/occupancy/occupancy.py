@@ -92,7 +92,7 @@ def planned(occupancy: Occupancy, devices: int, hardware: Collection[str]) -> Oc
     taken = [0] * len(occupancy.nodes)
     mine = [(number, node) for number, node in enumerate(occupancy.nodes) if node.hardware in hardware]
     wanted = devices
-    for number, node in sorted(mine, key=lambda each: each[1].available < min(wanted, each[1].devices)):
+    for number, node in sorted(mine, key=lambda entry: entry[1].available < min(wanted, entry[1].devices)):
         taken[number] = min(devices, node.available)
         devices -= taken[number]
     nodes = (replace(node, planned=count) for node, count in zip(occupancy.nodes, taken, strict=True))
@@ -104,7 +104,7 @@ def _nodes_of(
 ) -> Iterator[NodeState]:
     """Yield the nodes of equal devices, numbered on from those before."""
     for number in range(math.ceil(group.devices / per_node)):
-        place = first + number
-        holders = tuple(f"{name} {place * per_node // size + 1}" for name, size in zip(names, sizes, strict=True))
+        index = first + number
+        holders = tuple(f"{name} {index * per_node // size + 1}" for name, size in zip(names, sizes, strict=True))
         devices = min(per_node, group.devices - number * per_node)
-        yield NodeState(f"node {place + 1}", group.name, devices, holders=holders)
+        yield NodeState(f"node {index + 1}", group.name, devices, holders=holders)

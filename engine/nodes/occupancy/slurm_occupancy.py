@@ -40,9 +40,9 @@ def occupancy_of(nodes: tuple[SlurmNode, ...], racks: Mapping[str, tuple[str, ..
         racks: the switches above each, the nearest first.
         catalog: what devices are called.
     """
-    found = sorted((_state(node, racks, catalog) for node in nodes), key=lambda node: node.holders[:1])
-    levels = _LEVELS if any(node.holders for node in found) else _LEVELS[:1]
-    return Occupancy(tuple(found), levels, "Slurm, now", is_live=True)
+    states = sorted((_state(node, racks, catalog) for node in nodes), key=lambda node: node.holders[:1])
+    levels = _LEVELS if any(node.holders for node in states) else _LEVELS[:1]
+    return Occupancy(tuple(states), levels, "Slurm, now", is_live=True)
 
 
 def _state(node: SlurmNode, racks: Mapping[str, tuple[str, ...]], catalog: Catalog) -> NodeState:

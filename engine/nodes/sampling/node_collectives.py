@@ -95,16 +95,18 @@ def sample_group(
     Raises:
         LauncherError: the launcher itself cannot be used.
     """
-    found = _meeting(launcher, nodes[0], python)
-    if isinstance(found, str):
-        return NodeGroup(tuple(nodes), Group(len(nodes), "gloo"), failure=f"{nodes[0]}: {found}")
-    each = max(1, found.gpus)
-    group = Group(each * len(nodes), found.backend, len(nodes))
+    rendezvous = _meeting(launcher, nodes[0], python)
+    if isinstance(rendezvous, str):
+        return NodeGroup(tuple(nodes), Group(len(nodes), "gloo"), failure=f"{nodes[0]}: {rendezvous}")
+    per_node = max(1, rendezvous.gpus)
+    group = Group(per_node * len(nodes), rendezvous.backend, len(nodes))
     cases = [(name, size) for name in COLLECTIVES for size in sizes]
     seconds = START_SECONDS + SLOWNESS * CASE_SECONDS * len(cases)
     tasks = {
-        node: [_task(group, place * each + device, device, found, cases, seconds) for device in range(each)]
-        for place, node in enumerate(nodes)
+        node: [
+            _task(group, index * per_node + device, device, rendezvous, cases, seconds) for device in range(per_node)
+        ]
+        for index, node in enumerate(nodes)
     }
     answers = _together(launcher, tasks, python, seconds, cancelled)
     failed = [f"{answer.node}: {answer.failure}" for answer in answers if answer.failure]
@@ -152,9 +154,9 @@ def _together(
         return tuple(threads.map(alone, tasks))
 
 
-def _samples(told: str, group: Group) -> Iterator[Sample]:
+def _samples(output: str, group: Group) -> Iterator[Sample]:
     """Yield what the first process wrote down, a line each."""
-    for line in told.splitlines():
+    for line in output.splitlines():
         if line.startswith("["):
             name, size, timing = json.loads(line)
             if timing is not None:

@@ -84,7 +84,7 @@ class NodeKernels:
         for kind in self.inventory.kinds:
             typical = kind.typical
             row_id = typical.device if typical.devices else typical.processor
-            node = next((each.node for each in (typical, *kind.whole) if each.node in there), "")
+            node = next((facts.node for facts in (typical, *kind.whole) if facts.node in there), "")
             whole = SampledKind(row_id or typical.family, len(kind.nodes), node)
             if not row_id:
                 yield replace(whole, node="", failure="not in the catalogue")

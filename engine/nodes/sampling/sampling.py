@@ -33,7 +33,7 @@ def sample_network(
     launcher: Launcher,
     python: str,
     sizes: Sequence[int] = SIZES,
-    told: Callable[[NodeGroup], None] = lambda _: None,
+    started: Callable[[NodeGroup], None] = lambda _: None,
     cancelled: Event | None = None,
 ) -> SampledNetwork:
     """Time collectives over 2, 4 and 8 nodes, as far as there are so many.
@@ -42,7 +42,7 @@ def sample_network(
         launcher: what reaches the nodes.
         python: a Python of the nodes that has this program and torch.
         sizes: bytes of the whole buffer.
-        told: gets each group when it is done.
+        started: gets each group when it is done.
         cancelled: ends it when set.
 
     Raises:
@@ -55,7 +55,7 @@ def sample_network(
     groups = []
     for count in counts:
         groups.append(sample_group(launcher, nodes[:count], sizes, python, cancelled))
-        told(groups[-1])
+        started(groups[-1])
     samples = [sample for group in groups for sample in group.samples]
     backend = next((group.group.backend for group in groups if group.samples), "")
     return SampledNetwork(tuple(groups), link_facts(samples, backend))

@@ -66,14 +66,15 @@ class Outcome:
 
     def cut(self, number: int) -> tuple[Chunk, ...]:
         """Return the chunks of what is not evaluated yet."""
-        ends = [place * self.pieces // self.chunks for place in range(self.chunks + 1)] if self.chunks else []
+        ends = [index * self.pieces // self.chunks for index in range(self.chunks + 1)] if self.chunks else []
         return tuple(Chunk(number, number + 1, begin, end) for begin, end in pairwise(ends))
 
 
 def outcomes_as_text(outcomes: Iterable[Outcome]) -> str:
     """Return what a chunk came to on one line of text."""
     return json.dumps(
-        [[[_part(part) for part in each.parts], each.pieces, each.chunks] for each in outcomes], separators=(",", ":")
+        [[[_part(part) for part in outcome.parts], outcome.pieces, outcome.chunks] for outcome in outcomes],
+        separators=(",", ":"),
     )
 
 
@@ -92,11 +93,11 @@ def outcomes_from_text(text: str) -> tuple[Outcome, ...]:
 def _part(part: Part) -> list[object]:
     return [
         [part.evaluated, part.valid, part.fitting],
-        [[each.rule, each.count, each.example] for each in part.rejected],
-        [[each.rule, each.count, each.example] for each in part.missed],
+        [[entry.rule, entry.count, entry.example] for entry in part.rejected],
+        [[entry.rule, entry.count, entry.example] for entry in part.missed],
         [[axis.path, axis.values] for axis in part.varied],
         [_row(row) for row in part.rows],
-        [[each.point, _row(each.row)] for each in part.front],
+        [[entry.point, _row(entry.row)] for entry in part.front],
     ]
 
 
@@ -106,8 +107,8 @@ def _read_part(data: Sequence[Any]) -> Part:
         evaluated=int(evaluated),
         valid=int(valid),
         fitting=int(fitting),
-        rejected=tuple(Rejected(*each) for each in rejected),
-        missed=tuple(Rejected(*each) for each in missed),
+        rejected=tuple(Rejected(*fields) for fields in rejected),
+        missed=tuple(Rejected(*fields) for fields in missed),
         varied=tuple(Axis(path, tuple(map(_value, values))) for path, values in varied),
         rows=tuple(map(_read_row, rows)),
         front=tuple(FrontRow(tuple(point), _read_row(row)) for point, row in front),

@@ -24,7 +24,7 @@ from capacity_tui.engine.models.plugins import GROUP
 PACKAGES = ("engine", "profiles")
 """What a worker needs of the program."""
 _SOURCES = frozenset({".py", ".yaml", ".csv", ".json", ".html"})
-_OWN = frozenset({".yaml", ".yml", ".json", ".csv", ".toml"})
+_USER_FILES = frozenset({".yaml", ".yml", ".json", ".csv", ".toml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +43,18 @@ class Circumstances:
     plugins: tuple[str, ...]
     files: tuple[tuple[str, int], ...]
 
-    def unlike(self, own: Circumstances) -> str:
+    def unlike(self, mine: Circumstances) -> str:
         """Return in words what is not alike elsewhere, and what to do; nothing where all is."""
         where = f"on {platform.node()}"
-        if self.numpy != own.numpy:
-            return f"NumPy {own.numpy} {where}, {self.numpy} here; install the same"
-        if lacking := sorted({*self.plugins} - {*own.plugins}):
+        if self.numpy != mine.numpy:
+            return f"NumPy {mine.numpy} {where}, {self.numpy} here; install the same"
+        if lacking := sorted({*self.plugins} - {*mine.plugins}):
             return f"no model {lacking[0]} {where}; install the package that adds it"
-        found = dict(own.files)
+        other_files = dict(mine.files)
         for name, size in self.files:
-            if found.get(name) != size:
+            if other_files.get(name) != size:
                 return f"not the same {name} {where}; put it where all nodes see it"
-        return "" if self.program == own.program else f"another version of capacity-tui {where}; install the same"
+        return "" if self.program == mine.program else f"another version of capacity-tui {where}; install the same"
 
 
 def circumstances(question: Question) -> Circumstances:
@@ -68,17 +68,17 @@ def circumstances(question: Question) -> Circumstances:
 def own_files() -> dict[str, bytes]:
     """Return the user's own files that estimates rest on, by their path below the folder of what the user writes."""
     home = config_folder()
-    found = (path for path in home.rglob("*") if path.suffix in _OWN and path.is_file()) if home.is_dir() else ()
-    return {path.relative_to(home).as_posix(): path.read_bytes() for path in sorted(found)}
+    paths = (path for path in home.rglob("*") if path.suffix in _USER_FILES and path.is_file()) if home.is_dir() else ()
+    return {path.relative_to(home).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
-def catalog_of(own: Mapping[str, bytes]) -> Catalog:
+def catalog_of(user_files: Mapping[str, bytes]) -> Catalog:
     """Return the catalogue with somebody's own files laid over it, wherever these come from.
 
     They are written into a folder that the process keeps, and that is what the user writes for it from then on.
     """
     home = Path(tempfile.mkdtemp(prefix="capacity-tui-"))
-    for name, content in own.items():
+    for name, content in user_files.items():
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

@@ -56,14 +56,17 @@ class Evaluator:
 
     def _number(self, number: int, best: Best) -> Outcome:
         """Return what a number comes to; one that is large is not evaluated, but says how large it is."""
-        found = self._spaces_at(number)
-        parts = [refused_part(each) if isinstance(each, Refused) else space_part(each) for each in found]
-        spaces = [each.space for each in found if isinstance(each, Prepared)]
-        pieces = sum(1 for _ in _pieces(found))
+        candidates = self._spaces_at(number)
+        parts = [
+            refused_part(candidate) if isinstance(candidate, Refused) else space_part(candidate)
+            for candidate in candidates
+        ]
+        spaces = [candidate.space for candidate in candidates if isinstance(candidate, Prepared)]
+        pieces = sum(1 for _ in _pieces(candidates))
         chunks = self._cutting.chunks_of(pieces, sum(space.grid.size for space in spaces))
         if chunks > 1:
             return Outcome(tuple(parts), pieces, chunks)
-        return Outcome((*parts, *self._judged(_pieces(found), best)))
+        return Outcome((*parts, *self._judged(_pieces(candidates), best)))
 
     def _judged(self, pieces: Iterator[tuple[Prepared, Piece]], best: Best) -> Iterator[Part]:
         """Yield what pieces come to, without what is behind the best of those before them."""
@@ -75,13 +78,13 @@ class Evaluator:
     def _spaces_at(self, number: int) -> tuple[Prepared | Refused, ...]:
         """Return the spaces of a number, kept for the next chunk of it."""
         if self._made[0] != number:
-            self._made = (number, tuple(found for _, found in self._spaces.all(number, number + 1)))
+            self._made = (number, tuple(space for _, space in self._spaces.all(number, number + 1)))
         return self._made[1]
 
 
-def _pieces(found: tuple[Prepared | Refused, ...]) -> Iterator[tuple[Prepared, Piece]]:
+def _pieces(candidates: tuple[Prepared | Refused, ...]) -> Iterator[tuple[Prepared, Piece]]:
     """Yield the pieces of spaces, in their order."""
-    for each in found:
-        if isinstance(each, Prepared):
-            for piece in each.space.pieces():
-                yield each, piece
+    for candidate in candidates:
+        if isinstance(candidate, Prepared):
+            for piece in candidate.space.pieces():
+                yield candidate, piece

@@ -89,17 +89,21 @@ class Journal:
 
 
 def journal_of(
-    question: Question, machine: Machine | None, rests_on: Circumstances, own: Mapping[str, bytes], cutting: Cutting
+    question: Question,
+    machine: Machine | None,
+    rests_on: Circumstances,
+    user_files: Mapping[str, bytes],
+    cutting: Cutting,
 ) -> Journal:
     """Return the journal of a search: the same one whenever the same is asked of the same program and catalogue.
 
     Raises:
         StorageError: it cannot be read or written.
     """
-    said = (dump_plan(question.plan), *map(repr, (question, machine, rests_on, cutting, sorted(own))))
-    digest = sha256("\n".join(said).encode())
-    for name in sorted(own):
-        digest.update(own[name])
+    words = (dump_plan(question.plan), *map(repr, (question, machine, rests_on, cutting, sorted(user_files))))
+    digest = sha256("\n".join(words).encode())
+    for name in sorted(user_files):
+        digest.update(user_files[name])
     return Journal(state_folder() / FOLDER / f"{digest.hexdigest()[:32]}.jsonl")
 
 

@@ -20,7 +20,7 @@ from capacity_tui.engine.nodes.search.shared_search import Filled, Outcomes
 from capacity_tui.engine.nodes.search.worker import Work
 
 # Chunks at a worker: one that it works on, one that waits.
-EACH = 2
+CHUNKS_PER_WORKER = 2
 MOMENT_SECONDS = 0.1
 MOST_LOSSES = 5
 """How often a chunk may lose its worker before the chunk is taken for what kills it."""
@@ -48,7 +48,7 @@ class RayWorkers:
     @property
     def room(self) -> int:
         """How many chunks they take at once, those that wait at a worker among them."""
-        return max(1, int(self._ray.cluster_resources().get("CPU", 1))) * EACH
+        return max(1, int(self._ray.cluster_resources().get("CPU", 1))) * CHUNKS_PER_WORKER
 
     @property
     def lost(self) -> int:
@@ -75,7 +75,7 @@ class RayWorkers:
         more, _ = self._ray.wait(running, num_returns=len(running), timeout=0)
         for reference in {*done, *more}:
             chunk, filled = self._running.pop(reference)
-            text = self._told(reference, chunk)
+            text = self._result_text(reference, chunk)
             if text is None:
                 pause = FIRST_PAUSE_SECONDS * 2.0 ** (self._losses[chunk] - 1)
                 self._again.append((monotonic() + pause, chunk, filled))
@@ -94,7 +94,7 @@ class RayWorkers:
         for _, chunk, filled in due:
             self.give(chunk, filled)
 
-    def _told(self, reference: Any, chunk: Chunk) -> str | None:
+    def _result_text(self, reference: Any, chunk: Chunk) -> str | None:
         """Return what a worker tells of a chunk; None where the worker was lost."""
         try:
             text, unlike = self._ray.get(reference, timeout=FETCH_SECONDS)

@@ -40,7 +40,7 @@ def search_on_ray(
     address: str,
     question: Question,
     machine: Machine | None = None,
-    told: Callable[[Answer], None] | None = None,
+    progress: Callable[[Answer], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
     cutting: Cutting | None = None,
 ) -> Shared:
@@ -53,19 +53,19 @@ def search_on_ray(
         address: ``HOST:PORT`` of a cluster, ``auto``, ``local`` or ``local:N``.
         question: what is asked.
         machine: the detected machine, for plans that run on it.
-        told: gets the best so far now and then.
+        progress: gets the best so far now and then.
         stopped: asked every moment whether to stop.
         cutting: how large chunks are.
 
     Raises:
         CapacityError: the question makes no sense or nothing of it can be estimated, or the cluster cannot be used.
     """
-    catalog, own, cut = load_catalog(), own_files(), cutting or Cutting()
+    catalog, user_files, cut = load_catalog(), own_files(), cutting or Cutting()
     rests_on = circumstances(question)
-    journal = journal_of(question, machine, rests_on, own, cut)
+    journal = journal_of(question, machine, rests_on, user_files, cut)
     shared = SharedSearch(question, catalog, machine, journal, cut)
-    with ray_workers(address, Work(answerable(question), machine, own, rests_on, cut)) as workers:
-        answer = shared.run(workers, told, stopped)
+    with ray_workers(address, Work(answerable(question), machine, user_files, rests_on, cut)) as workers:
+        answer = shared.run(workers, progress, stopped)
         lost = workers.lost
     if answer.complete:
         journal.remove()

@@ -105,14 +105,14 @@ class SharedSearch:
     def run(
         self,
         workers: Workers,
-        told: Callable[[Answer], None] | None = None,
+        progress: Callable[[Answer], None] | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> Answer:
         """Return the best configurations; the best so far where the search is stopped.
 
         Args:
             workers: who evaluates.
-            told: gets the best so far now and then.
+            progress: gets the best so far now and then.
             stopped: asked every moment whether to stop.
 
         Raises:
@@ -129,8 +129,8 @@ class SharedSearch:
             if stopped():
                 return self._best.answer(monotonic() - started, self._share, complete=False)
             now = monotonic()
-            if told is not None and now >= due:
-                told(self._best.answer(now - started, self._share, complete=False))
+            if progress is not None and now >= due:
+                progress(self._best.answer(now - started, self._share, complete=False))
                 after = monotonic()
                 due = after + max(REPORT_SECONDS, (after - now) / REPORT_SHARE)
             self._give(workers)

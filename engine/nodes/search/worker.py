@@ -53,6 +53,6 @@ def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tu
 
 @lru_cache(maxsize=1)
 def _prepared(work: bytes) -> tuple[Evaluator, str]:
-    found: Work = pickle.loads(work)  # noqa: S301 - as above
-    evaluator = Evaluator(found.question, catalog_of(found.own_files), found.machine, found.cutting)
-    return evaluator, found.rests_on.unlike(circumstances(found.question))
+    unpickled: Work = pickle.loads(work)  # noqa: S301 - as above
+    evaluator = Evaluator(unpickled.question, catalog_of(unpickled.own_files), unpickled.machine, unpickled.cutting)
+    return evaluator, unpickled.rests_on.unlike(circumstances(unpickled.question))

@@ -51,7 +51,7 @@ def jobs(
     for kept, entry in found.newly_ended:
         keep_entries([entry], no_history)
         if not no_history:
-            replace(kept, is_told=True).write()
+            replace(kept, is_reported=True).write()
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
         write_data(jobs_as_dict(found), form, output)

@@ -15,7 +15,7 @@ from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPee
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import drm, pci
 from capacity_tui.engine.machine.vendors.amd import rocm_smi as amd_tools
-from capacity_tui.engine.machine.vendors.tool_tables import told
+from capacity_tui.engine.machine.vendors.tool_tables import first_value
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "AMD"
@@ -38,17 +38,17 @@ class KfdNode:
 
 def probe_amd(host: Host) -> FoundDevices:
     """Return the AMD GPUs; raises NotPresentError if there are none."""
-    found = drm.cards(host, PCI_VENDOR)
-    if not found and host.exists(KFD):
+    cards = drm.cards(host, PCI_VENDOR)
+    if not cards and host.exists(KFD):
         return FoundDevices(amd_tools.listed_accelerators(host, VENDOR))
-    if not found:
+    if not cards:
         raise NotPresentError(f"no AMD card in {drm.CARDS}")
-    nodes = {card.card: _node(host, card) for card in found}
+    nodes = {card.card: _node(host, card) for card in cards}
     order = [node.name if node else "" for node in nodes.values()]
-    names = _product_names(host, found)
+    names = _product_names(host, cards)
     devices = (
         _accelerator(host, index, card, name=names[index], node=nodes[card.card], order=order)
-        for index, card in enumerate(found)
+        for index, card in enumerate(cards)
     )
     return FoundDevices(tuple(devices))
 
@@ -58,13 +58,13 @@ def _accelerator(
 ) -> Accelerator:
     integrated = _integrated(node)
     total, used = _memory(host, card, "total", integrated), _memory(host, card, "used", integrated)
-    own_memory = None if integrated.value else total.value
-    by_name = match_accelerator(name.value, own_memory) if name.value else name
+    dedicated = None if integrated.value else total.value
+    by_name = match_accelerator(name.value, dedicated) if name.value else name
     return Accelerator(
         index=index,
         vendor=VENDOR,
         name=name,
-        catalogue_id=by_name.or_else(match_pci(card.pci_id, own_memory)),
+        catalogue_id=by_name.or_else(match_pci(card.pci_id, dedicated)),
         memory_total_bytes=total,
         memory_free_bytes=_difference(total, used),
         memory_used_bytes=used,
@@ -109,14 +109,14 @@ def clock(host: Host, card: drm.Card) -> Fact[int]:
     return drm.hwmon(host, card, "freq1_input", scale=1e6).map(round)
 
 
-def _product_names(host: Host, found: tuple[drm.Card, ...]) -> tuple[Fact[str], ...]:
+def _product_names(host: Host, cards: tuple[drm.Card, ...]) -> tuple[Fact[str], ...]:
     """Return each card's name; AMD's library and the slow rocm-smi are asked once, if sysfs lacks any."""
-    names = [host.text(f"{card.base}/product_name") for card in found]
+    names = [host.text(f"{card.base}/product_name") for card in cards]
     if all(name.value is not None for name in names):
         return tuple(names)
     library = amd_tools.library_names()
-    report = amd_tools.rocm_smi(host) if any(card.address not in library for card in found) else None
-    return tuple(name.or_else(_tool_name(library, report, card)) for name, card in zip(names, found, strict=True))
+    report = amd_tools.rocm_smi(host) if any(card.address not in library for card in cards) else None
+    return tuple(name.or_else(_tool_name(library, report, card)) for name, card in zip(names, cards, strict=True))
 
 
 def _tool_name(
@@ -127,15 +127,15 @@ def _tool_name(
     if report is None or report.value is None:
         return missing("rocm-smi", report.reason if report else "not asked")
     row = next((row for row in report.value if row.get("PCI Bus", "").lower() == card.address), {})
-    name = told(row, *amd_tools.NAMES)
+    name = first_value(row, *amd_tools.NAMES)
     return detected(name, report.source) if name else missing(report.source, "not in its answer")
 
 
 def _memory(host: Host, card: drm.Card, part: str, integrated: Fact[bool]) -> Fact[int]:
     """Return dedicated memory in bytes, with what the driver may map of main memory on an APU."""
-    own = host.integer(f"{card.base}/mem_info_vram_{part}")
+    total = host.integer(f"{card.base}/mem_info_vram_{part}")
     mapped = host.integer(f"{card.base}/mem_info_gtt_{part}").value or 0
-    return own.map(lambda size: size + mapped) if integrated.value else own
+    return total.map(lambda size: size + mapped) if integrated.value else total
 
 
 def _difference(total: Fact[int], used: Fact[int]) -> Fact[int]:
@@ -199,12 +199,12 @@ def _processes(host: Host, node: KfdNode | None) -> Fact[tuple[GpuProcess, ...]]
     source = f"{KFD}/proc"
     if node is None:
         return missing(source, "the compute driver does not list the card")
-    found = []
+    processes = []
     for name in host.names(source):
         used = host.integer(f"{source}/{name}/vram_{node.gpu_id}")
         if used.value and name.isdigit():
-            found.append(gpu_process(host, int(name), used))
-    return detected(tuple(found), source)
+            processes.append(gpu_process(host, int(name), used))
+    return detected(tuple(processes), source)
 
 
 def _highest_clock(text: str) -> int:

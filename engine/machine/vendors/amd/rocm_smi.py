@@ -14,7 +14,7 @@ from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.tool_tables import number, told
+from capacity_tui.engine.machine.vendors.tool_tables import first_value, number
 
 ROCM_SMI = (
     "rocm-smi",
@@ -74,10 +74,10 @@ def _accelerator(index: int, vendor: str, row: Mapping[str, str], source: str) -
     bare = unknown_accelerator(index, vendor, source, "rocm-smi does not tell")
 
     def real(*columns: str) -> Fact[float]:
-        found = number(row, *columns)
-        return missing(source, "rocm-smi does not tell") if found is None else detected(found, source)
+        value = number(row, *columns)
+        return missing(source, "rocm-smi does not tell") if value is None else detected(value, source)
 
-    name, target = told(row, *NAMES), told(row, "GFX Version")
+    name, target = first_value(row, *NAMES), first_value(row, "GFX Version")
     total, used = real("VRAM Total Memory (B)").map(round), real("VRAM Total Used Memory (B)").map(round)
     power = real("Current Socket Graphics Package Power (W)", "Average Graphics Package Power (W)")
     return replace(

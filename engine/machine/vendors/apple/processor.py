@@ -71,12 +71,12 @@ def _simd_bits(pairs: dict[str, str], silicon: bool) -> Fact[int]:
 
 def _caches(pairs: dict[str, str]) -> Fact[tuple[Cache, ...]]:
     """Return one entry a kind of cache and core; macOS does not tell how many there are."""
-    found = []
+    levels = []
     for key, size in pairs.items():
         kind = re.fullmatch(r"hw\.perflevel\d\.l(\d)(\w*)cachesize", key)
         if kind and size.isdigit():
-            found.append(Cache(int(kind[1]), {"i": "instruction", "d": "data"}.get(kind[2], "unified"), int(size), 1))
-    return detected(tuple(found), "sysctl hw.perflevel") if found else missing("sysctl hw.perflevel", "not listed")
+            levels.append(Cache(int(kind[1]), {"i": "instruction", "d": "data"}.get(kind[2], "unified"), int(size), 1))
+    return detected(tuple(levels), "sysctl hw.perflevel") if levels else missing("sysctl hw.perflevel", "not listed")
 
 
 def _text(pairs: dict[str, str], key: str) -> Fact[str]:

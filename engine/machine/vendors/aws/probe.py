@@ -79,8 +79,8 @@ def _accelerator(host: Host, row: Row) -> Accelerator:
 
 def _chip(host: Host, row: Row) -> Fact[str]:
     """Return the chip by the instance type that neuron-ls or the firmware names."""
-    told = row.get("instance_type")
-    instance = detected(str(told), " ".join(TOOL)) if told else host.text(PRODUCT)
+    instance_type = row.get("instance_type")
+    instance = detected(str(instance_type), " ".join(TOOL)) if instance_type else host.text(PRODUCT)
     chip = CHIPS.get((instance.value or "").partition(".")[0])
     return detected(chip, instance.source) if chip else missing(instance.source, "the instance type names no chip")
 

@@ -26,23 +26,23 @@ def probe_tpu(host: Host) -> FoundDevices:
     kind = host.environment.get(TYPE, "")
     if not addresses and not (nodes and kind):
         raise NotPresentError("no TPU on the PCI bus")
-    found: list[str] = addresses or [""] * len(nodes)
-    return FoundDevices(tuple(_accelerator(host, index, address, kind) for index, address in enumerate(found)))
+    chips: list[str] = addresses or [""] * len(nodes)
+    return FoundDevices(tuple(_accelerator(host, index, address, kind) for index, address in enumerate(chips)))
 
 
 def _accelerator(host: Host, index: int, address: str, kind: str) -> Accelerator:
     bare = unknown_accelerator(index, VENDOR, "sysfs", "the TPU driver does not tell")
-    name, place = _name(kind), f"{pci.DEVICES}/{address}"
+    name, path = _name(kind), f"{pci.DEVICES}/{address}"
     if not address:
         return replace(bare, name=name, catalogue_id=_by_name(name), visible=detected(True, TYPE))
-    device = (host.text(f"{place}/device").value or "0x0")[2:]
-    revision = (host.text(f"{place}/revision").value or "0x0")[2:].zfill(2)
+    device = (host.text(f"{path}/device").value or "0x0")[2:]
+    revision = (host.text(f"{path}/revision").value or "0x0")[2:].zfill(2)
     return replace(
         bare,
         name=name,
         catalogue_id=_by_name(name).or_else(match_pci(f"{PCI_VENDOR[2:]}:{device}:{revision}", None)),
-        pci_path=pci.path_of(host, place),
-        numa_node=pci.numa_node(host, place),
+        pci_path=pci.path_of(host, path),
+        numa_node=pci.numa_node(host, path),
         integrated=detected(False, "PCI bus"),
         visible=detected(True, "PCI bus"),
     )

@@ -35,7 +35,7 @@ def probe_gaudi(host: Host) -> FoundDevices:
     version = detected(driver[1], TOOL) if driver else host.text(MODULE)
     lines = report.value.splitlines()
     pairs = pairwise(lines)
-    rows = [(found, SECOND_LINE.match(below)) for line, below in pairs if (found := FIRST_LINE.match(line))]
+    rows = [(match, SECOND_LINE.match(below)) for line, below in pairs if (match := FIRST_LINE.match(line))]
     if not rows:
         raise NotPresentError("hl-smi lists no card")
     return FoundDevices(tuple(_accelerator(host, version, *row) for row in rows))
@@ -44,14 +44,14 @@ def probe_gaudi(host: Host) -> FoundDevices:
 def _accelerator(host: Host, driver: Fact[str], first: re.Match[str], second: re.Match[str] | None) -> Accelerator:
     index, name, address = int(first[1]), first[2], first[3].lower()
     bare = unknown_accelerator(index, VENDOR, TOOL, "hl-smi does not tell")
-    place = f"{pci.DEVICES}/{address}"
+    path = f"{pci.DEVICES}/{address}"
     card = replace(
         bare,
         name=detected(name, TOOL),
         catalogue_id=match_accelerator(name, None),
         driver=driver,
-        pci_path=pci.path_of(host, place),
-        numa_node=pci.numa_node(host, place),
+        pci_path=pci.path_of(host, path),
+        numa_node=pci.numa_node(host, path),
         integrated=detected(False, TOOL),
         visible=_visible(host, index),
     )

@@ -13,7 +13,7 @@ from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.topology import drm, pci
-from capacity_tui.engine.machine.vendors.tool_tables import number, told
+from capacity_tui.engine.machine.vendors.tool_tables import first_value, number
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "Intel"
@@ -24,25 +24,25 @@ XPU_SMI = ("xpu-smi", "discovery", "-j")
 
 def probe_intel(host: Host) -> FoundDevices:
     """Return the Intel GPUs; raises NotPresentError if there are none."""
-    found = drm.cards(host, PCI_VENDOR)
-    if not found:
+    cards = drm.cards(host, PCI_VENDOR)
+    if not cards:
         raise NotPresentError(f"no Intel card in {drm.CARDS}")
-    listed = discovered(host) if any(card.address != PROCESSOR_GRAPHICS for card in found) else {}
-    devices = (_accelerator(host, index, card, listed.get(card.address, {})) for index, card in enumerate(found))
+    listed = discovered(host) if any(card.address != PROCESSOR_GRAPHICS for card in cards) else {}
+    devices = (_accelerator(host, index, card, listed.get(card.address, {})) for index, card in enumerate(cards))
     return FoundDevices(tuple(devices))
 
 
 def discovered(host: Host) -> dict[str, Mapping[str, str]]:
     """Return what xpu-smi says about each card, by PCI address; empty where it is not installed."""
     rows = _devices(host.command(*XPU_SMI).value)
-    found: dict[str, Mapping[str, str]] = {}
+    by_address: dict[str, Mapping[str, str]] = {}
     for row in rows:
         number_of = row.get("device_id", "")
         detail = {}
         if "memory_physical_size_byte" not in row and number_of.isdigit():
             detail = next(iter(_devices(host.command("xpu-smi", "discovery", "-d", number_of, "-j").value)), {})
-        found[row.get("pci_bdf_address", "").lower()] = {**row, **detail}
-    return found
+        by_address[row.get("pci_bdf_address", "").lower()] = {**row, **detail}
+    return by_address
 
 
 def _devices(text: str | None) -> list[dict[str, str]]:
@@ -56,7 +56,7 @@ def _devices(text: str | None) -> list[dict[str, str]]:
 
 def _accelerator(host: Host, index: int, card: drm.Card, row: Mapping[str, str]) -> Accelerator:
     bare = unknown_accelerator(index, VENDOR, drm.CARDS, "the Intel driver does not tell")
-    name, integrated = told(row, "device_name"), card.address == PROCESSOR_GRAPHICS
+    name, integrated = first_value(row, "device_name"), card.address == PROCESSOR_GRAPHICS
     total, free, used = shared_memory(probe_memory(host)) if integrated else _memory(host, card, row)
     by_id = match_pci(card.pci_id, None if integrated else total.value)
     unnamed = missing(card.base, f"sysfs gives only the PCI id {card.vendor}:{card.device}")

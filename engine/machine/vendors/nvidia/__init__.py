@@ -19,9 +19,9 @@ TOOLKIT = "/usr/local/cuda/version.json"
 
 
 def _probe(host: Host) -> FoundDevices:
-    found = _devices(host)
-    versions = {gpu.runtime.value: gpu.runtime for gpu in found.accelerators if gpu.runtime.value}
-    return replace(found, stacks=tuple(Stack("CUDA driver", version) for version in versions.values()))
+    devices = _devices(host)
+    versions = {gpu.runtime.value: gpu.runtime for gpu in devices.accelerators if gpu.runtime.value}
+    return replace(devices, stacks=tuple(Stack("CUDA driver", version) for version in versions.values()))
 
 
 def _devices(host: Host) -> FoundDevices:

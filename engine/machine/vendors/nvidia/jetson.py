@@ -44,7 +44,7 @@ def probe_jetson(host: Host) -> FoundDevices:
 
 def _release(text: str) -> str:
     """Return such as ``R36.4.3`` from ``# R36 (release), REVISION: 4.3, ...``."""
-    found = re.search(r"# (R\d+) \(release\), REVISION: ([\d.]+)", text)
-    if found is None:
+    match = re.search(r"# (R\d+) \(release\), REVISION: ([\d.]+)", text)
+    if match is None:
         raise ValueError(text)
-    return f"{found[1]}.{found[2]}"
+    return f"{match[1]}.{match[2]}"

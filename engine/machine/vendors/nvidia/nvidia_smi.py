@@ -16,7 +16,7 @@ from capacity_tui.engine.machine.vendors.nvidia.probe import visible
 from capacity_tui.engine.machine.vendors.nvidia.product_names import UNIFIED_NAMES, VENDOR, slice_share
 from capacity_tui.engine.machine.vendors.nvidia.smi_queries import FOLDER, LIST, QUERIES, SOURCE, TOOL, TOPOLOGY
 from capacity_tui.engine.machine.vendors.nvidia.throttle import throttle_reasons
-from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE, csv_rows, number, told
+from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE, csv_rows, first_value, number
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 
@@ -86,7 +86,7 @@ def _accelerator(host: Host, index: int, row: Mapping[str, str], profiles: tuple
 def _throttle(row: Mapping[str, str]) -> Fact[tuple[str, ...]]:
     """Return why the clock is below its highest."""
     column = "clocks_throttle_reasons.active"
-    mask = told(row, column)
+    mask = first_value(row, column)
     if mask is None or not re.fullmatch(r"0x[0-9a-fA-F]+", mask):
         return missing(SOURCE, "nvidia-smi does not tell")
     return detected(throttle_reasons(int(mask, 16)), f"{SOURCE} {column}")
@@ -99,13 +99,13 @@ def _profile_bytes(profile: str) -> int | None:
 
 
 def _text(row: Mapping[str, str], column: str) -> Fact[str]:
-    found = told(row, column)
-    return missing(SOURCE, "nvidia-smi does not tell") if found is None else detected(found, f"{SOURCE} {column}")
+    value = first_value(row, column)
+    return missing(SOURCE, "nvidia-smi does not tell") if value is None else detected(value, f"{SOURCE} {column}")
 
 
 def _real(row: Mapping[str, str], *columns: str) -> Fact[float]:
-    found = number(row, *columns)
-    return missing(SOURCE, "nvidia-smi does not tell") if found is None else detected(found, f"{SOURCE} {columns[0]}")
+    value = number(row, *columns)
+    return missing(SOURCE, "nvidia-smi does not tell") if value is None else detected(value, f"{SOURCE} {columns[0]}")
 
 
 def _whole(row: Mapping[str, str], *columns: str) -> Fact[int]:
@@ -125,12 +125,12 @@ def topology_matrix(text: str) -> LinkMatrix:
 
 def mig_profiles(text: str) -> dict[int, tuple[str, ...]]:
     """Return the MIG profiles of each GPU as ``nvidia-smi -L`` lists them, such as ``3g.40gb``."""
-    found: dict[int, tuple[str, ...]] = {}
+    profiles: dict[int, tuple[str, ...]] = {}
     current = -1
     for line in text.splitlines():
         gpu, profile = re.match(r"GPU (\d+):", line), re.match(r"\s+MIG (\S+)\s+Device", line)
         if gpu:
             current = int(gpu[1])
         elif profile and current >= 0:
-            found[current] = (*found.get(current, ()), profile[1])
-    return found
+            profiles[current] = (*profiles.get(current, ()), profile[1])
+    return profiles

@@ -115,8 +115,8 @@ class Device:
     def mig_devices(self) -> tuple[Device, ...]:
         """Return the MIG instances that exist."""
         count = self.integer("nvmlDeviceGetMaxMigDeviceCount").value or 0
-        found = (self.ask("nvmlDeviceGetMigDeviceHandleByIndex", index, read=Device) for index in range(count))
-        return tuple(instance.value for instance in found if instance.value is not None)
+        devices = (self.ask("nvmlDeviceGetMigDeviceHandleByIndex", index, read=Device) for index in range(count))
+        return tuple(instance.value for instance in devices if instance.value is not None)
 
     def mig_slices(self) -> Fact[int]:
         """Return the compute slices of a MIG instance."""

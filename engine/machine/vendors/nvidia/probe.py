@@ -54,7 +54,7 @@ def probe_nvidia(host: Host) -> FoundDevices:
     asked = [Running("gpu", partial(_ask, host, *numbered), DEVICE_SECONDS) for numbered in enumerate(devices)]
     answers = tuple(_finish(*numbered) for numbered in enumerate(asked))
     accelerators = _with_peers(answers)
-    if not all(asking.done for asking in asked):
+    if not all(running.done for running in asked):
         return FoundDevices(accelerators, missing("NVML", "a GPU does not answer"))
     links = _matrix(devices, answers)
     nvml.shutdown()
@@ -69,31 +69,31 @@ def _ask(host: Host, index: int, device: Fact[nvml.Device]) -> Answer:
     return Answer(accelerator, device.value.bus().value, links.value or ())
 
 
-def _finish(index: int, asking: Running[Answer]) -> Answer:
-    answer, probe = asking.wait()
+def _finish(index: int, running: Running[Answer]) -> Answer:
+    answer, probe = running.wait()
     return answer or Answer(unknown_accelerator(index, VENDOR, "NVML", probe.detail))
 
 
 def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[LinkPeer, ...]]) -> Accelerator:
     name, uuid, mig = device.text("nvmlDeviceGetName"), device.text("nvmlDeviceGetUUID"), device.mig_enabled()
     memory, integrated = device.memory(), name.map(lambda text: bool(UNIFIED_NAMES.search(text)))
-    own_total = memory.map(lambda info: info.total)
+    memory_total = memory.map(lambda info: info.total)
     total, free, used = (
         shared_memory(probe_memory(host))
         if integrated.value
-        else (own_total, memory.map(lambda info: info.free), memory.map(lambda info: info.used))
+        else (memory_total, memory.map(lambda info: info.free), memory.map(lambda info: info.used))
     )
     seen = visible(host.environment, index, uuid)
     slices = _mig_instances(host.environment, device, mig, bool(seen.value))
     if any(entry.visible for entry in slices.value or ()):
         seen = detected(True, seen.source)
     address = device.bus()
-    place = f"{pci.DEVICES}/{address.value}"
+    path = f"{pci.DEVICES}/{address.value}"
     return Accelerator(
         index=index,
         vendor=VENDOR,
         name=name,
-        catalogue_id=_catalogue_id(name, None if integrated.value else own_total.value),
+        catalogue_id=_catalogue_id(name, None if integrated.value else memory_total.value),
         memory_total_bytes=total,
         memory_free_bytes=free,
         memory_used_bytes=used,
@@ -103,9 +103,9 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         compute_capability=device.compute_capability(),
         matrix_units=BY_GENERATION,
         precisions=BY_GENERATION,
-        pci_path=pci.path_of(host, place) if address.value else missing(address.source, address.reason),
+        pci_path=pci.path_of(host, path) if address.value else missing(address.source, address.reason),
         pcie=_pcie(device),
-        numa_node=pci.numa_node(host, place) if address.value else missing(address.source, address.reason),
+        numa_node=pci.numa_node(host, path) if address.value else missing(address.source, address.reason),
         links=links,
         mig_enabled=mig,
         mig_instances=slices,
@@ -155,14 +155,14 @@ def _mig_instances(
         return missing(enabled.source, enabled.reason or "MIG is off")
     slices = device.integer("nvmlDeviceGetMaxMigDeviceCount").value
     entries = _visible_entries(environment) or []
-    found = []
+    instances = []
     for instance in device.mig_devices():
-        memory, own = instance.memory().value, instance.mig_slices().value
+        memory, owned = instance.memory().value, instance.mig_slices().value
         name = instance.text("nvmlDeviceGetName").value or "MIG instance"
-        share = own / slices if own and slices else slice_share(name)
+        share = owned / slices if owned and slices else slice_share(name)
         seen = whole or _is_named(entries, instance.text("nvmlDeviceGetUUID"))
-        found.append(MigInstance(name, memory.total if memory else None, share, seen))
-    return detected(tuple(found), "NVML nvmlDeviceGetMigDeviceHandleByIndex")
+        instances.append(MigInstance(name, memory.total if memory else None, share, seen))
+    return detected(tuple(instances), "NVML nvmlDeviceGetMigDeviceHandleByIndex")
 
 
 def visible(environment: Mapping[str, str], index: int, uuid: Fact[str]) -> Fact[bool]:
