@@ -72,12 +72,9 @@ class FittedConstant:
 
     Attributes:
         fits: ``time`` or ``memory`` of training, ``speed`` or ``memory`` of serving.
-        name: what the fit calls it.
         field: field of the catalogue that holds it.
-        value: what ships.
         prior: what is known without any run.
         runs: published runs whose estimate it changes.
-        publishers: publishers of these runs.
         learned: share of the prior's variance that the runs remove: 0 where they say nothing about it.
     """
 

@@ -48,7 +48,6 @@ def predictor(catalog: Catalog, machine: Machine | None = None) -> Predict:
     """Return what predicts a measurement of any kind.
 
     Args:
-        catalog: facts.
         machine: the detected machine, for runs on it.
     """
 
@@ -114,7 +113,6 @@ def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Int
     """Return memory in the way a publisher counted it.
 
     Args:
-        memory: the estimate.
         counted: ``allocated_bytes`` are what tensors took, ``reserved_bytes`` what the caching allocator held,
             ``device_bytes`` what the driver showed.
         stage: the pipeline stage that was looked at, ``first`` or ``last``; the fullest where empty.

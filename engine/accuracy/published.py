@@ -41,7 +41,6 @@ class KindOfFigure:
     """What is measured.
 
     Attributes:
-        title: heading of its report.
         file: file of ``profiles/measurements`` that holds it.
         compared: whether an estimate gives the figure: not whether something ran out of memory.
     """
@@ -87,13 +86,11 @@ class Measurement:
 
     Attributes:
         id: unique within its kind.
-        kind: what was measured.
         quantity: name of the figure in the results, such as ``step_seconds`` or ``allocated_bytes``.
         value: the figure, in ``unit``.
         unit: ``s``, ``bytes``, ``tokens/s``, ``samples/s``; ``bool`` where the run only shows whether it fits (1 or 0).
         source_key: publisher, the unit that is left out when a fit is judged.
         source: title of the page, table or file.
-        url: its address.
         quality: A complete and unambiguous, B one field inferred, C something needed is missing or odd.
         plan: the run as data of a plan file.
         parameters: of the model, all of them.
@@ -154,10 +151,7 @@ def measurement_of(kind: Kind, row: Row, source: Row, location: Place) -> Measur
     """Return the measurement in a row; None if it has no figure of the kind, or is to be skipped.
 
     Args:
-        kind: of the figure.
-        row: cells by column.
         source: ``key``, ``title`` and ``url`` of what the row was taken from.
-        location: file and line, for messages.
 
     Raises:
         CatalogError: a value cannot be read.

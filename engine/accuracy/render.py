@@ -165,7 +165,6 @@ def reports_as_markdown(
     """Return the reports as one page.
 
     Args:
-        reports: one a kind.
         unseen: scores on publishers, software and hardware left out of the fit, by kind.
         plots: addresses of plots, relative to the page, by kind.
         constants: what was fitted, told at the end.

@@ -39,12 +39,10 @@ class AccuracyReport:
     """Predictions of one kind of figure against what was published.
 
     Attributes:
-        kind: what was measured.
         overall: over everything that was predicted; None if nothing was.
         groups: scores by tag, then by the tag's value.
         worst: the pairs with the largest errors, the worst first.
         pairs: all of them, in the order of the measurements.
-        refused: what could not be predicted.
         left_out: published rows of the kind's file that cannot be written as a plan.
         baseline: a constant rate by hardware and precision, fitted on these very rows; None where a
             constant rate means nothing (memory, inference).
@@ -69,7 +67,6 @@ def evaluate(
 
     Args:
         predict: called once a measurement with its plan; a CapacityError is reported, not raised.
-        kind: what to compare.
         measurements: rows to use instead of the published ones of quality A and B.
     """
     rows = tuple(scored_measurements(kind) if measurements is None else measurements)

@@ -23,8 +23,6 @@ class Prediction:
     """A predicted figure in the measurement's unit, with its interval where the model gives one.
 
     Attributes:
-        value: the figure.
-        low, high: ends of its range.
         verdict: whether the run is said to fit; None where that is not known.
     """
 
@@ -52,7 +50,6 @@ class Scores:
     """Errors of a set of pairs; shares are fractions of one.
 
     Attributes:
-        count: number of pairs.
         sources: number of publishers they come from.
         median: median relative error over the pairs.
         mean: mean relative error over the pairs.
@@ -139,8 +136,6 @@ def leave_one_source_out(
     """Predict every publisher's measurements with a model fitted on those of all others.
 
     Args:
-        measurements: of one kind.
-        fit: makes a model from measurements.
         predict: applies it to one; None where the model knows nothing comparable.
 
     Returns:

@@ -64,11 +64,7 @@ class PrivateError(Exception):
 
 
 def shared_text(runs: Sequence[RunRecord]) -> tuple[str, tuple[str, ...]]:
-    """Return the measured runs among some as a file, and for each that is not in it why.
-
-    Args:
-        runs: entries of the history.
-    """
+    """Return the measured runs among some as a file, and for each that is not in it why."""
     rows, reasons = [], []
     for run in runs:
         try:

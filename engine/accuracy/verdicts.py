@@ -24,7 +24,6 @@ class VerdictReport:
     """What is said of runs whose end is known.
 
     Attributes:
-        ran: of runs that ran.
         failed: of runs that ran out of memory.
     """
 
@@ -43,12 +42,7 @@ class VerdictReport:
 
 
 def verdicts_of(reports: Iterable[AccuracyReport], predict: Predict) -> VerdictReport:
-    """Return the verdicts on all runs of some reports, each run once, and on those that ran out of memory.
-
-    Args:
-        reports: whose runs ran.
-        predict: what predicts a measurement.
-    """
+    """Return the verdicts on all runs of some reports, each run once, and on those that ran out of memory."""
     ran: dict[tuple[str, str], Judgement] = {}
     for report in reports:
         for pair in report.pairs:

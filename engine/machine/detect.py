@@ -67,7 +67,6 @@ def detect(
         timeout_seconds: how long the slowest probe (a driver waking its GPUs) may take; others have less.
         host: the machine to look at; this one by default.
         cancelled: when set, probes still running are given up at once.
-        vendors: whose accelerators are looked for.
     """
     return _Detection(host or Host(), timeout_seconds, cancelled, vendors).machine()
 

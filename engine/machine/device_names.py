@@ -48,7 +48,6 @@ class Simd:
     """An instruction set extension.
 
     Attributes:
-        flag: the kernel's name of it.
         name: its usual name.
         bits: its vector width, 0 where it has none of its own.
         type: the number type it multiplies beside the vectors' own, empty where none.

@@ -53,7 +53,6 @@ def examine(machine: Machine, seconds: float, private: bool = False) -> DoctorRe
     """Return the report of a detection.
 
     Args:
-        machine: what was detected.
         seconds: how long detection took in all.
         private: keep serial numbers, host and user names.
     """

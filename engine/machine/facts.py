@@ -55,7 +55,6 @@ class Fact(Generic[T_co]):
 
     Attributes:
         value: the value, or None when it could not be had.
-        origin: how the value came about.
         source: what was asked, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``.
         reason: why the value is missing; never empty when it is.
     """

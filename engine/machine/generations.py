@@ -34,14 +34,10 @@ class Generation:
     """What all devices of a generation share.
 
     Attributes:
-        id: row of hardware_settings.yaml.
-        name: as its vendor calls it.
-        vendor: as detection writes it.
         target: matches the whole compute capability or compiler target; None where only names tell.
         device: matches the whole device name without its vendor; None where the target tells.
         matrix_units: what multiplies matrices; empty if nothing special does.
         precisions: types with units of their own.
-        settings: what suits it.
         no_peer_access: matches the names of devices that cannot read each other's memory over PCIe; None for no device.
         collectives: row of the section of that name; None where it is the vendor's.
     """

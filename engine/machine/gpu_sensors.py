@@ -14,9 +14,7 @@ class GpuSensors:
     """The devices whose sensors can be read, in the order of detection.
 
     Args:
-        host: the machine they are in.
         detailed: read what holds clocks down, power limits and processes too, which no graph shows.
-        vendors: whose devices are read.
     """
 
     def __init__(self, host: Host, detailed: bool = False, vendors: Sequence[Vendor] = VENDORS) -> None:

@@ -88,7 +88,6 @@ class Host:
         root: directory that stands for ``/``.
         system: ``Linux`` or ``Darwin``.
         architecture: machine name as ``uname -m`` gives it.
-        environment: environment variables.
         run: runs a command within some seconds and returns what it prints.
         space: size of the file system at a mount point.
         silent: commands that were asked and did not answer in time.
@@ -165,7 +164,6 @@ class Host:
         """Return what a command prints, missing if it is not installed, fails or hangs; who hangs is asked once.
 
         Args:
-            words: the command and its arguments.
             folder: where the command lies if not on the search path.
         """
         source = " ".join(words)

@@ -252,9 +252,7 @@ class Topology:
     host bridge, ``NODE`` within a NUMA node, ``SYS`` across NUMA nodes, ``?`` unknown.
 
     Attributes:
-        links: accelerators against accelerators.
         adapters: names of the network adapters with a place on the PCI tree.
-        adapter_links: accelerators against those adapters.
     """
 
     links: Fact[LinkMatrix]

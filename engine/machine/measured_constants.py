@@ -32,7 +32,6 @@ class FitError:
 
     Attributes:
         name: what was fitted, such as ``gemm.fp32``.
-        count: samples.
         median: median relative error of the fitted formula.
         worst: largest relative error of it.
         interpolated: median error between the samples, each predicted from the others; None without a curve.
@@ -52,7 +51,6 @@ class MeasuredEfficiency:
     Attributes:
         device: name that the device's measurements go by.
         date: day of the newest sample or run, ISO.
-        software: versions by name.
         gemm: share of the dense peak that large products reach, by type.
         constants: other constants of the efficiency table, in its units.
         curves: measured over modelled rates by size.

@@ -19,7 +19,6 @@ class RecordedFiles:
     """The files of a machine, by their paths from its root; looked at as those of a disk are.
 
     Args:
-        files: what each holds.
         links: where symbolic links to directories lead, from the root or from where the link lies.
 
     Raises:

@@ -73,9 +73,6 @@ RECORDING_SCRIPT = _SCRIPT.format(
 def recorded_host(text: str) -> Host:
     """Return the machine of a recording.
 
-    Args:
-        text: the recording.
-
     Raises:
         HardwareError: the text is no recording, or holds what no machine tells.
     """

@@ -40,10 +40,6 @@ class Counters:
         disk_written: bytes.
         received: bytes, over physical network interfaces.
         sent: bytes.
-        disk_reads: read operations.
-        disk_writes: write operations.
-        packets_received: over physical network interfaces.
-        packets_sent: over physical network interfaces.
         cores: seconds busy and seconds there were of each logical CPU.
     """
 

@@ -52,7 +52,6 @@ class Ended:
     Attributes:
         exit_code: its own, or 128 and the signal's number.
         signal: the signal that ended it, None where it ended by itself.
-        seconds: from its start.
         cpu_seconds: of it and of children that it has waited for.
         largest_rss_bytes: what the largest of these processes held at any time; None where that is less than this
             program held when it started it, which the kernel counts in.
@@ -75,7 +74,6 @@ class RunningCommand:
     libraries started earlier a handler passes on what reaches them before this one waits.
 
     Args:
-        words: the command and its arguments.
         environment: its environment; this program's own by default.
         outputs: file descriptors that take its output and its errors; this program's own by default.
         source: the file descriptor that it reads from; this program's own by default.

@@ -245,9 +245,6 @@ class Outlets:
 
     Raises:
         CapacityError: either cannot be had.
-
-    Attributes:
-        problems: what went wrong since.
     """
 
     def __init__(self, lines: Path | None, address: str | None) -> None:

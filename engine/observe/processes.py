@@ -32,16 +32,11 @@ class ProcessSample:
     """One process now.
 
     Attributes:
-        pid: its number.
         parent: the number of the process that started it.
-        name: its program.
         rss_bytes: main memory resident now, shared pages in full.
         cpu_seconds: CPU time used by it and by those of its children that it has waited for.
-        threads: how many it has.
         read_bytes: read from disks, by it and by children that it has waited for.
         written_bytes: written to disks, likewise.
-        read_operations: calls that read from anything.
-        write_operations: calls that wrote to anything.
         ended: whether it only waits to be waited for: it holds nothing any more.
     """
 
@@ -69,11 +64,8 @@ class TreeSample:
         pss_bytes: the same with shared pages counted once; not read with every sample, because reading it takes long.
         cpu_seconds: CPU time used.
         cpu_percent: of one core, since the sample before.
-        threads: of all processes.
         read_bytes: read from disks.
         written_bytes: written to disks.
-        read_operations: calls that read from anything.
-        write_operations: calls that wrote to anything.
     """
 
     at_seconds: float
@@ -96,7 +88,6 @@ class ProcessTree:
     counted when they end. Only what nobody waits for, because its parent ignores its end, is lost.
 
     Args:
-        pid: the process at the root.
         clock: monotonic clock in seconds.
     """
 

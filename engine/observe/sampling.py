@@ -18,7 +18,6 @@ class Observation:
 
     Attributes:
         at_seconds: on the monotonic clock.
-        run: its processes.
         system: the machine, with whoever else works on it; ``gpus`` are all that it has.
         gpu_memory_bytes: memory that the run's processes hold on each GPU, in the order of ``system.gpus``.
     """
@@ -33,7 +32,6 @@ def observe(tree: ProcessTree, sampler: Sampler) -> Observation:
     """Return what a run and its machine do now; rates are those since the call before with the same two.
 
     Args:
-        tree: the run's processes.
         sampler: reads the machine; made with ``detailed=True`` it tells what each process holds of a GPU.
     """
     system = sampler.sample()

@@ -138,7 +138,6 @@ def fit_passes(samples: Sequence[Sample], half_bytes: Sequence[float] = (0.0,)) 
     """Return what collectives say of a link; None where there are too few.
 
     Args:
-        samples: of any collectives.
         half_bytes: changes of protocol to try.
     """
     passes = [s for s in samples if s.name in ("all_gather", "reduce_scatter", "all_reduce")]

@@ -37,9 +37,7 @@ class Group:
     """Processes that pass messages.
 
     Attributes:
-        size: how many.
         backend: ``nccl`` on GPUs, ``gloo`` on CPUs.
-        nodes: over how many nodes.
     """
 
     size: int
@@ -67,7 +65,6 @@ def sample_collectives(
 
     Args:
         device: key of the device, which names the file.
-        groups: groups of processes.
         sizes: bytes of the whole buffer.
         folder: the program's data, the user's own by default.
         cancelled: ends the iteration and every process when set.

@@ -25,7 +25,6 @@ def take_over_earlier_runs(history: History, folder: Path | None = None) -> None
     """Put runs of earlier versions into the history, and give their files another name.
 
     Args:
-        history: where to.
         folder: the program's data, the user's own by default.
 
     Raises:

@@ -36,9 +36,6 @@ class KernelCase:
     """One kernel at one shape.
 
     Attributes:
-        kernel: kind of kernel.
-        step: forward, or which gradient.
-        dtype: type of the elements.
         shape: sizes by name, in the order they are written.
     """
 
@@ -119,13 +116,7 @@ LARGEST = 2**31
 
 
 def kernel_grid(scale: Scale, dtypes: tuple[str, ...], only: frozenset[Kernel]) -> tuple[KernelCase, ...]:
-    """Return every case of the kernels asked for, always in the same order.
-
-    Args:
-        scale: sizes.
-        dtypes: types the device computes in.
-        only: kernels wanted (and possible).
-    """
+    """Return every case of the kernels asked for, always in the same order."""
     cases = (case for dtype in dtypes for case in _cases(scale, dtype))
     return tuple(case for case in cases if case.kernel in only and _largest_tensor(case) <= LARGEST)
 

@@ -60,7 +60,6 @@ class Progress:
 
     Attributes:
         done: cases behind us, those of earlier times included.
-        total: cases of the grid.
         what: the case just done, in one line.
         sample: its timing; None where it could not run here.
     """
@@ -101,9 +100,7 @@ def sample_kernels(
     """Time the cases not timed before; each is written to the user's folder before it is told.
 
     Args:
-        backend: what runs them.
         device: key of the device, which names the file.
-        cases: what to time.
         limit_seconds: time for one case.
         folder: the program's data, the user's own by default.
         cancelled: ends the iteration when set; what was timed stays.

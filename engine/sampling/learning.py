@@ -24,8 +24,6 @@ def learnt_from(run: RunRecord, machine: Machine, catalog: Catalog, history: His
 
     Args:
         run: with its plan, and step or memory measured.
-        machine: this machine.
-        catalog: facts.
         history: where other runs of the device are kept.
 
     Raises:
@@ -48,7 +46,6 @@ def sampled_constants(device: Device, report: Callable[[str], object] = str) -> 
     """Return what a device's samples say; None where there are none.
 
     Args:
-        device: which.
         report: is told of each file that was damaged.
     """
     files = [read_samples(path) for path in sample_files(device_key(device))]

@@ -26,7 +26,6 @@ class NodeTask(TypedDict):
 
     Attributes:
         where: ``gpu`` or ``cpu``.
-        quick: whether a small grid does.
         kernels: which; all where empty.
     """
 

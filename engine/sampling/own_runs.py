@@ -85,9 +85,6 @@ def fit_runs(
 
     Args:
         base: what samples gave; None without samples.
-        runs: of one device.
-        machine: this machine.
-        catalog: facts.
         left_out: is told of each run that something else must have been than its plan, which is left out then.
 
     Raises:
@@ -125,7 +122,6 @@ def run_entry(
     Args:
         run: its plan and what was measured.
         machine: this machine, with what was measured on it so far.
-        catalog: facts.
         details: what else there is to tell.
 
     Raises:

@@ -30,11 +30,8 @@ class Task(TypedDict):
     """What a rank is started with; see ``collectives``.
 
     Attributes:
-        backend: what passes messages.
         rank: its number, from 0.
-        size: processes of the group.
         device: its device among those of its node.
-        meeting: URL where the group meets.
         cases: collectives and bytes.
         target: file for what they took, or standard output; None for all but the first rank.
         seconds: how long it may live.

@@ -33,14 +33,11 @@ class Sample:
     """One timing.
 
     Attributes:
-        name: kernel or collective.
         step: which pass of a kernel; ``forward`` for collectives.
-        dtype: type of the elements.
         shape: sizes by name; collectives have ``bytes`` and ``group``.
         seconds: median of one run.
         best: the fastest; other work on the machine only ever adds time.
         spread: interquartile range over the median.
-        runs: runs timed.
         date: when, ISO day.
     """
 
@@ -71,8 +68,6 @@ class SampleFile:
     """The samples of one device with one set of software.
 
     Attributes:
-        path: where they lie.
-        software: versions by name.
         context_bytes: memory the software takes outside its tensors; None where that was not measured.
         samples: what is there; the newest of equal cases.
         set_aside: the damaged file these were rescued from, if there was one.
@@ -94,8 +89,6 @@ def sample_path(device: str, software: Mapping[str, str], folder: Path | None = 
     """Return the file for a device's samples.
 
     Args:
-        device: key of the device.
-        software: versions the timings depend on.
         folder: the program's data, the user's own by default.
     """
     words = "-".join(f"{name}-{version}" for name, version in software.items())

@@ -55,7 +55,6 @@ class Timing:
         seconds: median over the batches.
         best: mean over the fastest batch.
         spread: interquartile range over the median.
-        runs: number of runs timed.
     """
 
     seconds: float
@@ -76,10 +75,8 @@ def time_kernel(
     """Return how long a kernel takes; None if it was cancelled before enough is known.
 
     Args:
-        run: starts the kernel once.
         clock: waits for it and reads the time.
         limit_seconds: when to be content with what is known.
-        cancelled: gives up when set.
     """
     started = time.perf_counter()
     once = min(clock.seconds(run, 1) for _ in range(WARM_UPS))

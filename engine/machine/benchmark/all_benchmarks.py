@@ -63,7 +63,6 @@ def run_benchmarks(
         folder: where the disk is measured; the temporary folder by default.
         url: web address to measure the network to; none opens no connection beyond this machine.
         progress: called before each group and after each figure, in the caller's thread.
-        cancelled: stops the benchmarks when set.
         counters: reads the machine's running totals, to tell what others did meanwhile; the kernel's by default.
         more: further groups by name, measured after these.
     """

@@ -93,7 +93,6 @@ def facts_of(reports: Iterable[BenchmarkReport], machine: Machine, where: str) -
 
     Args:
         reports: reports, the newest first.
-        machine: whose figures are wanted.
         where: where the reports come from, to tell that a figure is in none.
     """
     matching = [report for report in reports if _same(report, machine)]

@@ -53,12 +53,9 @@ class Conditions:
     """What benchmarks are given.
 
     Attributes:
-        folder: where the disk is measured.
         cache_bytes: the processor's last-level cache, which memory tests must exceed.
         memory_bytes: main memory that may be used.
-        threads: threads that run at once.
         url: address to measure the network to; None opens no connection but to this machine itself.
-        cancelled: stops the benchmarks when set.
     """
 
     folder: Path
@@ -92,9 +89,7 @@ def rates(call: Callable[[], object], amount: float, conditions: Conditions) -> 
     """Return how much a call does a second, over repeated calls after one to warm up.
 
     Args:
-        call: the work.
         amount: what one call does, in the numerator of the unit.
-        conditions: whose event stops the repetition.
     """
     return spread([amount / seconds for seconds in durations(call, conditions)])
 

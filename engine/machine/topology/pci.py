@@ -43,7 +43,6 @@ def level(first: PciPath, second: PciPath, same_node: bool | None) -> str:
     """Return how two devices reach each other, in the terms of ``nvidia-smi topo``.
 
     Args:
-        first: path of one device.
         second: path of the other.
         same_node: whether both lie next to the same NUMA node; None where unknown.
     """

@@ -25,12 +25,7 @@ class _Branch:
 
 
 def topology_lines(machine: Machine, ascii_only: bool = False) -> tuple[str, ...]:
-    """Return the tree of a machine and the matrix of its links, one text a line.
-
-    Args:
-        machine: what was detected.
-        ascii_only: draw with ASCII characters alone.
-    """
+    """Return the tree of a machine and the matrix of its links, one text a line."""
     separator = " - " if ascii_only else " · "
     root = _tree(machine, separator)
     glyphs = ASCII_LINES if ascii_only else LINES

@@ -19,7 +19,6 @@ class FoundDevices:
     """What a vendor's probe found.
 
     Attributes:
-        accelerators: at least one.
         links: how the driver says they reach each other; None where it says nothing of it.
         stacks: software that only the driver tells of.
     """
@@ -38,7 +37,6 @@ class GpuSample:
         utilization_percent: share of the last moments in which a kernel ran.
         memory_used_bytes: held by anybody.
         memory_total_bytes: what it has.
-        power_watts: drawn now.
         temperature_celsius: of its core.
         throttle: what holds its clock down, nothing if that runs free.
         memory_activity_percent: share of the last moments in which its memory was read or written.
@@ -78,13 +76,11 @@ class Vendor:
     Attributes:
         id: what its probe is called in reports.
         name: the vendor, as accelerators and catalogue rows carry it.
-        probe: finds its accelerators.
         stacks: lists its software that is installed, whether or not a device is there for it.
         sensors: opens its devices for live readings, which tell what no graph shows too if the second argument says
             so; None where nothing can be read.
         processor: describes the processor of its machines where the kernel has no files for that.
         packages: Python packages that reach its devices, named in reports where they are installed.
-        torch_backend: what PyTorch calls its devices.
         asked: commands that its probe runs, for recordings of machines that the program does not run on.
         read: files that it reads, or whose names it looks for, as patterns of a shell, for the same.
         folders: where those commands lie besides the search path.

@@ -30,7 +30,6 @@ def detect_cluster(
     Nothing of this program is needed on the nodes: a shell there prints what the probes read.
 
     Args:
-        launcher: what reaches them.
         name: what plans are to call the cluster.
         seconds: how long each node has.
         progress: gets how many nodes have answered, of how many.

@@ -16,10 +16,6 @@ class Inventory(BaseModel):
     """A cluster as it was seen.
 
     Attributes:
-        name: what plans call it.
-        reached_by: Slurm, Ray or SSH.
-        seen: when it was looked at.
-        nodes: the nodes that answered.
         silent: why others gave no answer, by name.
     """
 
@@ -42,10 +38,7 @@ class Change:
     """What is otherwise than it was kept.
 
     Attributes:
-        node: the node.
         what: the trait, or what happened to the node.
-        kept: as it was.
-        now: as it is.
     """
 
     node: str

@@ -20,7 +20,6 @@ class Difference:
     """What a node has otherwise than most of its kind.
 
     Attributes:
-        what: the trait.
         here: as it is on this node.
         usual: as most have it.
     """
@@ -38,7 +37,6 @@ class Kind:
     """Equal nodes, and those that should be but are not quite.
 
     Attributes:
-        nodes: all of them.
         usual: what most have, as words by what it is.
         odd: how nodes differ from that, by name.
         typical: one that has what most have.

@@ -28,7 +28,6 @@ class Ports(BaseModel):
     Attributes:
         kind: infiniband, roce or ethernet.
         mbps: speed of one, Mb/s; 0 where unknown.
-        count: how many are up.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -46,12 +45,9 @@ class NodeFacts(BaseModel):
     """What is known of one node.
 
     Attributes:
-        node: its name.
         device: catalogue id of its accelerators, of most of them where they are unlike; empty without any.
-        device_name: what its driver calls them.
         devices: how many of them there are.
         processor: catalogue id of its processors; empty where they are not in the catalogue.
-        processor_name: what they call themselves.
         sockets: how many of them there are.
         memory_bytes: main memory.
         ports: what joins it to other nodes.
@@ -85,8 +81,6 @@ def facts_of(node: str, machine: Machine, errors: Mapping[int, int], holders: tu
     """Return what an inventory keeps of a detected node.
 
     Args:
-        node: its name.
-        machine: what was detected there.
         errors: memory errors of its devices that were not corrected, by index.
         holders: the switches or racks above it, the nearest first.
     """

@@ -29,7 +29,6 @@ class SlurmOptions:
     """What a user asks of Slurm beside what the plan needs.
 
     Attributes:
-        account: that pays.
         qos: quality of service.
         more: further options of sbatch, as they are typed.
     """
@@ -60,9 +59,6 @@ def batch_script(
     """Return the script.
 
     Args:
-        request: what the job asks for.
-        launch: what runs.
-        options: the user's own.
         plan_text: the plan as YAML, for the guard.
         partition: where it goes; the cluster's default one where empty.
         gpu_type: of the partition's GPUs, in its own word; empty where they have none.

@@ -34,10 +34,8 @@ class JobRequest:
     """What a job asks for.
 
     Attributes:
-        name: of the job.
         device: the plan's device, by its id and its name in the catalogue.
         is_on_gpus: whether its processes each need one; else processors do the work.
-        nodes: machines.
         per_node: processes, each with a device, on one of them.
         whole_nodes: whether nothing of its nodes is left for others; by the nodes of a plan until those of a partition
             are known.
@@ -97,10 +95,8 @@ def request_of(
     """Return what an estimated plan asks for.
 
     Args:
-        answer: of it.
         name: of the job; by default from model and task.
         limit_seconds: of its time; from the upper end of the predicted range by default.
-        checkpoints: where it leaves them.
         may_fail: whether a plan that does not fit is taken all the same.
 
     Raises:

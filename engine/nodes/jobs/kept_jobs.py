@@ -30,7 +30,6 @@ class KeptJob:
 
     Attributes:
         cluster: that has it, by the name it gives itself.
-        job: its number there.
         entry: what was predicted, as it stands in the history.
         usd_per_hour: of its nodes; None where nobody says.
         is_reported: whether the history has how it went.

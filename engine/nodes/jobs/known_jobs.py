@@ -21,7 +21,6 @@ class KnownJobs:
         jobs: the newest first.
         kept: what was predicted of those that were submitted from here, by number.
         watts: drawn now by the nodes of those that run, by number; what is not measured is left out.
-        notes: why something is not known.
         newly_ended: what the history does not have yet, beside the jobs it is of.
     """
 

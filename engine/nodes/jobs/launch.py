@@ -34,7 +34,6 @@ class Launch:
         words: the command, with placeholders where it is guarded.
         launcher: ``torchrun`` starts the processes of each node, ``queue`` each process, ``command`` its own.
         is_guarded: whether a guard answers trouble as the plan says.
-        checkpoints: where the command leaves checkpoints.
         is_given: whether somebody named the command; else it stands for one.
         left_out: words of the command that only a guard can fill.
     """
@@ -55,7 +54,6 @@ class Launch:
         """Return the command as one node runs it, as text of a shell.
 
         Args:
-            request: what the job asks for.
             meeting: options of torchrun that say where the nodes meet.
         """
         if self.launcher != "torchrun":
@@ -84,8 +82,6 @@ def launch_of(
     Args:
         plan: every default filled in.
         words: the command; nothing for a training script by its usual name.
-        catalog: facts about software.
-        checkpoints: where the command leaves them.
         launcher: what starts the processes; as the plan's framework and the command want by default.
         is_guarded: whether a guard stands around it.
 

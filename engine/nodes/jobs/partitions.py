@@ -30,12 +30,9 @@ class Partition:
     """A partition.
 
     Attributes:
-        name: of it.
-        is_up: whether it takes jobs.
         is_default: whether jobs that name none go there.
         most_seconds: that a job may run; None without a limit.
         most_nodes: that a job may have; None without a limit.
-        nodes: of it.
         preempt: how its jobs make room for others, in Slurm's word; empty where the cluster's own holds.
     """
 
@@ -89,7 +86,6 @@ def is_same_device(kind: str, device: str) -> bool:
     ``nvidia_h100_80gb_hbm3_1g.10gb`` are not.
 
     Args:
-        kind: the type.
         device: id of the catalogue; what follows behind a space is left alone.
     """
     brands = load_catalog().accelerators.brands

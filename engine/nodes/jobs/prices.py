@@ -59,10 +59,7 @@ def cost_on(partition: str, request: JobRequest, prices: Prices, file: str) -> P
     """Return what a job costs on a partition.
 
     Args:
-        partition: by name.
         request: what the job asks for, with what is predicted of it.
-        prices: by partition.
-        file: where they stand.
     """
     price = prices.get(partition)
     if price is not None:

@@ -25,15 +25,12 @@ class Offer:
     """A job on one partition.
 
     Attributes:
-        partition: by name.
         request: what the job asks for there.
         script: what would be submitted there; empty where the partition cannot take it.
         why_not: why it cannot; empty where it can.
         start: when it would begin, ISO 8601 in local time, as the scheduler says now; None where it does not.
         on_nodes: the nodes it would have then, as Slurm writes them.
         most_seconds: that a job may run there; None without a limit.
-        turns: in how many it runs.
-        cost: of it.
     """
 
     partition: str
@@ -53,11 +50,8 @@ class Proposal:
 
     Attributes:
         engine: ``slurm``, ``ray`` or ``hosts``.
-        request: what it asks for.
-        launch: what runs.
         script: what would be submitted, or run.
         offers: by partition, those of Slurm; the one that is chosen first.
-        remarks: what to know of it.
         job: its number once it is submitted; empty before.
     """
 
@@ -90,10 +84,6 @@ def slurm_proposal(
     """Return a job on every partition; that which would start first is chosen, the cheaper of equal ones.
 
     Args:
-        request: what it asks for.
-        launch: what runs.
-        options: the user's own.
-        plan_text: the plan as YAML.
         names: partitions to look at; all by default.
         prices: by partition, and the file they stand in.
 

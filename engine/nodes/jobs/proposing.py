@@ -30,13 +30,10 @@ class JobWish:
         command: what runs, with placeholders; nothing for a training script by its usual name.
         name: of the job; from model and task where empty.
         limit_seconds: of its time; from the predicted range by default.
-        checkpoints: where the command leaves them.
         launcher: what starts its processes; as framework and command want by default.
         is_guarded: whether a guard stands around it.
         may_fail: whether a plan that does not fit is taken all the same.
         partitions: of Slurm to look at; all by default.
-        options: of Slurm.
-        prices: file of prices by partition.
     """
 
     command: Sequence[str] = ()
@@ -55,9 +52,7 @@ def propose(answer: Answer, wish: JobWish, nodes: Launcher) -> Proposal:
     """Return the job of an estimated plan; nothing is submitted.
 
     Args:
-        answer: the plan, estimated.
         wish: what the user says beside it.
-        nodes: what reaches the nodes.
 
     Raises:
         CapacityError: the plan does not fit, Slurm does not answer, or something that is named is not there.

@@ -26,20 +26,14 @@ class QueuedJob:
     """A job.
 
     Attributes:
-        id: its number.
-        name: of it.
         state: Slurm's word, such as ``RUNNING``.
-        partition: where.
-        nodes: how many.
         on_nodes: which, as Slurm writes them; empty before it runs.
         seconds: it ran, over all of its turns.
         limit_seconds: of a turn; None without one.
         submitted: ISO 8601 in local time; None where not told.
         start: when it began, or is predicted to; None where not told.
-        end: when it ended.
         reason: why it waits, in Slurm's word; empty otherwise.
         gpus: of all nodes; None where not told.
-        turns: how often it was started.
         energy_joules: over all turns; None where nothing measures that.
         exit_code: of it; None while it runs.
     """
@@ -86,7 +80,6 @@ def accounted_jobs(jobs: Sequence[str] = (), since: str = "now-7days") -> tuple[
 
     Args:
         jobs: numbers; the user's own since then by default.
-        since: as sacct reads times.
 
     Raises:
         LauncherError: Slurm is not here.

@@ -51,7 +51,6 @@ def followed(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SECO
     """Yield a job at every look until it is over, or nothing knows it any more.
 
     Args:
-        job: its number.
         stopped: whether to look no more; the job goes on.
         seconds: between two looks.
 

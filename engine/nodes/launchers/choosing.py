@@ -22,8 +22,6 @@ def chosen_launcher(slurm: bool = False, ray: str | None = None, hosts: Path | N
     the environment names.
 
     Args:
-        slurm: whether Slurm is named.
-        ray: address of a Ray cluster.
         hosts: a file of hosts for ``ssh``.
 
     Raises:

@@ -25,8 +25,6 @@ def on_each_node(
     """Run a process for each node, and yield the answers as they come.
 
     Args:
-        order: what is run.
-        nodes: names of the nodes.
         words_for: the local command that runs it on a node.
         cancelled: when set, what still runs is ended, and answers so.
     """

@@ -31,8 +31,6 @@ class NodeAnswer:
     """How the command went on one node.
 
     Attributes:
-        node: name of the node.
-        output: what it wrote.
         failure: why there is no answer, in words; empty where the command ended well.
         exit_code: exit code of the command; None where it did not end.
         error: what it wrote to standard error.

@@ -38,15 +38,10 @@ class SlurmNode:
     """A node as the controller tells of it.
 
     Attributes:
-        name: its name.
         state: of the controller, such as ``idle``, ``mixed+drain`` or ``down``.
         reason: why it is out of use; empty where it is not.
-        cpus: logical processors.
-        memory_mib: main memory.
         resources: generic resources by name, such as ``gpu:h100``.
         used: those of them that jobs have.
-        partitions: the queues it is in.
-        cpus_used: logical processors that jobs have.
         watts: what it draws now; None where Slurm does not measure it.
         values: everything it tells, by its names.
     """
@@ -143,7 +138,6 @@ def slurm_text(*words: str, given: str = "") -> str:
     """Return what a command of Slurm prints.
 
     Args:
-        words: the command and its arguments.
         given: what it reads, such as a batch script.
 
     Raises:

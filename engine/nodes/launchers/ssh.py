@@ -27,7 +27,6 @@ class Ssh:
     Attributes:
         hosts: how ``ssh`` knows them.
         racks: what the file says of where they stand, by host.
-        program: what reaches them.
     """
 
     hosts: tuple[str, ...]

@@ -25,9 +25,6 @@ def change_to_available(
 
     Args:
         plan: the plan as it was written.
-        device: what it runs on.
-        nodes: the nodes it may use.
-        known: hardware of the catalogue.
     """
     by_kind: dict[str, list[NodeState]] = defaultdict(list)
     for node in nodes:

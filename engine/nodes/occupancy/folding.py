@@ -26,7 +26,6 @@ class MapRow:
 
     Attributes:
         name: what they are called: the first, and the last where there are several.
-        nodes: the nodes.
         counts: how many of their devices do what.
         cells: what each part of them does: devices of a node, nodes of a rack, or units where several share a row.
     """
@@ -52,7 +51,6 @@ class NodeMap:
     """The rows of a cluster, more and less finely.
 
     Attributes:
-        whole: all nodes as one row.
         rows: the rows of each level, from nodes to kinds of devices.
     """
 
@@ -69,9 +67,6 @@ class _Unit(NamedTuple):
     """A node, or a unit of a level around it.
 
     Attributes:
-        name: what it is called.
-        nodes: its nodes.
-        counts: what their devices do.
         parts: what the units inside it do.
     """
 

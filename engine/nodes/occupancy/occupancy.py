@@ -15,10 +15,7 @@ class NodeState:
     """One node and its devices.
 
     Attributes:
-        name: what it is called.
         hardware: what its devices are called; an id of the catalogue where it knows them.
-        devices: how many there are.
-        busy: of these, taken by jobs.
         down: of these, missing, faulty or in a node that takes no jobs.
         planned: of these, used by the plan.
         holders: the units around it, from the innermost out, such as its rack.
@@ -66,7 +63,6 @@ def own_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occup
     """Return the hardware of a plan itself as nodes: those of the plan are all its own, of unlike groups some are not.
 
     Args:
-        cluster: what the plan runs on.
         groups: the unlike devices that the plan lists.
     """
     unit = max(int(cluster.levels[0].devices), 1)
@@ -82,13 +78,7 @@ def own_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occup
 
 
 def planned(occupancy: Occupancy, devices: int, hardware: Collection[str]) -> Occupancy:
-    """Return nodes with what a plan takes of them: nodes that hold all it wants of one first, in their order.
-
-    Args:
-        occupancy: the nodes.
-        devices: how many it takes.
-        hardware: kinds it runs on.
-    """
+    """Return nodes with what a plan takes of them: nodes that hold all it wants of one first, in their order."""
     taken = [0] * len(occupancy.nodes)
     mine = [(number, node) for number, node in enumerate(occupancy.nodes) if node.hardware in hardware]
     wanted = devices

@@ -36,9 +36,7 @@ def occupancy_of(nodes: tuple[SlurmNode, ...], racks: Mapping[str, tuple[str, ..
     """Return nodes as the controller tells of them, with the switches above them.
 
     Args:
-        nodes: the nodes.
         racks: the switches above each, the nearest first.
-        catalog: what devices are called.
     """
     states = sorted((_state(node, racks, catalog) for node in nodes), key=lambda node: node.holders[:1])
     levels = _LEVELS if any(node.holders for node in states) else _LEVELS[:1]

@@ -27,7 +27,6 @@ class LinkFacts:
         error: median of how far the timings are from what these two say.
         nodes: over how many nodes the largest group was.
         date: when, ISO day.
-        software: what passed the messages.
     """
 
     bandwidth: float
@@ -43,7 +42,6 @@ def link_facts(samples: Sequence[Sample], software: str) -> LinkFacts | None:
 
     Args:
         samples: collectives, each with its ``nodes``.
-        software: what passed the messages.
     """
     fit = fit_passes(samples)
     if fit is None:
@@ -63,7 +61,6 @@ def keep_link(name: str, facts: LinkFacts, folder: Path | None = None) -> Path:
 
     Args:
         name: what plans call it, as ``hardware.interconnect`` or as the ``link`` of a level.
-        facts: what was measured.
         folder: the user's catalogue, the usual one by default.
 
     Raises:

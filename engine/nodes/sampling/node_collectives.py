@@ -43,8 +43,6 @@ class Meeting:
     """Where the processes of a group find each other.
 
     Attributes:
-        address: of the first node.
-        port: free on it.
         gpus: devices of the first node; 0 where it computes with processors.
     """
 
@@ -63,7 +61,6 @@ class NodeGroup:
     """What collectives over some nodes took.
 
     Attributes:
-        nodes: the nodes.
         group: processes, and what passes their messages.
         samples: timings; the shape of each says its bytes, its processes and its nodes.
         failure: why there are none, in words; empty where there are.
@@ -86,11 +83,8 @@ def sample_group(
     """Time collectives over nodes; what keeps one from running is told, and ends none of the others.
 
     Args:
-        launcher: what reaches the nodes.
-        nodes: the nodes, two or more.
         sizes: bytes of the whole buffer.
         python: a Python of the nodes that has this program and torch.
-        cancelled: ends it when set.
 
     Raises:
         LauncherError: the launcher itself cannot be used.

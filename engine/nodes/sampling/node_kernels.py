@@ -36,7 +36,6 @@ class SampledKind:
         device: id of the hardware; what its driver calls it where the catalogue does not know it.
         nodes: how many nodes are of this kind.
         node: the one whose kernels were timed; empty for none.
-        samples: how many timings there are.
         measured: what they say; None where nothing could be timed.
         failure: why, in words; empty where something was.
     """
@@ -54,11 +53,8 @@ class NodeKernels:
     """Kernels that are timed on nodes of a kept cluster.
 
     Attributes:
-        launcher: what reaches the nodes.
-        inventory: the cluster.
         python: a Python of the nodes that has this program, and torch where they have GPUs.
         catalog: what the devices are nominally.
-        quick: whether a small grid does.
         kernels: which; all where empty.
     """
 
@@ -73,9 +69,6 @@ class NodeKernels:
         """Time them on one node of each kind; what keeps one kind from it is told, and ends none of the others.
 
         The samples are kept as those of this machine are, below the name of the cluster.
-
-        Args:
-            cancelled: ends it when set.
 
         Raises:
             LauncherError: the launcher cannot be used.
@@ -115,7 +108,6 @@ def keep_measured_kind(cluster: str, kind: SampledKind, folder: Path | None = No
     """Keep what devices of a cluster reach, for plans that name it; return the file, None where nothing was measured.
 
     Args:
-        cluster: its name.
         kind: what was measured on one of its nodes.
         folder: the user's catalogue, the usual one by default.
 

@@ -39,11 +39,9 @@ def sample_network(
     """Time collectives over 2, 4 and 8 nodes, as far as there are so many.
 
     Args:
-        launcher: what reaches the nodes.
         python: a Python of the nodes that has this program and torch.
         sizes: bytes of the whole buffer.
         started: gets each group when it is done.
-        cancelled: ends it when set.
 
     Raises:
         LauncherError: the launcher cannot be used, or reaches one node alone.

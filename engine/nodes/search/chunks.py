@@ -38,7 +38,6 @@ class Chunk:
     """A part of a question.
 
     Attributes:
-        first: number of its first space.
         last: the number behind its last one.
         begin: its first piece, where it is of one number that is cut.
         end: the piece behind its last one; 0 where it is of whole numbers.

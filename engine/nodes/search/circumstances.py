@@ -33,7 +33,6 @@ class Circumstances:
 
     Attributes:
         program: digest of the program and its catalogue.
-        numpy: version of NumPy.
         plugins: families of models that other packages add.
         files: size of each file that the question names; -1 for one that is not there.
     """

@@ -26,10 +26,7 @@ class Evaluator:
     """Evaluates chunks of one question.
 
     Args:
-        question: what is asked.
-        catalog: facts.
         machine: the detected machine, for plans that run on it.
-        cutting: how large chunks are.
     """
 
     def __init__(self, question: Question, catalog: Catalog, machine: Machine | None, cutting: Cutting) -> None:
@@ -43,7 +40,6 @@ class Evaluator:
         """Return what each number of a chunk comes to.
 
         Args:
-            chunk: which part of the question.
             filled: what plans left open, as filled in the order of the question.
         """
         self._spaces.filled.update(filled)

@@ -34,7 +34,6 @@ class RayWorkers:
     """The workers of a Ray cluster.
 
     Args:
-        ray: the ray module, connected.
         work: what all chunks have in common.
     """
 

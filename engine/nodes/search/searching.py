@@ -51,11 +51,9 @@ def search_on_ray(
 
     Args:
         address: ``HOST:PORT`` of a cluster, ``auto``, ``local`` or ``local:N``.
-        question: what is asked.
         machine: the detected machine, for plans that run on it.
         progress: gets the best so far now and then.
         stopped: asked every moment whether to stop.
-        cutting: how large chunks are.
 
     Raises:
         CapacityError: the question makes no sense or nothing of it can be estimated, or the cluster cannot be used.

@@ -42,7 +42,6 @@ class Workers(Protocol):
         """Have a chunk evaluated.
 
         Args:
-            chunk: which part of the question.
             filled: what plans left open, as filled in the order of the question.
         """
 
@@ -77,11 +76,7 @@ class SharedSearch:
     """One search, shared out.
 
     Args:
-        question: what is asked.
-        catalog: facts.
         machine: the detected machine, for plans that run on it.
-        known: chunks that are done already.
-        cutting: how large chunks are.
 
     Raises:
         CapacityError: the question makes no sense.
@@ -111,7 +106,6 @@ class SharedSearch:
         """Return the best configurations; the best so far where the search is stopped.
 
         Args:
-            workers: who evaluates.
             progress: gets the best so far now and then.
             stopped: asked every moment whether to stop.
 

@@ -22,11 +22,9 @@ class Work:
     """What all chunks of a search have in common.
 
     Attributes:
-        question: what is asked.
         machine: the detected machine, for plans that run on it.
         own_files: the user's own files, by their path below the folder of what the user writes.
         rests_on: what must be alike.
-        cutting: how large chunks are.
     """
 
     question: Question
@@ -37,13 +35,7 @@ class Work:
 
 
 def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
-    """Return what a chunk came to, as text; or what is not alike here, in words, as the second of the pair.
-
-    Args:
-        work: the pickled work.
-        chunk: the fields of the chunk.
-        filled: what plans left open, pickled.
-    """
+    """Return what a chunk came to, as text; or what is not alike here, in words, as the second of the pair."""
     evaluator, unlike = _prepared(work)
     if unlike:
         return "", unlike

@@ -43,7 +43,6 @@ class BatteryPlan:
         pause_below: charge below which it is halted.
         threads: threads of the processor that it has.
         most_steps: steps that it goes on with; None where nothing bounds them but the charge.
-        reason: the same in a sentence.
     """
 
     pause_below: float
@@ -63,7 +62,6 @@ def battery_plan(
 
     Args:
         plan: the plan, filled in: ``recovery.battery``.
-        supply: where power comes from.
         cores: cores that the run may use.
         watts: what the machine draws; None where nothing tells.
         step_seconds: of an optimizer step; None where nothing tells.
@@ -89,7 +87,6 @@ def battery_move(plan: BatteryPlan, supply: Supply, steps: int, is_paused: bool)
 
     Args:
         plan: how it goes on on battery.
-        supply: where power comes from now.
         steps: optimizer steps since there is no other power.
         is_paused: whether it is halted for the battery.
     """

@@ -22,7 +22,6 @@ class Checkpoint:
     """One checkpoint.
 
     Attributes:
-        path: its folder or file.
         step: the number in its name; None without one.
         bytes: of all of its files.
         saved_at: when the last of it was written, in seconds since 1970.
@@ -40,7 +39,6 @@ class CheckpointFolder:
     """A folder in which a run leaves checkpoints; it need not exist yet.
 
     Args:
-        folder: where.
         kinds: what checkpoints look like; those of the catalogue by default.
         clock: seconds since 1970.
     """

@@ -42,7 +42,6 @@ class Failure:
 
     Attributes:
         kind: what kind of trouble it is.
-        name: in words.
         where: whose memory ended, device or host; empty for other trouble.
         evidence: the line or the number that says so.
         device: number of the device it is about; None where it is not told.
@@ -68,10 +67,7 @@ def failure_of(
     Args:
         exit_code: how it ended; 128 and more is the number of a signal. None where nothing is known.
         signal: by which it was ended; None for none.
-        output: what it wrote last.
-        kernel: what the kernel tells.
         pids: its processes: what the kernel says of others does not count. Empty where they are not known.
-        catalog: facts.
     """
     if exit_code == 0 and signal is None:
         return None
@@ -89,10 +85,7 @@ def failure_of_alarm(kind: str, name: str, where: str, detail: str) -> Failure |
     """Return what an alarm of a run that goes on stands for; None for one that calls for no step.
 
     Args:
-        kind: the detector's id.
-        name: what it is.
         where: what it is about, such as ``GPU 3``.
-        detail: the evidence.
     """
     trouble = _ALARM_TROUBLES.get(kind)
     if trouble is None:

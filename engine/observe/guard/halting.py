@@ -20,7 +20,6 @@ class Halting:
     """What a run is halted for; it goes on when nothing of that is left.
 
     Attributes:
-        plan: the plan, filled in.
         cores: cores that the run may use.
         since: when it was halted for each cause, on the clock of the looks.
         battery: how it goes on on battery; None as long as there is other power.
@@ -51,12 +50,9 @@ class Halting:
 
         Args:
             at: seconds on a monotonic clock.
-            samples: what the machine told.
-            alarms: all that goes wrong now.
             supply: where power comes from; None where nothing tells.
             step: the newest optimizer step.
             step_seconds: of one.
-            watts: what the machine draws.
         """
         throttled = any(alarm.kind == "throttling" and alarm.cause == _HEAT for alarm in alarms)
         paused = at - self.since[_HEAT] if _HEAT in self.since else None

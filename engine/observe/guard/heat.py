@@ -31,7 +31,6 @@ def heat_move(
         temperatures: degrees Celsius, one row a sample and one column a device; NaN where there was no reading.
         paused_seconds: for how long it has been halted for heat; None where it goes on.
         is_throttled: whether the driver holds clocks down for heat.
-        catalog: facts.
     """
     limit = plan.watch.temperature_c
     if not isinstance(limit, float):

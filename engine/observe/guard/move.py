@@ -12,8 +12,6 @@ class Move:
 
     Attributes:
         action: halt them, or let them go on.
-        cause: why: heat or battery.
-        reason: the same in a sentence.
     """
 
     action: Literal["pause", "resume"]

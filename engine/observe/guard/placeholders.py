@@ -44,7 +44,6 @@ def filled_words(words: Sequence[str], values: Mapping[str, str]) -> tuple[str, 
     A word whose checkpoint is not there yet is left out, together with the option before it that it belongs to.
 
     Args:
-        words: the command and its arguments.
         values: by key, as ``values_of`` returns them.
 
     Raises:
@@ -71,7 +70,6 @@ def filled(
     Args:
         text: words of a command, or what a file holds.
         values: by key.
-        file: where it stands, for messages.
         quoted: makes of the text before a placeholder, its value and its place what stands there instead.
 
     Raises:

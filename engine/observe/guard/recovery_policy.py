@@ -53,7 +53,6 @@ class Rung:
         change: new values by plan key, or ``double`` and ``half`` of the present ones.
         unless: values by plan key for which the rung is left out.
         move: what is more than a change of values; empty for none.
-        memory: whose memory it saves.
         checkpoint: which one to go on from, the newest or the one before.
     """
 
@@ -94,11 +93,7 @@ class Step:
     """One change of a guarded run's plan.
 
     Attributes:
-        trouble: against what it is taken.
-        remedy: name in the recovery ladder.
         change: new values by plan key; empty where the plan stays.
-        before: the values they had.
-        answer: the changed plan, estimated.
         reason: what is done and why, in a sentence.
         figures: result keys with what they were estimated at before and after.
         checkpoint: which one to go on from, the newest or the one before.
@@ -149,7 +144,6 @@ def next_step(
         failure: why it ended, or is about to.
         taken: steps of this run so far.
         machine: the machine it runs on, where its plan does not name one.
-        catalog: facts.
         detect: detects the machine it runs on, for what only its processor can still do; None where that is another
             machine than this.
     """
@@ -194,7 +188,6 @@ def smaller_batch(
 
     Args:
         answer: the plan as the run has it, filled in and estimated.
-        wanted: what it asked for.
         taken: steps of this run so far.
         machine: the machine it runs on, where its plan does not name one.
     """

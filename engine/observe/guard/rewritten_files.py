@@ -28,7 +28,6 @@ class RewrittenFiles:
     """The files of a command that are rewritten.
 
     Args:
-        files: as the user named them.
         work: the folder the command works in.
         folder: below which copies lie, each under the name of its file.
     """

@@ -19,9 +19,7 @@ class SaveInterval:
     """Work between two checkpoints.
 
     Attributes:
-        seconds: of it.
         steps: optimizer steps in that time, at least one; None where the time of a step is not known.
-        reason: why so long.
     """
 
     seconds: float

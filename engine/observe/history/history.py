@@ -18,7 +18,6 @@ class History:
         where: a place, a file, a MongoDB URI, or ``off``; by default as the environment says.
 
     Attributes:
-        place: where it is kept.
         notes: what the user should know of what happened to it, one line each.
     """
 

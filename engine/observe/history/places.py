@@ -49,7 +49,6 @@ def history_place(where: Where = None, environment: Mapping[str, str] = os.envir
 
     Args:
         where: a place, a file, a MongoDB URI, or ``off``; by default that of the environment, else the user's file.
-        environment: variables of the process.
         setting: what the user's settings say, where nothing else does.
     """
     if isinstance(where, HistoryPlace):

@@ -26,7 +26,6 @@ def entry_of(
 
     Args:
         answer: the plan as it was estimated, with the constants of then.
-        kind: of the entry.
         actual: figures that were measured, by result key, in the units of the results.
         details: what else there is to tell.
         started: time, UTC, ISO 8601; now by default.

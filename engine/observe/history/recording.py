@@ -18,7 +18,6 @@ def record(entry: RunRecord, where: Where = None) -> str:
     read: its command should not wait for a database.
 
     Args:
-        entry: what to keep.
         where: a place, a file, a MongoDB URI, or ``off``; by default as the environment says.
     """
     place = history_place(where)

@@ -23,7 +23,6 @@ class Wanted:
         since: started at this time or later, ISO 8601.
         device: of the device that goes by this key.
         measured: whether only those with something measured.
-        id_starts: whose id starts so.
         most: at most so many, the newest; 0 for all.
     """
 

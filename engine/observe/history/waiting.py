@@ -26,7 +26,6 @@ def append(path: Path, record: RunRecord, *, lasting: bool) -> int:
 
     Args:
         path: the file, made if it is not there.
-        record: the entry.
         lasting: whether to wait until it would outlast a power cut; it outlasts the program in any case.
 
     Raises:

@@ -22,7 +22,6 @@ class LogFigures:
     Attributes:
         step_seconds: median step time after warm-up; None where nothing tells it.
         peak_bytes: largest memory it names; None likewise.
-        steps: number of step times.
     """
 
     step_seconds: float | None

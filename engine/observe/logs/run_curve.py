@@ -37,7 +37,6 @@ class RunCurve:
     Attributes:
         points: the newest steps, in order.
         peak_bytes: largest memory told.
-        first_step: the first step told.
         latest: the newest value of every figure.
         programs: how often each program's way of writing was read.
         precision: number format that the log said, empty where it said none.

@@ -69,13 +69,7 @@ class Alarm:
     """Something that goes wrong, or is about to.
 
     Attributes:
-        kind: the detector's id.
-        level: note, warning or error.
         where: what it is about, such as ``GPU 3``; empty for the run.
-        title: what it is.
-        detail: the evidence.
-        remedy: what to do.
-        figures: the evidence as numbers.
         cause: why, in a word, where the detector tells causes apart.
     """
 
@@ -95,7 +89,6 @@ class Watch:
 
     Attributes:
         detectors: rows of the catalogue by id.
-        going_on: alarms that still hold.
     """
 
     detectors: Mapping[str, Detector]
@@ -109,10 +102,7 @@ class Watch:
         """Return what is new; nothing where looking so often would take more than a share of the time.
 
         Args:
-            curve: what the log told.
-            samples: what the machine told.
             now: seconds on the monotonic clock, on which steps arrived too.
-            last: there is no other look.
         """
         if now < self._due and not last:
             return ()

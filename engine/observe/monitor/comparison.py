@@ -42,7 +42,6 @@ class Compared:
     Attributes:
         metric: the figure, in the words of the run.
         predicted: with its range; both ends are the value where no range is known.
-        actual: measured of late.
         side: on which side of the range it lies.
     """
 
@@ -66,8 +65,6 @@ def measured(curve: RunCurve, samples: RunSamples, answer: Answer | None, newest
     """Return what a run came to of late, by result key.
 
     Args:
-        curve: what its log told.
-        samples: what its machine told.
         answer: its plan as estimated; says how many devices there are and what is served, where given.
         newest: how many of the newest steps count.
     """

@@ -36,11 +36,6 @@ def reasons(
     """Return why figures lie outside of what was predicted; nothing where none does.
 
     Args:
-        compared: figures predicted and measured.
-        curve: what the log told.
-        samples: what the machine told.
-        answer: the plan as estimated.
-        alarms: what goes wrong now.
         limits: thresholds of ``difference``.
     """
     sides = {figure.side for figure in compared}

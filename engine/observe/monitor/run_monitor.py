@@ -34,15 +34,11 @@ class RunState:
     """A run at one moment.
 
     Attributes:
-        seconds: since it is watched.
         program: who writes its log, by name; empty where nothing was read.
         figures: the newest figures of the log.
         left: time it still takes, None where its end or its pace is not known.
         actual: what it came to of late, by result key.
-        compared: that beside what was predicted.
-        reasons: why the two differ.
         alarms: what is new and goes wrong.
-        going_on: all that goes wrong now.
         notices: what is new about the log itself.
         observation: what processes and machine do; None where there is no process.
     """
@@ -68,7 +64,6 @@ class RunMonitor:
         pid: its first process; None where only its log is watched.
         answer: its plan, estimated; None without one.
         folders: on whose disks it may write.
-        catalog: facts.
         clock: monotonic clock in seconds.
     """
 
@@ -151,7 +146,6 @@ class RunMonitor:
         Args:
             state: how it stood at its end.
             command: what ran, where this program started it.
-            exit_code: how that ended.
         """
         if not state.actual:
             return None

@@ -22,7 +22,6 @@ def seconds_left(steps_left: float, seconds: Numbers) -> Interval | None:
     is that of eight of ten blocks.
 
     Args:
-        steps_left: steps to come.
         seconds: what each step so far took, the newest last.
     """
     # The first compiles, allocates and fills caches.

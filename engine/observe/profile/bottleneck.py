@@ -41,7 +41,6 @@ class Bottleneck:
         evidence: by what it shows, in words.
         scores: of each resource, None where its use could not be had.
         findings: all that reached its threshold, the surest first.
-        thresholds: by which it was judged.
     """
 
     kind: str

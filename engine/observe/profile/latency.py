@@ -21,14 +21,11 @@ class Latency:
     """What asking an endpoint came to; milliseconds, None where it never answered.
 
     Attributes:
-        url: the endpoint.
-        asked: how often.
         failed: how often it did not answer.
         connect_ms: median and 95th percentile until it accepted a connection, resolved, with TLS where it is secure.
         round_trip_ms: likewise from a request sent to the head of its answer.
         mean_ms: mean of the round trips.
         last_failure: why it did not answer the last time it did not.
-        status: of the last answer.
     """
 
     url: str

@@ -21,10 +21,8 @@ class ProfilingSummary:
     Attributes:
         interval: seconds between looks.
         usage: what the run and its machine used.
-        stages: named stages of it.
         samples: work that it got done, in samples; None where nobody counted.
         latency: of the endpoint that was asked; None where none was named.
-        bottleneck: what held it up.
     """
 
     interval: float
@@ -109,7 +107,6 @@ class Profile:
     Attributes:
         command: what ran; empty for this program's own work.
         ended: how a command ended; None for this program's own work.
-        summary: what it came to.
         timeline: snapshots from its start to its end; of long runs each stands for several looks.
         problems: what went wrong with profiling itself.
     """

@@ -37,8 +37,6 @@ class ResourceSnapshot:
         at_seconds: since the profile began.
         seconds: since the snapshot before.
         stage: what was worked on, as the run named it.
-        processes: of the run.
-        threads: of the run.
         memory_bytes: resident memory of the run, pages that its processes share counted for each.
         shared_once_bytes: the same with shared pages counted once; not read with every snapshot.
         cpu_percent: of one core, used by the run.
@@ -54,7 +52,6 @@ class ResourceSnapshot:
         network_receive_bytes_per_second: by anybody.
         network_send_bytes_per_second: by anybody.
         latency_ms: of the last answer of the endpoint that is asked.
-        gpus: of the machine.
     """
 
     at_seconds: float

@@ -34,7 +34,6 @@ class LiveRun:
     """A run as its folder tells it.
 
     Attributes:
-        folder: where it lies.
         record: plan, machine and prediction; once it has ended, also what it came to. The history has it by this id.
         by: the command that watches it: ``monitor``, ``profile`` or ``guard``.
         process: its first process; None where only its log is watched.

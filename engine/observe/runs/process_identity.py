@@ -23,7 +23,6 @@ class ProcessIdentity:
     """One process, and no other that has its number before, after or elsewhere.
 
     Attributes:
-        pid: its number.
         started: when it started, as its system tells it.
         place: machine, start of that machine and container within which the number holds.
     """

@@ -27,11 +27,7 @@ class NewEvents(NamedTuple):
 
 
 class RunFollower:
-    """Follows one run through its folder; a line that is not whole yet, or none at all, is not told.
-
-    Args:
-        folder: of the run.
-    """
+    """Follows one run through its folder; a line that is not whole yet, or none at all, is not told."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -39,13 +39,10 @@ class RunWriter:
 
     Args:
         record: what is known of it to begin with: plan, prediction, machine, and its command among the details.
-        by: the command that watches it.
         pid: its first process; None where only its log is watched.
-        log: where it writes its log.
         folder: where runs lie; by default among what the user's programs keep.
 
     Attributes:
-        run: what its folder tells.
         problem: what went wrong first, in one line; empty as long as all is well.
     """
 

@@ -37,8 +37,6 @@ class Attempt:
     """One start of a command, made by this process or by one before it.
 
     Args:
-        folder: of the attempt.
-        run: id of the run.
         number: of the attempt, from 1.
 
     Attributes:
@@ -89,9 +87,6 @@ class Attempt:
         """Start the command; returns once its number stands in the folder.
 
         Args:
-            words: the command and its arguments.
-            environment: its environment.
-            work: the folder it works in.
             stdin: file descriptor that it reads.
 
         Raises:

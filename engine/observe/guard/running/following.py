@@ -49,7 +49,6 @@ class AttemptEnd(NamedTuple):
 
     Attributes:
         exit_code: of the command, 128 and its number for a signal.
-        state: how the run stood then.
         entry: what it came to; None where nothing was measured.
         failure: why it ended, or was ended by its guard; None for no reason that is known.
         wanted: what a trainer asked for by its callback before it ended by itself; nothing where it did not.
@@ -63,15 +62,7 @@ class AttemptEnd(NamedTuple):
 
 
 class Following:
-    """Follows one attempt.
-
-    Args:
-        attempt: which.
-        order: what is run.
-        answer: its plan, estimated.
-        listeners: whom it tells.
-        checkpoints: where it leaves checkpoints.
-    """
+    """Follows one attempt."""
 
     def __init__(
         self, attempt: Attempt, order: Order, answer: Answer, listeners: Listeners, checkpoints: CheckpointFolder | None

@@ -64,9 +64,6 @@ def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machin
     """Return what guards a new run.
 
     Args:
-        order: what is run.
-        estimated: its plan, estimated.
-        listeners: whom it tells.
         machine: this machine, for plans that run on it.
 
     Raises:
@@ -89,8 +86,6 @@ def take_up(name: str, listeners: Listeners, detect: Callable[[], Machine]) -> S
     """Return what goes on guarding a run.
 
     Args:
-        name: what its id begins with.
-        listeners: whom it tells.
         detect: finds out about this machine, for plans that run on it.
 
     Raises:

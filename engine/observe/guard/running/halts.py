@@ -24,14 +24,7 @@ _NEWEST_STEPS = 50
 
 
 class Halts:
-    """Halts one attempt and lets it go on; announced each time.
-
-    Args:
-        attempt: which.
-        plan: its plan, filled in.
-        tell: takes what is done.
-        supply: tells where power comes from.
-    """
+    """Halts one attempt and lets it go on; announced each time."""
 
     def __init__(
         self, attempt: Attempt, plan: Plan, tell: Callable[[Event], None], supply: Callable[[], Supply] | None = None

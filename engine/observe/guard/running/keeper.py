@@ -94,9 +94,7 @@ def main(folder: str, work: str, words: list[str]) -> int:
     """Run a command, and return its exit code as shells do.
 
     Args:
-        folder: of the attempt; exists.
         work: the folder the command works in.
-        words: the command and its arguments.
     """
     for number in _PASSED_ON:
         if signal.getsignal(number) is not signal.SIG_IGN:

@@ -26,7 +26,6 @@ class Order:
         files: of which the command gets copies with values in the place of placeholders, as its words name them.
         checkpoints: folder of its checkpoints; None where nothing is known of them.
         log: where it writes its log besides its output; empty for nowhere.
-        work: the folder it works in.
         attempt: how often it was started, this time included.
         steps: what was changed after each end, as plain data.
     """

@@ -152,11 +152,7 @@ class _Record:
 
 
 class _WaitingLines:
-    """Lines that are still to be read; where there are too many, the oldest give way.
-
-    Attributes:
-        dropped: how many gave way.
-    """
+    """Lines that are still to be read; where there are too many, the oldest give way."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque()

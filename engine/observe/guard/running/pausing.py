@@ -14,9 +14,6 @@ _WAITING = 'read line; kill -CONT "$@"'
 class Pause:
     """Halts processes until it is over, or this process has ended, however it ended.
 
-    Args:
-        pids: their numbers.
-
     Raises:
         OSError: nobody could wake them again, so they were not halted.
     """

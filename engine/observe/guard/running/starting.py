@@ -28,7 +28,6 @@ class Start(NamedTuple):
     """What an attempt is started with.
 
     Attributes:
-        words: the command.
         variables: what is added to its environment.
         copies: files as the command gets them, by where those copies lie.
     """
@@ -42,9 +41,6 @@ def start_of(order: Order, folder: Path, run: str, checkpoint: Checkpoint | None
     """Return what the attempt of an order is started with; nothing is written.
 
     Args:
-        order: what is run.
-        folder: of the attempt.
-        run: id of the run.
         checkpoint: to start from; None to start from nothing.
 
     Raises:

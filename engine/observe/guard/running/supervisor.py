@@ -49,10 +49,7 @@ class Supervisor:
     To be run in the main thread, since signals are passed on.
 
     Args:
-        order: what is run.
-        estimated: its plan, estimated.
         writer: writes the folder of the run.
-        listeners: whom it tells.
         machine: this machine, for plans that run on it.
 
     Attributes:

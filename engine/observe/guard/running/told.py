@@ -20,7 +20,6 @@ class Listeners:
     Attributes:
         event: takes what happened, as plain data.
         state: takes how the run stands after each look, and whether that was the last of an attempt.
-        output: takes what the command writes.
         entry: keeps what the run came to; called once or, where guards were killed, more often with the same id.
     """
 

@@ -104,7 +104,6 @@ class GuardCallback:
         """Tell that a step is done, and decide on the micro-batch of the next.
 
         Args:
-            step: its number.
             loss: of it, where it was read.
             figures: whatever else is to be told, by the names of logs, such as ``tokens_per_second``.
         """

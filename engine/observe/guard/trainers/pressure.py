@@ -20,7 +20,6 @@ class MicroBatchControl:
         largest: what the plan says: it never grows beyond that.
         samples: of a replica's step, which micro-batches have to divide.
         limit: share of memory from which on it is too much.
-        current: the micro-batch now.
     """
 
     largest: int

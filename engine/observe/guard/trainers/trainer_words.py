@@ -16,7 +16,6 @@ class TrainerWords:
     """The file to which the callback of an attempt appends.
 
     Args:
-        folder: of the attempt.
         reader: reads its lines as those of a log.
 
     Attributes:
