@@ -115,7 +115,7 @@ def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Int
     Args:
         counted: ``allocated_bytes`` are what tensors took, ``reserved_bytes`` what the caching allocator held,
             ``device_bytes`` what the driver showed.
-        stage: the pipeline stage that was looked at, ``first`` or ``last``; the fullest where empty.
+        stage: the pipeline stage that was measured, ``first`` or ``last``; the fullest where empty.
     """
     shown = memory.reserved_bytes
     if counted == "allocated_bytes":

@@ -107,7 +107,7 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
 
 
 def _notes(pair: Pair) -> str:
-    """Return what its author, or whoever wrote the run down as a plan, says of it, in a few words."""
+    """Return the notes on a run in a few words."""
     notes = pair.measurement.tags.get("notes") or pair.measurement.tags.get("assumed", "")
     return shorten(notes, _MOST_WORDS, placeholder=" ...")
 
@@ -167,8 +167,8 @@ def reports_as_markdown(
     Args:
         unseen: scores on publishers, software and hardware left out of the fit, by kind.
         plots: addresses of plots, relative to the page, by kind.
-        constants: what was fitted, told at the end.
-        verdicts: what is said of runs whose end is known.
+        constants: what was fitted, shown at the end.
+        verdicts: those on runs whose end is known.
     """
     parts = [INTRODUCTION, *_summary(reports, unseen), *(() if verdicts is None else _verdicts(verdicts))]
     for report in reports:
@@ -201,7 +201,7 @@ def _verdicts(report: VerdictReport) -> Iterable[str]:
 
 
 def verdict_rows(report: VerdictReport) -> list[tuple[str, ...]]:
-    """Return what is said of runs whose end is known, as the cells under ``VERDICT_HEADINGS``."""
+    """Return the verdicts on runs whose end is known, as the cells under ``VERDICT_HEADINGS``."""
     return [
         (what, str(len(runs)), *(f"{share(runs, verdict):.1%}" for verdict in _VERDICTS))
         for what, runs in (("ran", report.ran), ("ran out of memory", report.failed))

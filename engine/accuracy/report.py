@@ -1,4 +1,4 @@
-"""The accuracy report: predictions against published measurements, beside the simplest baseline."""
+"""The accuracy report: predictions against published measurements, and the simplest baseline."""
 
 from __future__ import annotations
 

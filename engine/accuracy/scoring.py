@@ -23,7 +23,7 @@ class Prediction:
     """A predicted figure in the measurement's unit, with its interval where the model gives one.
 
     Attributes:
-        verdict: whether the run is said to fit; None where that is not known.
+        verdict: whether the run is predicted to fit; None where unknown.
     """
 
     value: float
@@ -34,7 +34,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A measurement beside what was predicted for it."""
+    """A measurement and its prediction."""
 
     measurement: Measurement
     prediction: Prediction

@@ -1,7 +1,7 @@
 """Runs that people hand to each other: rows in the form of the published measurements, without anything private.
 
 What is written is chosen, not what is left out: numbers and switches of the plan, words that the shipped catalogues or
-the fields' own lists have, the device, the day, and what was measured. A run that cannot be told in these words is not
+the fields' own lists have, the device, the day, and what was measured. A run that needs other words is not
 written at all.
 """
 
@@ -60,7 +60,7 @@ _UNIT = 2**20
 
 
 class PrivateError(Exception):
-    """A run that cannot be told without saying something private."""
+    """A run that cannot be written without something private."""
 
 
 def shared_text(runs: Sequence[RunRecord]) -> tuple[str, tuple[str, ...]]:
@@ -84,7 +84,7 @@ def read_shared(path: Path) -> tuple[RunRecord, ...]:
 
     Raises:
         StorageError: the file cannot be read.
-        PlanError: it is no such file, or rows of it cannot be; the first is told, the others are ``further``.
+        PlanError: it is no such file, or rows of it are invalid; the first is raised, the others are ``further``.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -150,7 +150,7 @@ def _cell(path: str, value: object) -> object:
     """Return a value as a cell; None where it is left out.
 
     Raises:
-        PrivateError: it might tell something private.
+        PrivateError: it might be private.
     """
     if isinstance(value, bool):
         return str(value).lower()
@@ -205,7 +205,7 @@ def _run(row: Mapping[str, str], location: Place) -> RunRecord:
     """Return the run of a row.
 
     Raises:
-        CapacityError: it is none.
+        CapacityError: it is invalid.
     """
     if None in row or None in row.values():
         raise PlanError("the row has more or fewer cells than there are columns", place=location)

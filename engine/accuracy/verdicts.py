@@ -13,7 +13,7 @@ from capacity_tui.engine.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A published run and whether its plan is said to fit."""
+    """A published run and the verdict on its plan."""
 
     measurement: Measurement
     verdict: Verdict
@@ -21,7 +21,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class VerdictReport:
-    """What is said of runs whose end is known.
+    """Verdicts on runs whose end is known.
 
     Attributes:
         failed: of runs that ran out of memory.
@@ -32,12 +32,12 @@ class VerdictReport:
 
     @property
     def refused(self) -> tuple[Judgement, ...]:
-        """Runs that ran and are said not to fit."""
+        """Runs that ran and were predicted not to fit."""
         return _with(self.ran, Verdict.DOES_NOT_FIT)
 
     @property
     def accepted(self) -> tuple[Judgement, ...]:
-        """Runs that ran out of memory and are said to fit, without a word of tightness."""
+        """Runs that ran out of memory and were predicted to fit, not even tightly."""
         return _with(self.failed, Verdict.FITS)
 
 

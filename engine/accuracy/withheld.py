@@ -1,4 +1,4 @@
-"""How far estimates are from published runs when they are not told which software ran them.
+"""How far estimates are from published runs when the software is withheld.
 
 What unnamed software costs in accuracy is measured on the runs whose software is known: each is estimated as its plan
 says, but for the name.

@@ -79,7 +79,7 @@ class RunningCommand:
         source: the file descriptor that it reads from; this program's own by default.
 
     Attributes:
-        interrupted: whether the user has pressed Ctrl-C, or this program was told to end.
+        interrupted: whether the user has pressed Ctrl-C, or this program was signalled to end.
 
     Raises:
         CommandError: it cannot be started.
@@ -113,7 +113,7 @@ class RunningCommand:
             self._take_early(number, None)
 
     def wait(self) -> Ended:
-        """Return how the command ended; until then, pass on signals, and stop and go on with it."""
+        """Return how the command ended; until then, forward signals, and stop and continue with it."""
         while True:
             # Asked first: it may have ended before the first signal is waited for.
             ended = self._ended()
@@ -125,7 +125,7 @@ class RunningCommand:
                 self._pass_on(*received)
 
     def _take_early(self, number: int, _: object) -> None:
-        """Take a signal that reached another thread; nothing tells who sent it."""
+        """Take a signal that reached another thread; its sender is unknown."""
         if self.pid:
             self._pass_on(number, of_terminal=number in _OF_KEYS)
         else:
@@ -191,6 +191,6 @@ def _next_signal() -> tuple[int, bool] | None:
     if hasattr(signal, "sigtimedwait"):
         info = signal.sigtimedwait(awaited, _LONGEST_WAIT)
         return None if info is None else (info.si_signo, info.si_code > 0)
-    # Nothing tells here who sent it; those of keys go to the whole group.
+    # The sender is unknown here; those of keys go to the whole group.
     number = signal.sigwait(awaited)
     return number, number in _OF_KEYS

@@ -1,4 +1,4 @@
-"""What is seen of a run, for other programs while it goes on: Prometheus over HTTP, and JSON lines."""
+"""Live metrics of a run for other programs: Prometheus over HTTP, and JSON lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
 TOKEN_VARIABLE = "CAPACITY_TUI_METRICS_TOKEN"  # noqa: S105 - the name of a variable
-"""Environment variable with the token that whoever reads metrics must show."""
+"""Environment variable with the token that readers of metrics must show."""
 EXTRA = "metrics"
 PREFIX = "capacity_tui_"
 LOOPBACK = "127.0.0.1"
@@ -39,7 +39,7 @@ _CLOSING_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A number of a run now: its name without the program's own prefix, and labels that tell it from its like."""
+    """A current number of a run: its name without the program's prefix, and distinguishing labels."""
 
     name: str
     value: float
@@ -66,7 +66,7 @@ def serving_address(text: str) -> ServingAddress:
     """Return the address that ``9100`` or ``0.0.0.0:9100`` or ``[::1]:9100`` says; a port alone is of this machine.
 
     Raises:
-        CapacityError: it is none.
+        CapacityError: it is invalid.
     """
     host, colon, port = text.rpartition(":")
     if not port.isdigit() or not _FIRST_PORT <= int(port) <= _LAST_PORT or (colon and not host):
@@ -75,7 +75,7 @@ def serving_address(text: str) -> ServingAddress:
 
 
 class MetricsServer:
-    """Serves the newest numbers of a run at ``/metrics``, in a thread of its own once it is started.
+    """Serves the newest numbers of a run at ``/metrics``, in a separate thread once it is started.
 
     Args:
         address: where; beyond this machine a token is needed.
@@ -155,7 +155,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__((address.host, address.port), _Reader)
 
     def is_meant(self, host: str | None) -> bool:
-        """Whether a reader asks this server by a name of its own.
+        """Whether a reader addresses this server by one of its names.
 
         A page on the web may have a name of its author's lead here and read what comes back; it cannot show a token.
         """
@@ -222,7 +222,7 @@ class JsonLines:
         """Write one object.
 
         Raises:
-            StorageError: the disk is full, or whoever reads has gone.
+            StorageError: the disk is full, or the reader has gone.
         """
         rest = memoryview(json.dumps(data, allow_nan=False).encode() + b"\n")
         try:
@@ -237,7 +237,7 @@ class JsonLines:
 
 
 class Outlets:
-    """Where what is seen of a run goes while it goes on; nothing of it reaches the run.
+    """Outputs of live metrics of a run; their failures never reach the run.
 
     Args:
         lines: a file for JSON lines, ``-`` for stdout; None for none.

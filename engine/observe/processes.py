@@ -254,7 +254,7 @@ def _read_open(process: psutil.Process, parent: int) -> ProcessSample:
 
 
 def _asked(process: psutil.Process, method: str, read: Callable[[Any], T]) -> Fact[T]:
-    """Return what a process tells, missing with the reason where it does not; raises NoSuchProcess if it is gone."""
+    """Return a reading of a process, missing with the reason where refused; raises NoSuchProcess if it is gone."""
     source = f"psutil {method}"
     try:
         return detected(read(getattr(process, method)()), source)

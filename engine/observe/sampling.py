@@ -18,7 +18,7 @@ class Observation:
 
     Attributes:
         at_seconds: on the monotonic clock.
-        system: the machine, with whoever else works on it; ``gpus`` are all that it has.
+        system: the machine, with all other work on it; ``gpus`` are all that it has.
         gpu_memory_bytes: memory that the run's processes hold on each GPU, in the order of ``system.gpus``.
     """
 
@@ -32,7 +32,7 @@ def observe(tree: ProcessTree, sampler: Sampler) -> Observation:
     """Return what a run and its machine do now; rates are those since the call before with the same two.
 
     Args:
-        sampler: reads the machine; made with ``detailed=True`` it tells what each process holds of a GPU.
+        sampler: reads the machine; made with ``detailed=True`` it reads what each process holds of a GPU.
     """
     system = sampler.sample()
     run = tree.sample()
@@ -58,7 +58,7 @@ def _held(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
 
 
 def _here(pid: int) -> bool:
-    """Whether a process of this number can be seen from here, whoever owns it."""
+    """Whether a process of this number can be seen from here, whatever its owner."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -110,7 +110,7 @@ def sample_of(name: str, size: int, group: Group, timing: Timing) -> Sample:
 def _run(
     group: Group, cases: list[tuple[str, int]], cancelled: threading.Event | None, timeout_seconds: float
 ) -> Iterator[tuple[str, int, Timing | None]]:
-    """Start one process a rank and yield what the first one tells; none outlives this call."""
+    """Start one process a rank and yield the timings of the first one; none outlives this call."""
     if not cases:
         return
     with tempfile.TemporaryDirectory(prefix="capacity-tui-") as folder:

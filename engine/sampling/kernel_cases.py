@@ -116,7 +116,7 @@ LARGEST = 2**31
 
 
 def kernel_grid(scale: Scale, dtypes: tuple[str, ...], only: frozenset[Kernel]) -> tuple[KernelCase, ...]:
-    """Return every case of the kernels asked for, always in the same order."""
+    """Return every case of the given kernels, always in the same order."""
     cases = (case for dtype in dtypes for case in _cases(scale, dtype))
     return tuple(case for case in cases if case.kernel in only and _largest_tensor(case) <= LARGEST)
 

@@ -74,7 +74,7 @@ def choose_backend(where: Where, software: Literal["torch", "numpy"] | None = No
     """Return what kernels run through: torch on a GPU; on a CPU torch if it is there, else NumPy.
 
     Raises:
-        MissingPartError: a GPU or torch was asked for and is not there.
+        MissingPartError: a GPU or torch is needed and missing.
     """
     wants_torch = where == "gpu" or software == "torch"
     if wants_torch or (software is None and importlib.util.find_spec("torch") is not None):
@@ -97,7 +97,7 @@ def sample_kernels(
     folder: Path | None = None,
     cancelled: threading.Event | None = None,
 ) -> Iterator[Progress]:
-    """Time the cases not timed before; each is written to the user's folder before it is told.
+    """Time the cases not timed before; each is written to the user's folder before it is reported.
 
     Args:
         device: key of the device, which names the file.

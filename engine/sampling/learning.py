@@ -46,7 +46,7 @@ def sampled_constants(device: Device, report: Callable[[str], object] = str) -> 
     """Return what a device's samples say; None where there are none.
 
     Args:
-        report: is told of each file that was damaged.
+        report: called with a note on each damaged file.
     """
     files = [read_samples(path) for path in sample_files(device_key(device))]
     for file in files:

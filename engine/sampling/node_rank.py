@@ -22,7 +22,7 @@ NODE_MODULE = "capacity_tui.engine.sampling.node_rank"
 
 
 class NodeTask(TypedDict):
-    """What a node is asked to time.
+    """What a node times.
 
     Attributes:
         where: ``gpu`` or ``cpu``.

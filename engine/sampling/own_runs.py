@@ -34,7 +34,7 @@ LARGEST_FACTOR = 20.0
 HALVINGS = 40
 STEP, PEAK = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
 MOST_RUNS = 50
-"""A device is fitted to its newest runs: what it was like before tells little, and each takes a while."""
+"""A device is fitted to its newest runs: earlier behaviour says little, and each takes a while."""
 _DAY = 10
 
 
@@ -85,7 +85,7 @@ def fit_runs(
 
     Args:
         base: what samples gave; None without samples.
-        left_out: is told of each run that something else must have been than its plan, which is left out then.
+        left_out: called with each run that cannot have been its plan, and is left out.
 
     Raises:
         PlanError: a run is so far from its plan that something else must have run; with ``left_out``, all are.
@@ -122,7 +122,7 @@ def run_entry(
     Args:
         run: its plan and what was measured.
         machine: this machine, with what was measured on it so far.
-        details: what else there is to tell.
+        details: further plain data.
 
     Raises:
         CapacityError: its plan cannot be estimated.

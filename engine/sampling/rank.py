@@ -1,4 +1,4 @@
-"""A process of a group, or those of one node: time collectives; the first of all tells how long they took."""
+"""A process of a group, or those of one node: time collectives; the first rank reports the timings."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Task(TypedDict):
 
 
 def main(task: Task) -> None:
-    """Meet the other ranks, time every case, and part; whoever started it may be gone, so it ends by itself."""
+    """Meet the other ranks, time every case, and part; its parent may be gone, so it ends by itself."""
     signal.alarm(max(1, round(task["seconds"])))
     torch = load_torch()
     gpu = task["backend"] == "nccl"

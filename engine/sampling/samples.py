@@ -122,7 +122,7 @@ def open_samples(path: Path, software: Mapping[str, str], context_bytes: float |
 
 
 def read_samples(path: Path) -> SampleFile:
-    """Return what a file holds; a damaged one is kept aside, and what can be read of it written anew.
+    """Return what a file holds; a damaged one is kept aside, and what can be read of it rewritten.
 
     Raises:
         StorageError: it cannot be read.

@@ -72,7 +72,7 @@ class TorchBackend:
         kind: ``gpu`` or ``cpu``.
 
     Raises:
-        MissingPartError: torch is not installed, or sees no GPU though one was asked for.
+        MissingPartError: torch is not installed, or sees no GPU though one is needed.
     """
 
     name = "torch"

@@ -12,7 +12,7 @@ from capacity_tui.engine.observe.foresight.trends import Numbers
 
 @dataclass(frozen=True, slots=True)
 class Throttling:
-    """Clocks that were held down: why, by what the driver said, and in which share of the newest samples."""
+    """Throttled clocks: the cause, the driver's reasons, and the share of the newest samples."""
 
     cause: str
     reasons: tuple[str, ...]
@@ -25,7 +25,7 @@ def throttling(
     """Return why a device's clocks were held down of late; None where they were not, or by its settings alone.
 
     Args:
-        reasons: what the driver said with each sample, the newest last.
+        reasons: the driver's reasons with each sample, the newest last.
         limits: thresholds of the detector ``throttling``.
         causes: words of drivers by what they mean, the graver causes first.
     """

@@ -17,7 +17,7 @@ class DiskFilling:
     Attributes:
         free_bytes: free now.
         rise_bytes: the largest that it took at once; 0 where it takes little by little.
-        seconds: until it is full, if it goes on; infinite where it does not.
+        seconds: until it is full at this rate; infinite where it never is.
     """
 
     free_bytes: float

@@ -29,7 +29,7 @@ class Growth:
 
 
 def growth(times: Numbers, values: Numbers, limits: Mapping[str, float]) -> Growth | None:
-    """Return how memory grows without end; None where it does not, or not yet for long enough to tell.
+    """Return how memory grows without end; None where it does not, or not for long enough yet.
 
     A window counts where its lower envelope rises in order and steadily, the window before it was flat or rose alike,
     and it ends well above everything before, now as a while ago: garbage collection has a floor, warm-up slows down, a

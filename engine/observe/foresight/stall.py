@@ -24,7 +24,7 @@ def stall(arrivals: Numbers, now: float, limits: Mapping[str, float]) -> Stall |
     Evaluations and checkpoints are waits that came before: only a much longer one counts. The first step compiles.
 
     Args:
-        arrivals: when steps were told, in seconds, ascending.
+        arrivals: when steps were logged, in seconds, ascending.
         now: seconds on the same clock.
         limits: thresholds of the detector ``stall``.
     """

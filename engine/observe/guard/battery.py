@@ -1,4 +1,4 @@
-"""How a run goes on while its machine has no power but its battery's."""
+"""How a run continues while its machine runs on battery."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Supply:
     """Where a machine's power comes from.
 
     Attributes:
-        on_mains: whether from the mains; None where nothing tells.
+        on_mains: whether from the mains; None where unknown.
         charge: share of the battery that is left; None without one.
-        watt_hours: what that is; None where nothing tells.
+        watt_hours: what that is; None where unknown.
     """
 
     on_mains: bool | None
@@ -30,19 +30,19 @@ class Supply:
 
 
 def supply_of(power: Power) -> Supply:
-    """Return where power comes from, as a machine tells."""
+    """Return the power supply that a machine reports."""
     percent = power.battery_percent.value
     return Supply(power.on_mains.value, None if percent is None else percent / PERCENT, power.battery_watt_hours.value)
 
 
 @dataclass(frozen=True, slots=True)
 class BatteryPlan:
-    """How a run goes on on battery.
+    """How a run continues on battery.
 
     Attributes:
         pause_below: charge below which it is halted.
         threads: threads of the processor that it has.
-        most_steps: steps that it goes on with; None where nothing bounds them but the charge.
+        most_steps: steps that it may still take; None where only the charge bounds them.
     """
 
     pause_below: float
@@ -58,13 +58,13 @@ class BatteryPlan:
 def battery_plan(
     plan: Plan, supply: Supply, cores: int, watts: float | None = None, step_seconds: float | None = None
 ) -> BatteryPlan | None:
-    """Return how a run goes on while there is no power but the battery's; None where there is, or nothing tells.
+    """Return how a run continues on battery; None on mains, or where the supply is unknown.
 
     Args:
         plan: the plan, filled in: ``recovery.battery``.
         cores: cores that the run may use.
-        watts: what the machine draws; None where nothing tells.
-        step_seconds: of an optimizer step; None where nothing tells.
+        watts: what the machine draws; None where unknown.
+        step_seconds: of an optimizer step; None where unknown.
     """
     wanted = plan.recovery.battery
     below = wanted.pause_below
@@ -83,10 +83,10 @@ def battery_plan(
 
 
 def battery_move(plan: BatteryPlan, supply: Supply, steps: int, is_paused: bool) -> Move | None:
-    """Return whether a run is to be halted for its battery, or to go on; None where it stays as it is.
+    """Return whether to pause a run for its battery, or to resume it; None to leave it.
 
     Args:
-        plan: how it goes on on battery.
+        plan: how it continues on battery.
         steps: optimizer steps since there is no other power.
         is_paused: whether it is halted for the battery.
     """

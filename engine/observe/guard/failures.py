@@ -14,7 +14,7 @@ from capacity_tui.engine.observe.command import BY_SIGNAL
 Trouble: TypeAlias = FailureKind | Literal["memory_pressure"]
 """What a step is taken against: a failure, or memory of which a trainer says that it is nearly full."""
 LONGEST_TAIL = 64 * 1024
-"""Characters of a run's last output that are looked at."""
+"""Characters of a run's last output that are searched."""
 _LONGEST_EVIDENCE = 300
 _ALARM_TROUBLES: Mapping[str, Trouble] = {
     "not_finite": "unstable",
@@ -25,7 +25,7 @@ _ALARM_TROUBLES: Mapping[str, Trouble] = {
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What the kernel tells of the time in which a run went on.
+    """What the kernel reports of the time of a run.
 
     Attributes:
         oom_kills: processes of the run's control group that were killed for memory; None where that cannot be read.
@@ -44,7 +44,7 @@ class Failure:
         kind: what kind of trouble it is.
         where: whose memory ended, device or host; empty for other trouble.
         evidence: the line or the number that says so.
-        device: number of the device it is about; None where it is not told.
+        device: number of the device it is about; None where unknown.
     """
 
     kind: Trouble
@@ -82,7 +82,7 @@ def failure_of(
 
 
 def failure_of_alarm(kind: str, name: str, where: str, detail: str) -> Failure | None:
-    """Return what an alarm of a run that goes on stands for; None for one that calls for no step.
+    """Return the failure that an alarm of a running job stands for; None for one that calls for no step.
 
     Args:
         where: what it is about, such as ``GPU 3``.

@@ -1,4 +1,4 @@
-"""Keeps what a run is halted for, and tells when it is to be halted and when it is to go on."""
+"""Why a run is paused, and when to pause and resume it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HEAT, _BATTERY = "heat", "battery"
 
 @dataclass(slots=True)
 class Halting:
-    """What a run is halted for; it goes on when nothing of that is left.
+    """The causes a run is paused for; it resumes when none is left.
 
     Attributes:
         cores: cores that the run may use.
         since: when it was halted for each cause, on the clock of the looks.
-        battery: how it goes on on battery; None as long as there is other power.
+        battery: how it continues on battery; None on mains.
     """
 
     plan: Plan
@@ -46,11 +46,11 @@ class Halting:
         step_seconds: float | None = None,
         watts: float | None = None,
     ) -> Move | None:
-        """Return whether the run is to be halted or to go on; None where it stays as it is.
+        """Return whether to pause or to resume the run; None to leave it.
 
         Args:
             at: seconds on a monotonic clock.
-            supply: where power comes from; None where nothing tells.
+            supply: where power comes from; None where unknown.
             step: the newest optimizer step.
             step_seconds: of one.
         """

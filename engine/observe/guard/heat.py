@@ -1,4 +1,4 @@
-"""When a run is halted for heat, and when it goes on: with some degrees between, so that it does not flutter."""
+"""When a run is paused for heat and when it resumes, with hysteresis."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def heat_move(
     is_throttled: bool = False,
     catalog: Catalog | None = None,
 ) -> Move | None:
-    """Return whether a run is to be halted for heat, or to go on; None where it stays as it is.
+    """Return whether to pause a run for heat, or to resume it; None to leave it.
 
     Args:
         plan: the plan, filled in: ``watch.temperature_c`` and ``recovery.heat``.
         temperatures: degrees Celsius, one row a sample and one column a device; NaN where there was no reading.
-        paused_seconds: for how long it has been halted for heat; None where it goes on.
+        paused_seconds: for how long it has been paused for heat; None where it runs.
         is_throttled: whether the driver holds clocks down for heat.
     """
     limit = plan.watch.temperature_c
@@ -45,7 +45,7 @@ def heat_move(
         hottest = max(hot, key=lambda device: float(temperatures[-1, device]))
         now = format_temperature(float(temperatures[-1, hottest]))
         return Move("pause", "heat", f"GPU {hottest} is at {now}, the plan allows {format_temperature(limit)}")
-    # What the driver said of late may be over.
+    # The driver's newest reasons may be outdated.
     still_warm = not _hottest(temperatures) <= _cool(limit)
     return Move("pause", "heat", "the driver holds clocks down for heat") if is_throttled and still_warm else None
 

@@ -11,7 +11,7 @@ class Move:
     """What is done to the processes of a run.
 
     Attributes:
-        action: halt them, or let them go on.
+        action: pause or resume them.
     """
 
     action: Literal["pause", "resume"]

@@ -17,7 +17,7 @@ PREFIX = "CAPACITY_TUI_"
 RUN, ATTEMPT, FOLDER = "run.id", "run.attempt", "run.folder"
 ACCUMULATION, CHECKPOINT = "run.accumulation", "run.checkpoint"
 RUN_KEYS = (RUN, ATTEMPT, FOLDER, ACCUMULATION, CHECKPOINT)
-"""What a command may be told that no plan says."""
+"""Placeholders beyond the fields of plans."""
 _NAMED = re.compile(
     r"(?P<open>\{\{)(?P<literal>[a-z_]+(?:\.[a-z_0-9]+)+)\}\}"
     r"|(?<![$%])\{(?P<key>[a-z_]+(?:\.[a-z_0-9]+)+)\}"
@@ -25,7 +25,7 @@ _NAMED = re.compile(
 
 
 def values_of(plan: Plan, run_values: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return all that a command may be told, as texts by key; what is not known is left out.
+    """Return the values of all placeholders as texts by key; unknown ones are left out.
 
     Args:
         plan: the plan, every default filled in.

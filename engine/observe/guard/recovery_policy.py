@@ -53,7 +53,7 @@ class Rung:
         change: new values by plan key, or ``double`` and ``half`` of the present ones.
         unless: values by plan key for which the rung is left out.
         move: what is more than a change of values; empty for none.
-        checkpoint: which one to go on from, the newest or the one before.
+        checkpoint: which one to resume from, the newest or the one before.
     """
 
     advice: str = ""
@@ -96,7 +96,7 @@ class Step:
         change: new values by plan key; empty where the plan stays.
         reason: what is done and why, in a sentence.
         figures: result keys with what they were estimated at before and after.
-        checkpoint: which one to go on from, the newest or the one before.
+        checkpoint: which one to resume from, the newest or the one before.
         environment: variables that let the command have fewer devices.
     """
 
@@ -348,7 +348,7 @@ def _step(
     after = {path: trial.made.resolved.plan.value(path) for path in trial.change}
     change = {path: value for path, value in after.items() if value != before[path]}
     figures = {key: (_figure(case.estimate, key), _figure(trial.estimate, key)) for key in (of, STEP)}
-    # What the mode chose for the run while it goes on stays its choice.
+    # The mode's choices for the running job stay its choices.
     basis = replace(trial.estimate.basis, running=case.estimate.basis.running)
     return Step(
         failure.kind,

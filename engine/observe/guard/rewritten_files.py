@@ -129,7 +129,7 @@ def _quoted(suffix: str, before: str, value: str, location: Place) -> str:
 def _open_quote(before: str, suffix: str) -> str:
     """Return the quote within which a text ends; empty where none is open."""
     quote, is_escaped, last = "", False, "\n"
-    # In YAML and JSON a scalar is looked for in its own line: apostrophes elsewhere are none of its quotes.
+    # In YAML and JSON a scalar is searched in its line alone: apostrophes elsewhere are not its quotes.
     for character in before if suffix in _SHELL else before.rpartition("\n")[2]:
         if is_escaped:
             is_escaped = False

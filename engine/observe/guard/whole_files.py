@@ -16,7 +16,7 @@ _HEADER_LENGTH = 8
 
 
 def is_whole(path: Path) -> bool:
-    """Return whether a file is complete as far as it tells: archives, tensors behind a header, documents, indexes.
+    """Return whether a file is complete by its structure: archives, tensors behind a header, documents, indexes.
 
     Others count as complete, unless they are empty where their like never is.
     """

@@ -28,7 +28,7 @@ class History:
     def keep(self, *entries: RunRecord) -> None:
         """Keep entries, also where nothing is kept by itself.
 
-        They are written beside the store first, and stay there while it cannot be used.
+        They are written to a file beside the store first, and stay there while the store is unusable.
 
         Raises:
             StorageError: they cannot be kept at all.
@@ -38,7 +38,7 @@ class History:
         self.take_in()
 
     def take_in(self) -> None:
-        """Store what waits; what cannot be stored now goes on waiting."""
+        """Store waiting entries; those that cannot be stored now keep waiting."""
         try:
             self._store()
         except (CapacityError, OSError, ImportError) as error:

@@ -56,7 +56,7 @@ def history_place(where: Where = None, environment: Mapping[str, str] = os.envir
     named = str(where or environment.get(VARIABLE) or setting)
     usual = data_folder(environment) / FILE
     if not named or named == OFF:
-        # A user without a home has nowhere to keep anything, and need not be told so at every command.
+        # A user without a home has nowhere to keep anything, and needs no note of it at every command.
         return HistoryPlace(usual, is_on=not named and not usual.is_relative_to(NOWHERE))
     if named.lower().startswith(URIS):
         import hashlib  # noqa: PLC0415 - only a database needs it

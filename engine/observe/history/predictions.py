@@ -1,4 +1,4 @@
-"""Entries of plans: what an estimate predicts of them, beside what was measured."""
+"""History entries of plans: predicted and measured figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def entry_of(
     Args:
         answer: the plan as it was estimated, with the constants of then.
         actual: figures that were measured, by result key, in the units of the results.
-        details: what else there is to tell.
+        details: further plain data.
         started: time, UTC, ISO 8601; now by default.
     """
     return RunRecord(

@@ -38,13 +38,13 @@ class RunRecord:
     """A run or an estimate.
 
     Attributes:
-        kind: ``estimate`` of a plan that was not run, ``run`` that was watched or told of, ``profile`` of a command.
+        kind: ``estimate`` of a plan that was not run, ``run`` that was watched or reported, ``profile`` of a command.
         plan: as data of a plan file, nothing open; None where a command ran without one.
         machine: where: ``name`` of the host, ``system``, ``hardware`` in words.
         predicted: figures by result key, each ``{value, low, high}``; ``{value}`` where no range is known.
         actual: what was measured, by the same keys and in the same units.
         device: key that the device's measurements go by; empty where it is not known. Runs of one device calibrate it.
-        details: what else there is to tell, such as ``command``, ``exit_code``, ``seconds``.
+        details: further plain data, such as ``command``, ``exit_code``, ``seconds``.
         started: time, UTC, ISO 8601.
         id: what it is called in commands.
     """

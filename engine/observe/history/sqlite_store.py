@@ -37,7 +37,7 @@ _THIN = (
 )
 _ROWS = "SELECT rowid, data FROM runs NOT INDEXED"
 _MOST_LOST = 1_000_000
-"""Rows that are looked for one by one between those that were read from both ends."""
+"""Rows that are read one by one between those that were read from both ends."""
 _Result = TypeVar("_Result")
 
 

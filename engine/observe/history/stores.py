@@ -14,7 +14,7 @@ ESTIMATES_KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which entries are looked for: those that meet everything that is given.
+    """A query of entries: those that meet every given condition.
 
     Attributes:
         kinds: of these kinds; of any where empty.

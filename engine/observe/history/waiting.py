@@ -50,7 +50,7 @@ def append(path: Path, record: RunRecord, *, lasting: bool) -> int:
 def taken(path: Path) -> Iterator[tuple[RunRecord, ...]]:
     """Give the entries that wait, oldest file first, and remove them once the block ends well.
 
-    What cannot be read as an entry is kept in a file of its own. Several programs may take at once: each entry is given
+    What cannot be read as an entry is kept in a separate file. Several programs may take at once: each entry is given
     to one of them, or once more if the one before was ended amid its block.
     """
     _put_away(path)
@@ -117,7 +117,7 @@ def _is_still(path: Path, handle: int) -> bool:
 
 
 def _entries(file: Path) -> list[RunRecord]:
-    """Return the entries of a file; lines that are none go to a file beside it."""
+    """Return the entries of a file; invalid lines go to a file beside it."""
     records, bad = [], []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
         try:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 MOST_BYTES = 1 << 23
-"""Bytes taken in one go, so that a long log does not hold up whoever watches."""
+"""Bytes taken in one go, so that a long log does not block the watcher."""
 HEAD_BYTES = 256
 LARGEST_DOCUMENT = 1 << 26
-"""Bytes of a file that is read whole; a larger one is no document that tells of a run."""
+"""Bytes of a file that is read whole; a larger one is no log of a run."""
 
 
 class FollowedFile:
-    """New bytes of a file, each time it is asked.
+    """New bytes of a file, with each read.
 
     Attributes:
         notices: what happened to the file, in words, since they were last taken.
@@ -58,7 +58,7 @@ class FollowedFile:
         return data
 
     def close(self) -> None:
-        """Let the file go; the next read opens it again, where it left off if it is the same."""
+        """Close the file; the next read opens it again, where it left off if it is the same."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -111,7 +111,7 @@ class FollowedFile:
 
 
 def opened_file(path: Path) -> tuple[BinaryIO, os.stat_result]:
-    """Open a regular file to read, and return what it is; a pipe or device would hold up whoever reads it.
+    """Open a regular file to read, and return what it is; a pipe or device would block the reader.
 
     Raises:
         OSError: it cannot be opened, or is none.

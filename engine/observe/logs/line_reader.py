@@ -1,4 +1,4 @@
-"""One line of a log: what it tells, whoever wrote it."""
+"""One line of a log of any program, read as figures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from capacity_tui.engine.observe.logs.named_values import NamedValues, named_in_
 from capacity_tui.engine.observe.logs.user_expression import UserExpression
 
 LONGEST_LINE = 1 << 16
-"""Characters of a line that are looked at."""
+"""Characters of a line that are read."""
 LONGEST_WORDS = 2048
-"""Characters in which expressions are looked for: what tells of a step in words is short."""
+"""Characters in which expressions are searched: a line about a step is short."""
 
 # Colours and movements of the cursor; titles of windows; control characters that files hold after a crash.
 _TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -50,7 +50,7 @@ class LineReader:
         self._columns: tuple[str, list[str]] | None = None
 
     def read(self, line: str) -> LogEntry | None:
-        """Return what a line tells; None where it tells nothing of a run."""
+        """Return the entry of a line; None where it has nothing about a run."""
         text = _TERMINAL.sub("", line[:LONGEST_LINE]).strip("\r\n\ufeff")
         if not _DIGIT.search(text):
             self._columns = self._head(text) or self._columns

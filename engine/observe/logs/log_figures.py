@@ -17,10 +17,10 @@ _WARM_UP_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class LogFigures:
-    """What a log tells.
+    """Figures of a whole log.
 
     Attributes:
-        step_seconds: median step time after warm-up; None where nothing tells it.
+        step_seconds: median step time after warm-up, in seconds; None where unknown.
         peak_bytes: largest memory it names; None likewise.
     """
 
@@ -30,7 +30,7 @@ class LogFigures:
 
 
 def read_log(place: str) -> LogFigures:
-    """Return step time and peak memory from a log, whoever wrote it.
+    """Return step time and peak memory from a log of any program.
 
     Raises:
         StorageError: a folder holds no log.
@@ -43,7 +43,7 @@ def read_log(place: str) -> LogFigures:
 
 
 def figures_of(entries: Iterable[LogEntry]) -> LogFigures:
-    """Return step time and peak memory of what a log told."""
+    """Return step time and peak memory of the entries of a log."""
     curve, known = RunCurve(), list(entries)
     curve.add(known)
     times = [seconds for entry in known if (seconds := entry.figures.get("step_seconds", 0.0)) > 0]

@@ -1,4 +1,4 @@
-"""What a log told so far, in order: a point for each step, and the newest of every figure."""
+"""The curve of a log so far: a point for each step, and the newest of every figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(slots=True)
 class Point:
-    """What was told of one step; ``logged_at`` and ``arrived_at`` are NaN where unknown."""
+    """Figures of one step; ``logged_at`` and ``arrived_at`` are NaN where unknown."""
 
     step: float
     figures: dict[str, float]
@@ -36,10 +36,10 @@ class RunCurve:
 
     Attributes:
         points: the newest steps, in order.
-        peak_bytes: largest memory told.
+        peak_bytes: largest memory logged.
         latest: the newest value of every figure.
         programs: how often each program's way of writing was read.
-        precision: number format that the log said, empty where it said none.
+        precision: number format in the log, empty without one.
         resumed: steps from which the run went on after it had been further.
     """
 
@@ -53,7 +53,7 @@ class RunCurve:
     _pending: dict[str, float] = field(default_factory=dict)
 
     def add(self, entries: Iterable[LogEntry], arrived_at: float = math.nan) -> None:
-        """Take what was told.
+        """Add entries.
 
         Args:
             entries: in their order.
@@ -73,23 +73,23 @@ class RunCurve:
         return self.points[-1].step if self.points else None
 
     def column(self, figure: str) -> tuple[Numbers, Numbers]:
-        """Return steps and values of a figure, where it was told."""
+        """Return steps and values of a figure, where it was logged."""
         pairs = [(point.step, point.figures[figure]) for point in self.points if figure in point.figures]
         steps, values = zip(*pairs, strict=True) if pairs else ((), ())
         return np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
 
     def step_seconds(self) -> tuple[Numbers, Numbers]:
-        """Return steps and what each step took: as told, else by the log's times, else as they came."""
+        """Return steps and the seconds of each: as logged, else by the log's times, else by arrival."""
         reported = self._reported_seconds()
         return reported if reported[0].size else self._timed_seconds()
 
     def passed_seconds(self) -> tuple[Numbers, Numbers]:
-        """Return steps and what passed for each, evaluations and checkpoints included: by times, else as told."""
+        """Return steps and the seconds that passed for each, pauses included: by times, else as logged."""
         timed = self._timed_seconds()
         return timed if timed[0].size >= _LEAST_TIMED else self._reported_seconds()
 
     def arrivals(self) -> Numbers:
-        """Return when steps came, on the clock of whoever looked."""
+        """Return when steps came, on the watcher's clock."""
         times = np.asarray([point.arrived_at for point in self.points], dtype=np.float64)
         return times[np.isfinite(times)]
 
@@ -143,7 +143,7 @@ class RunCurve:
             del self.points[:-MOST_POINTS]
 
     def _without_step(self, figures: dict[str, float], logged_at: float, arrived_at: float) -> None:
-        """Give figures without a step to the step before them, or count their losses where none is ever told."""
+        """Give figures without a step to the step before them, or count their losses where none is ever logged."""
         newest = self.latest.get("step")
         if newest is not None and self.points:
             self.points[-1].figures.update(figures)
@@ -153,7 +153,7 @@ class RunCurve:
             self._pending.update(figures)
 
     def _step_back(self, step: float, figures: dict[str, float]) -> None:
-        """Take a step before the newest: told by another process, written anew, or done again by a resumed run."""
+        """Take a step before the newest: logged by another process, rewritten, or repeated by a resumed run."""
         index = bisect_left(self.points, step, key=lambda point: point.step)
         known = self.points[index] if self.points[index].step == step else None
         loss = figures.get("loss")

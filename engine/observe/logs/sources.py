@@ -44,7 +44,7 @@ class LogSource(Protocol):
         """Return what was added since the last call; ``last``: also what nothing ended yet."""
 
     def close(self) -> None:
-        """Let files go."""
+        """Close files."""
 
 
 class TextLog:
@@ -60,7 +60,7 @@ class TextLog:
         self.notices = self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
-        """Return what new lines tell; ``last``: all of them to the end."""
+        """Return the entries of new lines; ``last``: all of them to the end."""
         entries: list[LogEntry] = []
         while data := self._file.read():
             if self._file.started_anew != self._anew:
@@ -71,14 +71,14 @@ class TextLog:
         return entries + _parsed_lines(self._reader, self._splitter.rest()) if last else entries
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
 
 class PipedLog:
     """Lines that come through a pipe, by default this program's standard input.
 
-    A call takes a bounded time: what comes faster waits in the pipe, and holds up whoever writes, so that none is lost.
+    A call takes a bounded time: what comes faster waits in the pipe, and blocks the writer, so that none is lost.
     """
 
     def __init__(self, reader: LineReader, source: int = 0) -> None:
@@ -99,7 +99,7 @@ class PipedLog:
         return entries + _parsed_lines(self._reader, self._splitter.rest()) if self.ended or last else entries
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
 
 class JsonDocument:
@@ -135,7 +135,7 @@ class JsonDocument:
         return [entry for record in (*new, plain) if (entry := self._entry(record)) is not None]
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
     def _entry(self, record: dict[str, object]) -> LogEntry | None:
         figures, program = self._names.figures(flattened(record))
@@ -177,7 +177,7 @@ class EventFile:
         return entries
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
 
@@ -206,7 +206,7 @@ class MetricsPage:
         return [LogEntry(figures, program)] if figures else []
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Nothing to close."""
 
     def _text(self) -> str:
         if not _is_address(self._place):

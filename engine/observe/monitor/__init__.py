@@ -1,1 +1,1 @@
-"""A run that is watched: what its log and samples come to, beside what was predicted."""
+"""A watched run: its log and samples compared with its prediction."""

@@ -1,4 +1,4 @@
-"""What the detectors tell of a run, each thing once as long as it lasts."""
+"""Alarms of the detectors, each reported once while it lasts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from capacity_tui.engine.units import (
 )
 
 LOOKS_UNTIL_OVER = 30
-"""Looks for which nothing may be seen of what was told before it is told again."""
+"""Looks without a sign of an alarm after which it is reported again."""
 LARGEST_SHARE = 0.005
 """Share of the time that the detectors may take: after hours there is much to look at."""
 NEWEST_LOSSES = 2000
@@ -70,7 +70,7 @@ class Alarm:
 
     Attributes:
         where: what it is about, such as ``GPU 3``; empty for the run.
-        cause: why, in a word, where the detector tells causes apart.
+        cause: why, in a word, where the detector distinguishes causes.
     """
 
     kind: str
@@ -85,7 +85,7 @@ class Alarm:
 
 @dataclass(slots=True)
 class Watch:
-    """Asks the detectors, and remembers what was told.
+    """Runs the detectors, and remembers what was reported.
 
     Attributes:
         detectors: rows of the catalogue by id.

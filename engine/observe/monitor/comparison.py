@@ -1,4 +1,4 @@
-"""What a run does beside what was predicted of it."""
+"""A run compared with its prediction."""
 
 from __future__ import annotations
 

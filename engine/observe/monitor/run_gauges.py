@@ -20,7 +20,7 @@ class RunGauges:
     def of(self, state: RunState) -> Iterator[Gauge]:
         """Yield every number of a state that could be had.
 
-        What the log told and what it came to begin with ``run_``, what was predicted of it with ``predicted_`` and has
+        Figures of the log and of the run begin with ``run_``, what was predicted of it with ``predicted_`` and has
         the end of its range as a label; what processes and machine do has the names that it has of a profile.
         """
         figures = {**state.figures, **{_short(key): value for key, value in state.actual.items()}}

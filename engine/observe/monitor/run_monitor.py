@@ -98,7 +98,7 @@ class RunMonitor:
         return (self._log is None or not self._log.ended) if self._tree is None else self._tree.alive
 
     def take(self, entries: Iterable[LogEntry], at: float) -> None:
-        """Take what the run's output told at a time on the monotonic clock."""
+        """Take entries of the run's output at a time on the monotonic clock."""
         self.curve.add((self._with_rates(entry, at) for entry in entries), at)
 
     def look(self, last: bool = False) -> RunState:
@@ -166,7 +166,7 @@ class RunMonitor:
         return self._record({}, {"command": list(command)} if command else {})
 
     def close(self) -> None:
-        """Let files and drivers go."""
+        """Close files and drivers."""
         if self._log is not None:
             self._log.close()
         if self._sampler is not None:

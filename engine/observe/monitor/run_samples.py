@@ -31,7 +31,7 @@ _GPU_READINGS = (
 
 @dataclass(frozen=True, slots=True)
 class DiskSpace:
-    """Bytes of the disk that a folder is on; NaN where nothing tells."""
+    """Bytes of the disk that a folder is on; NaN where unknown."""
 
     folder: Path
     free: float
@@ -39,7 +39,7 @@ class DiskSpace:
 
 
 class Rows:
-    """Numbers that come row by row, as an array at any time; a row of another width starts anew."""
+    """Numbers that come row by row, as an array at any time; a row of another width starts over."""
 
     def __init__(self) -> None:
         self._data = np.empty((0, 0))
@@ -126,7 +126,7 @@ class RunSamples:
         return self._run.column(3)
 
     def main_memory_share(self) -> Numbers:
-        """Return the share of main memory that is used, by whomever."""
+        """Return the share of main memory that is used, by all processes."""
         return self._run.column(4)
 
     def of_gpus(self, reading: str) -> Numbers:
@@ -134,7 +134,7 @@ class RunSamples:
         return self._gpus[reading].values
 
     def throttle_reasons(self, device: int) -> list[tuple[str, ...]]:
-        """Return what the driver said held a device's clocks down, with each sample in which it could be asked."""
+        """Return the driver's throttle reasons of a device, with each sample in which it answered."""
         known = (reasons[device] for reasons in self._reasons if len(reasons) > device)
         return [reasons for reasons in known if reasons is not None]
 

@@ -1,4 +1,4 @@
-"""How long a run goes on, from how its newest steps went."""
+"""The remaining time of a run, from its newest steps."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def parse_thresholds(texts: Mapping[str, str]) -> dict[str, float]:
 
 
 def thresholds_of_tier(tier: str) -> Mapping[str, float]:
-    """Return the thresholds that are others on machines of a tier, as ``detect`` tells it.
+    """Return the thresholds that differ on machines of a tier, as ``detect`` reports it.
 
     Raises:
         CapacityError: there is no such tier.
@@ -148,7 +148,7 @@ def _busiest(usage: Usage) -> float | None:
 
 
 def _used(usage: Usage) -> Iterator[GpuUsage]:
-    """Yield the GPUs that the run uses: whose memory it holds, or which are busy where that cannot be told."""
+    """Yield the GPUs that the run uses: whose memory it holds, or which are busy where that is unknown."""
     for gpu in usage.gpus:
         held = gpu.numbers["run_memory_bytes"].peak
         busy = gpu.numbers["utilization_percent"].mean or 0.0

@@ -1,4 +1,4 @@
-"""Samples that are done, and stages that begin, as lines of a command's output tell."""
+"""Finished samples and stages of work, read from lines of a command's output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class WorkInOutput:
     """Finds work in lines.
 
     Args:
-        samples: expression of a line that tells of samples: its group is how many are done so far; without a group
+        samples: expression of a line that counts samples: its group is how many are done so far; without a group
             each such line is one. None where no line does.
         stages: expression of the line with which each stage begins, by name.
 
@@ -29,7 +29,7 @@ class WorkInOutput:
         self._open: Entry | None = None
 
     def take(self, line: str, at: float, engine: ProfilingEngine) -> None:
-        """Tell a profile what a line tells that came at a moment of the monotonic clock."""
+        """Record the work of a line that came at a time on the monotonic clock."""
         for name, expression in self._stages.items():
             if expression.search(line):
                 self.end(at, engine)
@@ -54,7 +54,7 @@ class WorkInOutput:
             self._open = None
 
     def _done(self, match: re.Match[str]) -> float:
-        """Return how many samples a line tells of that were not told before."""
+        """Return how many samples a line counts that were not counted before."""
         if not match.re.groups:
             return 1.0
         try:

@@ -1,4 +1,4 @@
-"""How long an endpoint takes to answer while a run goes on, asked in a thread of its own."""
+"""The latency of an endpoint during a run, measured in a separate thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """What asking an endpoint came to; milliseconds, None where it never answered.
+    """Latency of an endpoint; milliseconds, None where it never answered.
 
     Attributes:
         failed: how often it did not answer.
@@ -74,7 +74,7 @@ class LatencyProbe:
         return self._trips[-1] if self._trips else None
 
     def result(self) -> Latency:
-        """Return what came of asking so far."""
+        """Return the latency measured so far."""
         trips = self._trips[:]
         return Latency(
             url=self._url,

@@ -22,7 +22,7 @@ class ProfilingSummary:
         interval: seconds between looks.
         usage: what the run and its machine used.
         samples: work that it got done, in samples; None where nobody counted.
-        latency: of the endpoint that was asked; None where none was named.
+        latency: of the endpoint; None where none was named.
     """
 
     interval: float
@@ -91,7 +91,7 @@ class ProfilingSummary:
 
     @property
     def primary_bottleneck(self) -> str:
-        """What held it up; empty where that cannot be told."""
+        """What held it up; empty where unknown."""
         return self.bottleneck.kind
 
     @property

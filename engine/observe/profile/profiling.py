@@ -31,14 +31,14 @@ _STOP_SECONDS = 1.0
 
 
 class ProfilingEngine:
-    """Watches this process, or another, with all that it starts, in a thread of its own.
+    """Watches this process, or another, with all that it starts, in a separate thread.
 
     What goes wrong in that thread ends the watching, never the run.
 
     Args:
         sampling_interval: seconds from one look to the next.
         pid: the process to watch; this one by default.
-        url: an endpoint that the run depends on, to be asked meanwhile.
+        url: an endpoint that the run depends on, probed meanwhile.
         thresholds: in the place of the shipped ones, by resource: cpu, memory, disk, network, gpu.
         seen: called with every snapshot, in the thread that looks.
 
@@ -116,7 +116,7 @@ class ProfilingEngine:
         self._counted = (self._counted or 0) + samples
 
     def add_problem(self, text: str) -> None:
-        """Tell, with the profile, what went wrong beside the run."""
+        """Add a problem outside the run to the profile."""
         self._problems.append(text)
 
     def stop(self, ended: Ended | None = None) -> ProfilingSummary:
@@ -133,7 +133,7 @@ class ProfilingEngine:
         return self.profile(ended).summary
 
     def profile(self, ended: Ended | None = None, command: tuple[str, ...] = ()) -> Profile:
-        """Stop, and return what the run came to with its course; asked again, the same."""
+        """Stop, and return the summary with its course; the same for later calls."""
         if self._profile is not None:
             return self._profile
         self._stopped.set()
@@ -183,7 +183,7 @@ class ProfilingEngine:
                 break
 
     def _guarded(self, work: Callable[[], None]) -> bool:
-        """Do something beside the run, and return whether it went well."""
+        """Do work outside the run, and return whether it succeeded."""
         try:
             work()
         except Exception as error:
@@ -206,7 +206,7 @@ class ProfilingEngine:
             self._tell(snapshot)
 
     def _tell(self, snapshot: ResourceSnapshot) -> None:
-        """Tell whoever wants to know; one who cannot take it is told no more."""
+        """Call the listener; one that fails is not called again."""
         try:
             self._seen(snapshot)
         except Exception as error:

@@ -51,7 +51,7 @@ class ResourceSnapshot:
         disk_write_bytes_per_second: to the machine's disks, by anybody.
         network_receive_bytes_per_second: by anybody.
         network_send_bytes_per_second: by anybody.
-        latency_ms: of the last answer of the endpoint that is asked.
+        latency_ms: of the last answer of the endpoint.
     """
 
     at_seconds: float

@@ -25,7 +25,7 @@ class Stage:
 
 
 class OpenStage:
-    """A stage that is being worked on; tell it what is done."""
+    """An open stage, which counts finished samples."""
 
     def __init__(self) -> None:
         self.samples: float | None = None

@@ -75,7 +75,7 @@ class Usage:
 
     Attributes:
         seconds: how long it ran.
-        snapshots: how often it was looked at.
+        snapshots: number of snapshots.
         numbers: mean and peak of each number of a snapshot, by name.
         cores: mean use of each logical CPU in percent, by anybody; None where it could not be had.
         totals: CPU seconds, bytes and operations of the run, by name; None where they could not be had.
@@ -140,7 +140,7 @@ class Account:
         self._system: dict[str, float] = {}
 
     def add(self, seen: Observation, stage: str = "", latency_ms: float | None = None) -> ResourceSnapshot | None:
-        """Add an observation and return its snapshot; None where the run is over, and only the machine goes on."""
+        """Add an observation and return its snapshot; None where the run is over."""
         if self._last is not None:
             self._count_system(self._last.system.counters, seen.system.counters)
             if seen.run.rss_bytes.reason == GONE:
@@ -194,7 +194,7 @@ class Account:
         return seen if counted is None else max(counted, seen)
 
     def _count_system(self, before: Counters, now: Counters) -> None:
-        """Add what the machine's counters have moved on; one that starts anew goes on counting from there."""
+        """Add what the machine's counters have moved on; one that restarts continues from there."""
         for name in _SYSTEM_COUNTS:
             then, counted = getattr(before, name), getattr(now, name)
             if then is None or counted is None:

@@ -1,1 +1,1 @@
-"""Runs that go on now and runs that are past, as files that any other process can follow."""
+"""Running and past runs, as files that any other process can follow."""

@@ -1,4 +1,4 @@
-"""Runs that go on, or went on of late: a folder each, which any process of the user can read.
+"""Live and recent runs: a folder each, which any process of the user can read.
 
 ``run.json`` says what runs and who watches it; ``events.jsonl`` has a line for each look and each event.
 """
@@ -31,7 +31,7 @@ QUIET_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run as its folder tells it.
+    """A run as recorded in its folder.
 
     Attributes:
         record: plan, machine and prediction; once it has ended, also what it came to. The history has it by this id.
@@ -59,7 +59,7 @@ class LiveRun:
 
     @property
     def goes_on(self) -> bool:
-        """Whether it runs; of one elsewhere, or of a log alone, whether whoever watches it still writes."""
+        """Whether it runs; of one elsewhere, or of a log alone, whether its watcher still writes."""
         if self.ended:
             return False
         lives = None if self.process is None else self.process.lives
@@ -127,7 +127,7 @@ def read_run(folder: Path) -> LiveRun:
 
 
 def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:
-    """Return the runs that are known, those that go on first, then the newest first.
+    """Return all known runs, live ones first, then the newest first.
 
     Args:
         folder: where they lie; by default among what the user's programs keep.
@@ -143,7 +143,7 @@ def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:
 
 
 def sweep(runs: Iterable[LiveRun]) -> None:
-    """Remove the oldest of the runs that do not go on any more, as far as there are more than are kept.
+    """Remove the oldest of the ended runs beyond those that are kept.
 
     Args:
         runs: all there are, the newest first.

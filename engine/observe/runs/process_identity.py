@@ -23,7 +23,7 @@ class ProcessIdentity:
     """One process, and no other that has its number before, after or elsewhere.
 
     Attributes:
-        started: when it started, as its system tells it.
+        started: when it started, as its system reports it.
         place: machine, start of that machine and container within which the number holds.
     """
 

@@ -1,4 +1,4 @@
-"""How a run went so far, by the events in its folder: figures over steps or time, the newest look, what was told."""
+"""How a run went so far, by the events in its folder: figures over steps or time, the newest look, other events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COURSE = "course"
 LOSS, STEP_SECONDS, TOKENS, SAMPLES = "loss", "step_seconds", "tokens_per_second", "samples_per_second"
 DEVICE_MEMORY, MAIN_MEMORY = "device_memory_bytes", "main_memory_bytes"
 _LOOK_FIGURES = (LOSS, TOKENS, SAMPLES)
-"""Figures that a look tells as they are."""
+"""Figures that a look has directly."""
 _MAIN_MEMORY = ("rss_bytes", "memory_bytes")
 
 
@@ -33,7 +33,7 @@ class RunCourse:
 
     Attributes:
         curves: by figure, points of rising place on the figure's axis.
-        axes: what each figure is told over.
+        axes: the axis of each figure.
         look: the newest look; empty before the first.
         events: other events, the newest last.
     """
@@ -89,9 +89,9 @@ class RunCourse:
         curve = self.curves.setdefault(figure, [])
         if self.axes.setdefault(figure, axis) != axis:
             self.axes[figure] = axis
-            curve.clear()  # the log began to tell steps
+            curve.clear()  # the log began to have steps
         while curve and curve[-1][0] >= position:
-            curve.pop()  # told again, by a run that went on from an earlier step
+            curve.pop()  # repeated by a run that resumed from an earlier step
         curve.append((position, value))
 
 
@@ -111,12 +111,12 @@ def finite(value: float | None) -> float | None:
 
 
 def number(value: object) -> float | None:
-    """Return a number that an event tells; None where it tells none."""
+    """Return a number of an event; None where it is none."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def gpus_of(event: Event) -> tuple[Mapping[str, object], ...]:
-    """Return what a look tells of each GPU, in the words of ``monitor``."""
+    """Return a look's data of each GPU, under the names of ``monitor``."""
     gpus = event.get("gpus")
     return tuple(gpu for gpu in gpus if isinstance(gpu, dict)) if isinstance(gpus, list) else ()
 

@@ -1,4 +1,4 @@
-"""Reads the events of a run as they are written, by whomever."""
+"""Reads the events of a run as they are written, by any process."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NewEvents(NamedTuple):
 
 
 class RunFollower:
-    """Follows one run through its folder; a line that is not whole yet, or none at all, is not told."""
+    """Follows one run through its folder; incomplete and invalid lines are left out."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ class RunFollower:
         return NewEvents(tuple(event for line in lines if (event := _event(line)) is not None), from_start)
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
     def _read(self) -> bytes:

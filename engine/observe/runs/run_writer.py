@@ -1,4 +1,4 @@
-"""Writes the folder of a run while it goes on; whatever goes wrong with that never reaches the run."""
+"""Writes the folder of a run while it goes on; its failures never reach the run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
 class RunWriter:
     """Writes what is seen of one run into its folder.
 
-    A process that was watched before and goes on is taken up again in the folder that it has.
+    A process that was watched before and still runs continues in its folder.
 
     Args:
         record: what is known of it to begin with: plan, prediction, machine, and its command among the details.
@@ -85,7 +85,7 @@ class RunWriter:
                 self._remember(error)
 
     def go_on_as(self, pid: int) -> None:
-        """Say that the run goes on as another process: it was started anew."""
+        """Record that the run continues as another process: it was restarted."""
         self._tell(replace(self.run, process=identity_of(pid)))
 
     def end(self, entry: RunRecord | None = None, exit_code: int | None = None) -> None:
@@ -95,7 +95,7 @@ class RunWriter:
         self.close()
 
     def close(self) -> None:
-        """Write no more; the run may go on."""
+        """Write no more; the run may continue."""
         with self._lock:
             if self._handle is not None:
                 os.close(self._handle)
@@ -135,7 +135,7 @@ class RunWriter:
         self._is_amid_line = False
 
     def _thin_out(self) -> None:
-        """Write the file anew with fewer looks; who reads it sees another file, and reads that from its start."""
+        """Rewrite the file with fewer looks; readers see another file, and read it from its start."""
         path = self.run.folder / EVENTS
         lines = thinned(path.read_text(encoding="utf-8", errors="replace").splitlines())
         write_atomically(path, "".join(f"{line}\n" for line in lines), overwrite=True)

@@ -1,4 +1,4 @@
-"""One start of a guarded command: a process group of its own that outlives whoever guards it.
+"""One start of a guarded command: a separate process group that outlives its guard.
 
 A keeper stays between: it passes output on to the guard that started it, records the newest of it for one who comes
 later, and writes down its number first and the exit code last.
@@ -23,7 +23,7 @@ from capacity_tui.engine.observe.guard.running import keeper
 from capacity_tui.engine.observe.runs.process_identity import ProcessIdentity, identity_of
 
 RUN_VARIABLE, ATTEMPT_VARIABLE = "CAPACITY_TUI_RUN_ID", "CAPACITY_TUI_RUN_ATTEMPT"
-"""Variables by which the processes of an attempt are known, whoever their parents are."""
+"""Variables that mark the processes of an attempt, whatever their parents."""
 _KEEPER = (sys.executable, "-I", "-S", keeper.__file__)
 _AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM"))
 _TO_ALL = (signal.SIGINT, signal.SIGQUIT)
@@ -64,7 +64,7 @@ class Attempt:
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, 128 and the number of a signal; None as long as it goes on, or where nobody knows.
+        """How it ended, 128 and the number of a signal; None while it runs, or where unknown.
 
         Whoever started it knows by itself, whatever the disk did; others read what was written down.
         """
@@ -117,7 +117,7 @@ class Attempt:
             raise StorageError("cannot be written", hint="free some space", place=Place(str(self.folder)))
 
     def was_started(self) -> bool:
-        """Return whether its command was started, by whomever; one that is just being started is waited for."""
+        """Return whether its command was started, by any guard; waits for one that is just starting."""
         until = time.monotonic() + _FIRST_WORD_SECONDS
         while self.pid is None:
             if not self.processes() or time.monotonic() > until:
@@ -135,7 +135,7 @@ class Attempt:
         return True
 
     def ended_with(self) -> int:
-        """Return the exit code of one that has ended; one of which nothing was told was killed with all around it."""
+        """Return the exit code of one that has ended; one without any record was killed together with its keeper."""
         code = self.exit_code
         return BY_SIGNAL + signal.SIGKILL if code is None else code
 
@@ -144,7 +144,7 @@ class Attempt:
         return tuple(process for process in psutil.process_iter() if self._is_mine(process))
 
     def send(self, number: int) -> None:
-        """Send a signal as whoever started the command would: keys to its group, others to the command alone."""
+        """Send a signal as a terminal would: those of keys to the group, others to the command alone."""
         pid = self.pid
         if pid is None or not self.goes_on:
             return

@@ -34,11 +34,11 @@ from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor, RunState
 PASS_SECONDS = 0.1
 """How often output is passed on."""
 _SAME_INTERVAL = 0.2
-"""Share by which the time between checkpoints may change without being told again."""
+"""Share by which the time between checkpoints may change without a new announcement."""
 PATIENCE_SECONDS = 20.0
 """How long processes have to end by themselves before they are killed."""
 _PATIENT_SECONDS = 2.0
-"""How long what is to end may go on before that is announced."""
+"""How long ending processes may run on before that is announced."""
 _LEAST_FREE_BYTES = 1 << 16
 """A disk with less free space is full."""
 _NAMED_PROCESSES = 3
@@ -151,7 +151,7 @@ class Following:
             self._listeners.event({"event": event, **data})
 
     def _trouble(self, alarm: Alarm) -> Failure | None:
-        """Return the trouble that an alarm tells of, where the plan wants the run to end for it."""
+        """Return the failure behind an alarm, where the plan wants the run to end for it."""
         failure = failure_of_alarm(alarm.kind, alarm.title, alarm.where, alarm.detail)
         if failure is None:
             return None
@@ -194,7 +194,7 @@ class Following:
             write_atomically(self._attempt.folder / SAVE_EVERY, f"{interval.seconds}\n", overwrite=True)
 
     def _clock(self) -> float:
-        """Return seconds in which the run could go on: it is no stall where it was halted."""
+        """Return seconds in which the run could work: a pause is no stall."""
         return time.monotonic() - self._halts.seconds
 
 

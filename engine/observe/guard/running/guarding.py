@@ -83,7 +83,7 @@ def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machin
 
 
 def take_up(name: str, listeners: Listeners, detect: Callable[[], Machine]) -> Supervisor:
-    """Return what goes on guarding a run.
+    """Return a supervisor that continues to guard a run.
 
     Args:
         detect: finds out about this machine, for plans that run on it.

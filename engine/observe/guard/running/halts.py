@@ -1,4 +1,4 @@
-"""Halts the processes of a guarded run, and lets them go on, as heat and batteries want it."""
+"""Pauses and resumes the processes of a guarded run, for heat and batteries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEWEST_STEPS = 50
 
 
 class Halts:
-    """Halts one attempt and lets it go on; announced each time."""
+    """Pauses and resumes one attempt; announced each time."""
 
     def __init__(
         self, attempt: Attempt, plan: Plan, tell: Callable[[Event], None], supply: Callable[[], Supply] | None = None
@@ -46,7 +46,7 @@ class Halts:
         return self._passed + (time.monotonic() - self._began if self._pauses else 0.0)
 
     def look(self, monitor: RunMonitor, state: RunState) -> None:
-        """Halt it, or let it go on, where that is to be."""
+        """Pause or resume it where that is due."""
         now = time.monotonic()
         if now - self._asked_at >= _SUPPLY_SECONDS:
             self._asked_at, self._supply = now, self._ask_supply()
@@ -62,7 +62,7 @@ class Halts:
         self._tell({"event": move.action, **move.data()})
 
     def over(self) -> None:
-        """Let it go on, whatever it was halted for."""
+        """Resume it, whatever it was paused for."""
         if self._pauses:
             self._passed += time.monotonic() - self._began
         while self._pauses:

@@ -1,6 +1,6 @@
 """The process between a guard and its command: passes output on, records the newest of it, and writes the exit code.
 
-A program of its own that outlives its guard, so it imports nothing of this package: ``keeper.py FOLDER WORK CMD ...``.
+A separate program that outlives its guard, so it imports nothing of this package: ``keeper.py FOLDER WORK CMD ...``.
 Its standard output and error lead to the guard. The command never waits for a disk and never sees a full one: what
 cannot be recorded is passed on all the same, and what nobody reads any more is recorded all the same.
 """

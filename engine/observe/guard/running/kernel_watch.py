@@ -1,4 +1,4 @@
-"""What the kernel tells while a command is guarded: its log, and kills for memory in the command's control groups."""
+"""Kernel reports while a command is guarded: its log, and out-of-memory kills in the command's control groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_LOG = 1 << 20
 
 
 class KernelWatch:
-    """Remembers how things stood when it was made, and tells what came since."""
+    """Remembers the state at its creation, and reports what came since."""
 
     def __init__(self) -> None:
         self._kills: dict[Path, int] = {}
@@ -48,7 +48,7 @@ class KernelWatch:
         return Kernel(sum(more) if more else None, self._messages())
 
     def close(self) -> None:
-        """Let the log go."""
+        """Close the log."""
         if self._log is not None:
             os.close(self._log)
             self._log = None

@@ -1,4 +1,4 @@
-"""What a guard was told to run, and how far it has come: written down, so that another guard can go on with it."""
+"""What a guard runs and how far it has come, written down so that another guard can continue."""
 
 from __future__ import annotations
 

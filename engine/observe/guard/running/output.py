@@ -38,7 +38,7 @@ class _Source(Protocol):
         """Return what has come, and what of that nobody has passed on yet."""
 
     def close(self) -> None:
-        """Let it go."""
+        """Close it."""
 
 
 class CommandOutput:
@@ -72,7 +72,7 @@ class CommandOutput:
         return self._lines.dropped
 
     def poll(self, last: bool = False) -> list[LogEntry]:
-        """Pass on what came since the last call, and return what its lines tell; ``last``: to the very end."""
+        """Forward new output, and return the entries of its lines; ``last``: to the very end."""
         self._pass_on_all(last)
         if last:
             for splitter in self._splitters:
@@ -85,7 +85,7 @@ class CommandOutput:
         return entries
 
     def close(self) -> None:
-        """Let the streams go."""
+        """Close the streams."""
         for source in self._sources:
             source.close()
 
@@ -120,7 +120,7 @@ class _Pipe:
         return data, data
 
     def close(self) -> None:
-        """Close this end: the keeper goes on without."""
+        """Close this end: the keeper continues without."""
         if self._end is not None:
             os.close(self._end)
             self._end = None
@@ -146,7 +146,7 @@ class _Record:
         return data, data[known:]
 
     def close(self) -> None:
-        """Let the files go."""
+        """Close the files."""
         for part in self._parts:
             part.close()
 

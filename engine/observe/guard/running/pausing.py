@@ -1,4 +1,4 @@
-"""Processes that stand still for a while, and go on by themselves when whoever halted them is gone."""
+"""Paused processes, which resume by themselves when the guard that paused them is gone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Pause:
                 os.kill(pid, signal.SIGSTOP)
 
     def over(self) -> None:
-        """Let them go on; returns once they were told."""
+        """Resume them; returns once they were signalled."""
         os.close(self._end)
         with suppress(ChildProcessError):
             os.waitpid(self._waker, 0)

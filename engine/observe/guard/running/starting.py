@@ -90,5 +90,5 @@ def write_copies(start: Start) -> None:
 
 
 def whole_environment(start: Start) -> dict[str, str]:
-    """Return the environment of a command; Python writes its lines when they are said, not when a buffer is full."""
+    """Return the environment of a command; Python writes its lines at once, not when a buffer is full."""
     return {"PYTHONUNBUFFERED": "1", **os.environ, **start.variables}

@@ -206,7 +206,7 @@ class Supervisor:
             self._attempt.send(number)
 
     def _halt(self, _: int, __: FrameType | None) -> None:
-        """Stand still with the run, as a job of the shell does, and go on with it."""
+        """Stop together with the run, as a job of the shell does, and continue with it."""
         pids = [] if self._attempt is None else [process.pid for process in self._attempt.processes()]
         pause = Pause(pids)
         os.kill(os.getpid(), signal.SIGSTOP)

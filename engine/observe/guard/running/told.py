@@ -1,4 +1,4 @@
-"""Whom a guard tells what happens."""
+"""Listeners to the events of a guard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Event: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Whom a guard tells.
+    """Callbacks of a guard.
 
     Attributes:
         event: takes what happened, as plain data.

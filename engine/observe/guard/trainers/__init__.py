@@ -1,1 +1,1 @@
-"""What a trainer and its guard tell each other through a callback."""
+"""Communication between a trainer and its guard through a callback."""

@@ -1,4 +1,4 @@
-"""What a trainer in Python calls: it tells steps and saves, and learns which micro-batch to go on with.
+"""The callback of a Python trainer: reports steps and saves, and adapts the micro-batch to memory.
 
 Nothing here ever raises into the training: what goes wrong is kept in ``problem``.
 """
@@ -22,7 +22,7 @@ from capacity_tui.engine.observe.guard.placeholders import ACCUMULATION, ATTEMPT
 from capacity_tui.engine.observe.guard.trainers.pressure import MicroBatchControl
 
 TRAINER_EVENTS = "told.jsonl"
-"""File of an attempt's folder to which a callback appends what it tells."""
+"""File of an attempt's folder to which a callback appends its events."""
 SAVE_EVERY = "save_every"
 """File of an attempt's folder in which the guard says how many seconds to work between checkpoints."""
 RESTART = "restart"
@@ -36,9 +36,9 @@ _FILE_MODE = 0o600
 
 
 class GuardCallback:
-    """Tells how a training goes, and holds the micro-batch that it should go on with.
+    """Reports the progress of a training, and holds the micro-batch to continue with.
 
-    In a loop of one's own: read ``micro_batch`` and ``accumulation`` before each step, call ``step`` behind it, and
+    In a custom loop: read ``micro_batch`` and ``accumulation`` before each step, call ``step`` behind it, and
     save within ``saving``. As a callback of a Trainer, whose batch is fixed: where memory gets short it saves and
     stops, and the guard starts it again with a smaller batch.
 
@@ -46,8 +46,8 @@ class GuardCallback:
         micro_batch: samples at once; that of the guarded plan by default.
         accumulation: micro-batches of a step; that of the guarded plan by default.
         limit: share of memory from which on it is too much; ``watch.memory_share`` of the guarded plan by default.
-        memory: returns the share of memory that was used at most since it was last asked; None where nobody knows.
-        saves: whether a Trainer is to save whenever that is due, beside its own saving.
+        memory: returns the share of memory that was used at most since the last call; None where unknown.
+        saves: whether a Trainer saves whenever that is due, besides its usual saving.
 
     Attributes:
         problem: what went wrong with telling first; empty as long as all is well.
@@ -105,7 +105,7 @@ class GuardCallback:
 
         Args:
             loss: of it, where it was read.
-            figures: whatever else is to be told, by the names of logs, such as ``tokens_per_second``.
+            figures: other figures to report, by the names of logs, such as ``tokens_per_second``.
         """
         with self._kept_to_itself():
             share, before = self._memory(), self.micro_batch

@@ -1,4 +1,4 @@
-"""What a trainer tells its guard through a callback, read as it comes."""
+"""Events of a trainer's callback, read as they come."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TrainerWords:
         return entries, events
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         self._file.close()
 
 
