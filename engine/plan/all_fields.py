@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import get_args, get_origin
+from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from capacity_tui.engine.models.classical.specs import SPECS
 from capacity_tui.engine.models.spec import knob_of
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.field_texts import knobs
+from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.schema.field_types import Section
 
@@ -42,6 +43,12 @@ def all_fields() -> Mapping[str, KnownField]:
 
 
 @cache
+def fields_of_section(section: str) -> tuple[KnownField, ...]:
+    """Return the fields that stand directly below a section; an empty name is the plan itself."""
+    return tuple(entry for path, entry in all_fields().items() if path.rpartition(".")[0] == section)
+
+
+@cache
 def paths_where(holds: Callable[[Knob], bool]) -> tuple[str, ...]:
     """Return the paths of the fields whose metadata meet a condition, in the order of the plan file."""
     return tuple(path for path, entry in all_fields().items() if holds(entry.knob))
@@ -58,11 +65,26 @@ def automatic_parameters() -> tuple[str, ...]:
 def _fields(section: type[Section], above: str) -> Iterator[KnownField]:
     for name, info in section.model_fields.items():
         path = f"{above}{name}"
-        knob, inner = knob_of(info), _section_of(info)
+        knob, inner = knobs().get(path), _section_of(info)
         if knob is not None:
-            yield KnownField(path, knob, info.get_default(call_default_factory=True))
+            yield KnownField(path, _with_choices(knob, info.annotation), info.get_default(call_default_factory=True))
         if inner is not None:
             yield from _fields(inner, f"{path}.")
+
+
+def _with_choices(knob: Knob, annotation: object) -> Knob:
+    """Return the metadata of a choice with the literal values of its type, unless they name choices or rows."""
+    if knob.kind != "choice" or knob.choices or knob.rows:
+        return knob
+    return replace(knob, choices=tuple(value for value in _literals(annotation) if value != AUTO))
+
+
+def _literals(annotation: object) -> Iterator[str]:
+    if get_origin(annotation) is Literal:
+        yield from get_args(annotation)
+    else:
+        for part in get_args(annotation):
+            yield from _literals(part)
 
 
 def _section_of(info: FieldInfo) -> type[Section] | None:

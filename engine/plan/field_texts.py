@@ -1,4 +1,4 @@
-"""What each field of a plan and each of its choices means, in plain English: ``profiles/fields.yaml``."""
+"""The table of fields, ``profiles/fields.yaml``: metadata of each field of a plan, and what it and its choices mean."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.schema.field_meta import Follows, Knob
 
 _BETWEEN_WORDS = re.compile(r"[\s_\-]+")
 
@@ -62,8 +64,35 @@ def _words(text: str) -> frozenset[str]:
 
 @cache
 def _texts() -> dict[str, FieldText]:
-    rows = parse_shipped(files("capacity_tui.profiles") / "fields.yaml")["fields"]
     return {
         path: FieldText(row["help"], row.get("choices", {}), tuple(row.get("synonyms", ())))
-        for path, row in rows.items()
+        for path, row in _table()["fields"].items()
     }
+
+
+@cache
+def knobs() -> Mapping[str, Knob]:
+    """Return the metadata of every field by its path; parameters of models have theirs beside their types."""
+    rows = ((path, row["field"]) for path, row in _table()["fields"].items() if "field" in row)
+    return {path: _knob(row, _follows(path)) for path, row in rows}
+
+
+def _knob(row: Mapping[str, Any], follows: tuple[Follows, ...]) -> Knob:
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    flags = values.pop("flags", ())
+    return Knob(**values | dict.fromkeys(flags, True), follows=follows)
+
+
+def _follows(path: str) -> tuple[Follows, ...]:
+    return tuple(
+        Follows(follower, row["rule"], row["why"])
+        for row in _table()["follows"]
+        if path in row["of"]
+        for follower in row["follow"]
+        if follower != path
+    )
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return parse_shipped(files("capacity_tui.profiles") / "fields.yaml")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import cast
-
-from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.families import Kind
 from capacity_tui.engine.models.spec import knob_of, spec_values
 from capacity_tui.engine.models.spec_types import spec_type_of
+from capacity_tui.engine.plan.all_fields import fields_of_section
 from capacity_tui.engine.plan.applying import Circumstances, HardwareFacts, circumstances, idle_reason
 from capacity_tui.engine.plan.field_texts import field_text
 from capacity_tui.engine.plan.names import known_words
@@ -126,12 +124,8 @@ def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanFi
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
     holder = plan if not section else plan.value(section)
-    if holder is None:
-        return
-    for name, info in type(cast("BaseModel", holder)).model_fields.items():
-        knob = knob_of(info)
-        if knob is not None:
-            yield PlanField(f"{section}.{name}" if section else name, knob, getattr(holder, name))
+    for known in fields_of_section(section) if holder is not None else ():
+        yield PlanField(known.path, known.knob, getattr(holder, known.path.rpartition(".")[2]))
 
 
 def _has_parameters(plan: Plan, kind: Kind) -> bool:

@@ -10,18 +10,16 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows.levels import LevelRow
-from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.sections.adapter import Adapter
 from capacity_tui.engine.plan.sections.data import DataSection
 from capacity_tui.engine.plan.sections.inference import InferenceSection
-from capacity_tui.engine.plan.sections.parallelism import GROUPS_FOLLOW, REPLICAS_FOLLOW, ParallelismSection
+from capacity_tui.engine.plan.sections.parallelism import ParallelismSection
 from capacity_tui.engine.plan.sections.pricing import PricingSection
 from capacity_tui.engine.plan.sections.running import RecoverySection, WatchSection
 from capacity_tui.engine.plan.sections.scenarios import checked_names
 from capacity_tui.engine.plan.sections.training import TrainingSection
-from capacity_tui.engine.schema.field_meta import Condition, Follows, Kind, Knob
-from capacity_tui.engine.schema.field_types import AUTO, LARGEST_COUNT, NEURAL, Count, Section, SpecValue
-from capacity_tui.engine.schema.report_formats import REPORT_FORMATS, known_format
+from capacity_tui.engine.schema.field_types import AUTO, Count, Section, SpecValue
+from capacity_tui.engine.schema.report_formats import known_format
 from capacity_tui.engine.units import devices_in_words
 
 __all__ = [
@@ -55,30 +53,6 @@ MOST_COMPARED = 64
 _COUNTED = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 
 
-_MODEL_FOLLOWS = (
-    Follows(Key.MODEL_SPEC, "model", "the parameters begin with the model's own"),
-    Follows("task", "model", "the task is one of this kind of model"),
-    Follows("training", "model", "this kind of model has other settings"),
-    Follows("parallelism", "model", "this kind of model has other settings"),
-)
-_OLD_HARDWARE = "it belonged to the hardware before"
-_HARDWARE_FOLLOWS = (
-    Follows(Key.HARDWARE_DEVICES, "counted", "a name may say how many devices there are"),
-    *(
-        Follows(f"hardware.{name}", "given back", _OLD_HARDWARE)
-        for name in ("groups", "mixed", "per_node", "interconnect", "levels", "ports_per_node", "spec", "efficiency")
-    ),
-    Follows(REPLICAS_FOLLOW.path, "given back", _OLD_HARDWARE),
-    Follows(GROUPS_FOLLOW.path, "given back", _OLD_HARDWARE),
-)
-_BETWEEN_NODES: tuple[Condition, ...] = ("nodes", "divided model", "split model")
-
-
-def _shown_in_reports(label: str, kind: Kind = "switch", choices: tuple[str, ...] = ()) -> Knob:
-    """Return what is known about a field that no estimate depends on."""
-    return Knob(label, kind, "report", choices=choices, role="output", keeps_result=True, needs=("reports",))
-
-
 def counted_name(name: object) -> tuple[int, str] | None:
     """Return the number of devices and the hardware that a name such as ``8xH100-SXM`` gives; None without a number.
 
@@ -91,29 +65,9 @@ def counted_name(name: object) -> tuple[int, str] | None:
 class ModelSection(Section):
     """Which model: a catalogue architecture or family by name, or a local file; with overrides."""
 
-    name: Annotated[
-        str | None,
-        Knob(
-            "Model",
-            "text",
-            "model",
-            automatic=True,
-            role="job",
-            follows=(Follows(Key.MODEL_CONFIG, "replaced", "a name takes the place of a file"), *_MODEL_FOLLOWS),
-            catalogue="model",
-        ),
-    ] = None
-    config: Annotated[
-        str | None,
-        Knob(
-            "Config file",
-            "text",
-            "model",
-            role="job",
-            follows=(Follows(Key.MODEL_NAME, "replaced", "a file takes the place of a name"), *_MODEL_FOLLOWS),
-        ),
-    ] = None
-    spec: Annotated[dict[str, SpecValue], Knob("Overrides", "table", "model", role="job")] = Field(default_factory=dict)
+    name: str | None = None
+    config: str | None = None
+    spec: dict[str, SpecValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_origin(self) -> ModelSection:
@@ -133,119 +87,16 @@ class DeviceGroup(Section):
 class HardwareSection(Section):
     """On what: a catalogue accelerator or CPU, an instance, or this machine (``detected``)."""
 
-    name: Annotated[
-        str,
-        Knob(
-            "Hardware",
-            "text",
-            "hardware",
-            role="surroundings",
-            follows=_HARDWARE_FOLLOWS,
-            keeps_result=True,
-            catalogue="accelerator",
-        ),
-    ] = DETECTED
-    groups: Annotated[
-        tuple[DeviceGroup, ...],
-        Field(max_length=MOST_GROUPS),
-        Knob("Unlike devices", "table", "hardware", role="surroundings", keeps_result=True),
-    ] = ()
-    mixed: Annotated[
-        Mixed,
-        Knob(
-            "Devices used",
-            "choice",
-            "hardware",
-            choices=("best", "all", "one"),
-            role="surroundings",
-            needs=("unlike devices",),
-            keeps_result=True,
-        ),
-    ] = "best"
-    devices: Annotated[
-        Count | None,
-        Knob(
-            "Devices",
-            "power-of-two",
-            "hardware",
-            "",
-            1,
-            LARGEST_COUNT,
-            role="setting",
-            follows=(
-                REPLICAS_FOLLOW,
-                GROUPS_FOLLOW,
-                Follows(Key.PRICING_USD_PER_HOUR, "scaled", "the price is that of all devices together"),
-            ),
-            keeps_result=True,
-        ),
-    ] = None
-    per_node: Annotated[
-        Count | None,
-        Knob(
-            "Per node",
-            "power-of-two",
-            "hardware",
-            "",
-            1,
-            1024,
-            role="surroundings",
-            needs=("devices", "divided model"),
-            keeps_result=True,
-            resolved_from_others=True,
-        ),
-    ] = None
-    interconnect: Annotated[
-        str | None,
-        Knob(
-            "Interconnect",
-            "text",
-            "hardware",
-            role="surroundings",
-            needs=_BETWEEN_NODES,
-            is_wish=True,
-            keeps_result=True,
-            catalogue="interconnect",
-        ),
-    ] = None
-    levels: Annotated[
-        tuple[LevelRow, ...],
-        Field(max_length=MOST_LEVELS),
-        Knob("Levels", "table", "hardware", role="surroundings", keeps_result=True),
-    ] = ()
-    ports_per_node: Annotated[
-        Count | None,
-        Knob(
-            "Ports",
-            "power-of-two",
-            "hardware",
-            "",
-            1,
-            64,
-            role="surroundings",
-            needs=_BETWEEN_NODES,
-            is_wish=True,
-            keeps_result=True,
-        ),
-    ] = None
-    spec: Annotated[
-        dict[str, SpecValue], Knob("Overrides", "table", "hardware", role="surroundings", keeps_result=True)
-    ] = Field(default_factory=dict)
-    efficiency: Annotated[
-        Annotated[float, Field(gt=0, le=1)] | None,
-        Knob(
-            "Efficiency",
-            "number",
-            "hardware",
-            "",
-            0.05,
-            1,
-            0.05,
-            role="surroundings",
-            needs=("matrices",),
-            keeps_result=True,
-        ),
-    ] = None
+    name: str = DETECTED
+    groups: Annotated[tuple[DeviceGroup, ...], Field(max_length=MOST_GROUPS)] = ()
+    mixed: Mixed = "best"
+    devices: Count | None = None
+    per_node: Count | None = None
+    interconnect: str | None = None
+    levels: Annotated[tuple[LevelRow, ...], Field(max_length=MOST_LEVELS)] = ()
+    ports_per_node: Count | None = None
+    spec: dict[str, SpecValue] = Field(default_factory=dict)
+    efficiency: Annotated[float, Field(gt=0, le=1)] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -281,44 +132,28 @@ class HardwareSection(Section):
 class ScalabilitySection(Section):
     """Which device counts and batch sizes to compare."""
 
-    enabled: Annotated[bool, _shown_in_reports("Compare counts")] = False
-    device_counts: Annotated[
-        tuple[Count, ...], Field(max_length=MOST_COMPARED), _shown_in_reports("Device counts", "list")
-    ] = (1, 2, 4, 8)
-    batch_sizes: Annotated[
-        tuple[Count, ...], Field(max_length=MOST_COMPARED), _shown_in_reports("Batch sizes", "list")
-    ] = ()
-    data_parallel: Annotated[bool, _shown_in_reports("More replicas")] = True
-    model_parallel: Annotated[bool, _shown_in_reports("Larger split")] = False
-    weak: Annotated[bool, _shown_in_reports("Growing batch")] = False
+    enabled: bool = False
+    device_counts: Annotated[tuple[Count, ...], Field(max_length=MOST_COMPARED)] = (1, 2, 4, 8)
+    batch_sizes: Annotated[tuple[Count, ...], Field(max_length=MOST_COMPARED)] = ()
+    data_parallel: bool = True
+    model_parallel: bool = False
+    weak: bool = False
 
 
 class ReportSection(Section):
     """How a report is written."""
 
-    format: Annotated[
-        str, BeforeValidator(known_format), _shown_in_reports("Report format", "choice", tuple(REPORT_FORMATS))
-    ] = "markdown"
-    include_plots: Annotated[bool, _shown_in_reports("Plots")] = True
-    include_recommendations: Annotated[bool, _shown_in_reports("Recommendations")] = True
-    detailed_breakdown: Annotated[bool, _shown_in_reports("Breakdown")] = True
+    format: Annotated[str, BeforeValidator(known_format)] = "markdown"
+    include_plots: bool = True
+    include_recommendations: bool = True
+    detailed_breakdown: bool = True
 
 
 class Plan(Section):
     """One run to plan. ``model`` and ``hardware`` are the least; everything else has a default."""
 
-    version: Annotated[Literal[1], Knob("Version", "integer", "model", role="output", shown=False)] = 1
-    task: Annotated[
-        Literal["train", "finetune", "infer", "fit"] | None,
-        Knob(
-            "Task",
-            "choice",
-            "model",
-            choices=("train", "finetune", "infer"),
-            families=NEURAL,
-            role="job",
-        ),
-    ] = None
+    version: Literal[1] = 1
+    task: Literal["train", "finetune", "infer", "fit"] | None = None
     model: ModelSection
     training: TrainingSection = TrainingSection()
     inference: InferenceSection = InferenceSection()
@@ -330,11 +165,7 @@ class Plan(Section):
     watch: WatchSection = WatchSection()
     recovery: RecoverySection = RecoverySection()
     report: ReportSection = ReportSection()
-    scenarios: Annotated[
-        dict[str, Plan],
-        AfterValidator(checked_names),
-        Knob("Scenarios", "table", "report", role="output", keeps_result=True, shown=False),
-    ] = Field(default_factory=dict)
+    scenarios: Annotated[dict[str, Plan], AfterValidator(checked_names)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_row(self) -> Plan:

@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.reading import Document
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_texts import field_meant
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.schema.field_meta import Knob
@@ -86,7 +87,9 @@ def _words(path: Path, details: ErrorDetails) -> tuple[str, str, str]:
     found = _field(path)
     if found is None:
         return details["msg"].removeprefix("Value error, "), _shown(details["input"]), ""
-    return _bad_value(_allowed(found), details)
+    field_path = path[2:] if path[0] == "scenarios" else path
+    known = all_fields().get(".".join(field_path))
+    return _bad_value(_allowed(found, known.knob if known else None), details)
 
 
 def _bad_value(allowed: _Allowed, details: ErrorDetails) -> tuple[str, str, str]:
@@ -224,11 +227,10 @@ def _number(value: float) -> str:
     return format_number(value) if value <= _LARGEST_WRITTEN_OUT else f"{value:.0e}"
 
 
-def _allowed(found: FieldInfo) -> _Allowed:
+def _allowed(found: FieldInfo, knob: Knob | None) -> _Allowed:
     allowed = _Allowed()
     _gather(found.annotation, allowed)
     _gather_bounds(found.metadata, allowed)
-    knob = next((entry for entry in found.metadata if isinstance(entry, Knob)), None)
     if knob:
         allowed.unit = knob.unit
         allowed.choices += [choice for choice in knob.choices if choice not in allowed.choices]

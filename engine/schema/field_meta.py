@@ -1,6 +1,6 @@
 """All that is known about a field of a plan besides its type: label, range and step, its role, and what follows.
 
-The words of help stand in ``profiles/fields.yaml``. Whoever needs a list of fields derives it from this.
+Fields of plans have theirs in ``profiles/fields.yaml``. Lists of fields are derived from this.
 """
 
 from __future__ import annotations

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 import capacity_tui.engine
 import capacity_tui.tui
@@ -17,10 +19,11 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.plan.all_fields import KnownField, all_fields, automatic_parameters
 from capacity_tui.engine.plan.applying import CONDITIONS
 from capacity_tui.engine.plan.consequences import REPLACING, RULES
-from capacity_tui.engine.plan.field_texts import field_text
+from capacity_tui.engine.plan.field_texts import field_text, knobs
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.validation_errors import field_names
+from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.schema.report_formats import REPORT_FORMATS
 
 FIELDS = all_fields()
@@ -74,6 +77,20 @@ def test_a_field_says_all_about_itself(field: KnownField) -> None:
         assert follows.rule in RULES.keys() | REPLACING.keys()
         assert follows.why
         assert follows.path in FIELDS or follows.path in Plan.model_fields
+
+
+@pytest.mark.parametrize("path", knobs())
+def test_a_row_of_the_table_is_typed_metadata_of_a_field(path: str) -> None:
+    assert path in FIELDS
+    TypeAdapter(Knob).validate_python(values_of(knobs()[path]))
+
+
+def values_of(knob: Knob) -> dict[str, object]:
+    return {field.name: getattr(knob, field.name) for field in fields(knob)}
+
+
+def test_the_forms_of_reports_are_the_choices_of_their_field() -> None:
+    assert FIELDS["report.format"].knob.choices == tuple(REPORT_FORMATS)
 
 
 def listed_fields(file: Path) -> Iterator[tuple[int, tuple[str, ...]]]:

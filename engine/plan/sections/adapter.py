@@ -2,66 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from capacity_tui.engine.keys import Key
-from capacity_tui.engine.schema.field_meta import Follows, Knob
-from capacity_tui.engine.schema.field_types import TRANSFORMER, Count, Section
+from capacity_tui.engine.schema.field_types import Count, Section
 
 FULL = "full"
 METHODS = (FULL, "lora", "qlora", "dora")
-METHOD_NAMED = (Follows(Key.TRAINING_METHOD, "method", "the adapter says which method it is"),)
 
 
 class Adapter(Section):
     """Low-rank adapters: only they are trained."""
 
-    kind: Annotated[
-        Literal["lora", "qlora", "dora"],
-        Knob(
-            "Adapter",
-            "choice",
-            "adapter",
-            choices=METHODS[1:],
-            families=TRANSFORMER,
-            role="job",
-            follows=METHOD_NAMED,
-            shown=False,
-        ),
-    ] = "lora"
-    rank: Annotated[
-        Count,
-        Knob(
-            "Rank",
-            "power-of-two",
-            "adapter",
-            minimum=1,
-            maximum=1024,
-            families=TRANSFORMER,
-            role="job",
-        ),
-    ] = 16
-    targets: Annotated[
-        Literal["all", "attention", "mlp", "query+value"],
-        Knob(
-            "Targets",
-            "choice",
-            "adapter",
-            choices=("all", "attention", "mlp", "query+value"),
-            families=TRANSFORMER,
-            role="job",
-        ),
-    ] = "all"
-    train_embeddings: Annotated[
-        bool,
-        Knob(
-            "Train embeddings",
-            "switch",
-            "adapter",
-            families=TRANSFORMER,
-            role="job",
-        ),
-    ] = False
+    kind: Literal["lora", "qlora", "dora"] = "lora"
+    rank: Count = 16
+    targets: Literal["all", "attention", "mlp", "query+value"] = "all"
+    train_embeddings: bool = False
 
 
 def adapter_of(method: object) -> Adapter | None:

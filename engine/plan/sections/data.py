@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.schema.field_types import (
     AUTO,
-    LARGEST_WHOLE,
-    NEURAL,
-    TRAINED,
     Amount,
     AutoWholeNumber,
     Section,
@@ -23,9 +18,6 @@ from capacity_tui.engine.schema.field_types import (
 MOST_WORKERS = 1024
 MOST_PHASES = 16
 MOST_GBS = 1e6
-_of_data = partial(
-    Knob, group="data", automatic=True, families=NEURAL, tasks=TRAINED, keeps_result=True, chosen_last=True
-)
 # What shares of phases may add up to beside one, for those that are typed with two digits.
 SHARES_ROUNDED = 0.011
 
@@ -41,79 +33,15 @@ class DataPhase(Section):
 class DataSection(Section):
     """The data of a training; the model learns the same from them wherever they lie."""
 
-    format: Annotated[
-        str,
-        _of_data("Data format", "choice", rows="data format", role="surroundings"),
-    ] = AUTO
-    source: Annotated[
-        Literal["auto", "local", "network", "bucket", "streaming"],
-        _of_data("Data source", "choice", choices=("local", "network", "bucket", "streaming"), role="surroundings"),
-    ] = "local"
-    read_gbs: Annotated[
-        Annotated[float, Field(gt=0, le=MOST_GBS)] | None,
-        _of_data(
-            "Read rate",
-            "number",
-            unit="GB/s",
-            minimum=0.01,
-            maximum=MOST_GBS,
-            step=0.1,
-            role="surroundings",
-            automatic=False,
-            chosen_last=False,
-        ),
-    ] = None
-    unique_tokens: Annotated[
-        Amount | None,
-        _of_data(
-            "Unique tokens",
-            "number",
-            unit="tok",
-            minimum=1e6,
-            maximum=1e15,
-            step=1e9,
-            families=("transformer",),
-            role="surroundings",
-            needs=("stated data",),
-            automatic=False,
-            chosen_last=False,
-        ),
-    ] = None
-    cache: Annotated[
-        Literal["auto", "ram", "nvme", "disk", "none"],
-        _of_data(
-            "Data cache", "choice", choices=("ram", "nvme", "disk", "none"), role="surroundings", needs=("stated data",)
-        ),
-    ] = AUTO
-    workers: Annotated[
-        Annotated[WholeNumber, Field(le=MOST_WORKERS)] | Literal["auto"],
-        _of_data(
-            "Loader workers", "integer", minimum=0, maximum=MOST_WORKERS, role="surroundings", needs=("stated data",)
-        ),
-    ] = AUTO
-    prefetch: Annotated[
-        Annotated[WholeNumber, Field(le=MOST_WORKERS)] | Literal["auto"],
-        _of_data(
-            "Prefetched", "integer", unit="batches", minimum=0, maximum=MOST_WORKERS, role="running", needs=("loader",)
-        ),
-    ] = AUTO
-    shuffle_buffer: Annotated[
-        AutoWholeNumber,
-        _of_data(
-            "Shuffle buffer",
-            "integer",
-            unit="samples",
-            minimum=0,
-            maximum=LARGEST_WHOLE,
-            step=1000,
-            role="running",
-            needs=("loader",),
-        ),
-    ] = AUTO
-    phases: Annotated[
-        Annotated[tuple[DataPhase, ...], Field(max_length=MOST_PHASES)] | Literal["auto"],
-        _of_data("Data phases", "table", families=("transformer",), role="running", needs=("loader",)),
-    ] = ()
+    format: str = AUTO
+    source: Literal["auto", "local", "network", "bucket", "streaming"] = "local"
+    read_gbs: Annotated[float, Field(gt=0, le=MOST_GBS)] | None = None
+    unique_tokens: Amount | None = None
+    cache: Literal["auto", "ram", "nvme", "disk", "none"] = AUTO
+    workers: Annotated[WholeNumber, Field(le=MOST_WORKERS)] | Literal["auto"] = AUTO
+    prefetch: Annotated[WholeNumber, Field(le=MOST_WORKERS)] | Literal["auto"] = AUTO
+    shuffle_buffer: AutoWholeNumber = AUTO
+    phases: Annotated[tuple[DataPhase, ...], Field(max_length=MOST_PHASES)] | Literal["auto"] = ()
 
     @property
     def is_stated(self) -> bool:
