@@ -247,6 +247,17 @@ def _mode(target: Path) -> int:
     return _NEW_FILE_MODE & ~mask
 
 
+def json_table(value: object) -> Mapping[str, object]:
+    """Return a JSON object.
+
+    Raises:
+        TypeError: it is another kind of value.
+    """
+    if not isinstance(value, Mapping):
+        raise TypeError(f"a table is expected, not {value!r:.60}")
+    return value
+
+
 def _sync_folder(folder: Path) -> None:
     """Make the new name last through a power cut, where the file system can."""
     with suppress(OSError):

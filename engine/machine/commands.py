@@ -19,7 +19,7 @@ KILLED_SECONDS = 0.2  # a process that waits inside a driver outlives even SIGKI
 def run_command(words: tuple[str, ...], seconds: float) -> str:
     """Return what a command prints.
 
-    The command has a process group of its own, which is killed when it takes too long or prints too much.
+    The command has a separate process group, which is killed when it takes too long or prints too much.
 
     Raises:
         OSError: it is not installed or may not be run.
@@ -48,7 +48,7 @@ def run_command(words: tuple[str, ...], seconds: float) -> str:
 
 
 def search_path() -> str:
-    """Return where tools are looked for; never the current folder, which empty entries of PATH stand for."""
+    """Return where tools are searched; never the current folder, which empty entries of PATH stand for."""
     named = os.environ.get("PATH", os.defpath).split(os.pathsep)
     return os.pathsep.join([*(folder for folder in named if os.path.isabs(folder)), *TOOLS])  # noqa: PTH117
 

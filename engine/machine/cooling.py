@@ -15,7 +15,7 @@ BUSY_PERCENT = 80.0  # a GPU below this is not under load
 FEWEST_SAMPLES = 10
 OFTEN = 0.05  # share of samples under load with heat throttling above which cooling does not carry the load
 CLOSE_CELSIUS = 5.0  # to the limit
-# Where the driver does not tell its limit: NVIDIA's and AMD's desktop cards begin to lower the clock at 83-95 °C.
+# Where the driver's limit is unknown: NVIDIA's and AMD's desktop cards begin to lower the clock at 83-95 °C.
 ASSUMED_LIMIT_CELSIUS = 83.0
 HEAT = ("thermal (software)", "thermal (hardware)", "hardware slowdown")
 POWER = ("power cap", "power brake")
@@ -36,7 +36,7 @@ def judge_cooling(machine: Machine, samples: Sequence[Sequence[GpuSample]]) -> t
 
 
 def cooling_now(machine: Machine) -> tuple[str, ...]:
-    """Return what the machine tells of its cooling without a load: heat that held clocks down, and how warm it is."""
+    """Return the state of the cooling without a load: thermal throttling, and temperatures."""
     devices = []
     throttles, celsius = machine.power.package_throttles, machine.power.package_celsius
     if throttles.value:

@@ -49,9 +49,9 @@ class Simd:
 
     Attributes:
         name: its usual name.
-        bits: its vector width, 0 where it has none of its own.
-        type: the number type it multiplies beside the vectors' own, empty where none.
-        flops_per_cycle: of one core in that type; None where ``times_fp32`` tells.
+        bits: its vector width, 0 where it has none.
+        type: the number type it multiplies besides those of the vectors, empty where none.
+        flops_per_cycle: of one core in that type; None where ``times_fp32`` is given.
         times_fp32: rate in that type over the vectors' rate in fp32.
     """
 
@@ -106,6 +106,11 @@ def match_accelerator(name: str, memory_bytes: int | None, source: str = SOURCE)
     return _only(named, f"name {name!r}", memory_bytes, source)
 
 
+def match_named(name: Fact[str]) -> Fact[str]:
+    """Return the catalogue id of an accelerator by its name alone, missing where that is."""
+    return match_accelerator(name.value, None) if name.value else missing(name.source, name.reason)
+
+
 def match_pci(identifier: str, memory_bytes: int | None, source: str = SOURCE) -> Fact[str]:
     """Return the catalogue id of an accelerator by ``vendor:device:revision`` in lower-case hex."""
     device = identifier.rpartition(":")[0]
@@ -124,7 +129,7 @@ def match_cpu(model: str) -> Fact[str]:
 
 
 def match_disk(model: str) -> DiskKind | None:
-    """Return the kind of a disk whose model name alone tells it, such as a cloud volume."""
+    """Return the kind of a disk known by its model name alone, such as a cloud volume."""
     disks = device_names().disks
     return next((kind for kind, pattern in disks if re.search(pattern, model, re.IGNORECASE)), None)
 

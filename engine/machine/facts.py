@@ -28,7 +28,7 @@ U = TypeVar("U")
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a number that formulas read came about; ``source`` says who told, or what it is concluded from."""
+    """How a number that formulas read came about; ``source`` says where it is from, or what it is concluded from."""
 
     origin: Origin
     source: str
@@ -55,7 +55,7 @@ class Fact(Generic[T_co]):
 
     Attributes:
         value: the value, or None when it could not be had.
-        source: what was asked, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``.
+        source: where it is from, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``.
         reason: why the value is missing; never empty when it is.
     """
 
@@ -91,12 +91,12 @@ class Fact(Generic[T_co]):
 
 
 def detected(value: U, source: str) -> Fact[U]:
-    """Return a value that the machine itself told."""
+    """Return a value that was read on the machine itself."""
     return Fact(value, "detected", source)
 
 
 def assumed(value: U, source: str) -> Fact[U]:
-    """Return a value that nothing told; ``source`` says what it is concluded from."""
+    """Return a value that was not read; ``source`` says what it is concluded from."""
     return Fact(value, "assumed", source)
 
 

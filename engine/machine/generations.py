@@ -34,8 +34,8 @@ class Generation:
     """What all devices of a generation share.
 
     Attributes:
-        target: matches the whole compute capability or compiler target; None where only names tell.
-        device: matches the whole device name without its vendor; None where the target tells.
+        target: matches the whole compute capability or compiler target; None where only names identify it.
+        device: matches the whole device name without its vendor; None where the target identifies it.
         matrix_units: what multiplies matrices; empty if nothing special does.
         precisions: types with units of their own.
         no_peer_access: matches the names of devices that cannot read each other's memory over PCIe; None for no device.

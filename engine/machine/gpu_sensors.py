@@ -28,7 +28,7 @@ class GpuSensors:
         """Return one reading of every device.
 
         Raises:
-            NotPresentError: there is no device whose driver can be asked.
+            NotPresentError: there is no device with a working driver.
         """
         opened = self._open() if self._opened is None else self._opened
         if not opened:

@@ -90,7 +90,7 @@ class Host:
         architecture: machine name as ``uname -m`` gives it.
         run: runs a command within some seconds and returns what it prints.
         space: size of the file system at a mount point.
-        silent: commands that were asked and did not answer in time.
+        silent: commands that did not answer in time.
         recorded: its files where they were recorded; None for those below the root.
     """
 
@@ -105,7 +105,7 @@ class Host:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is the machine that runs this program, whose drivers can be asked themselves."""
+        """Whether it is the machine that runs this program, whose drivers can be called."""
         return self.root == Path("/") and self.recorded is None
 
     @property
@@ -161,7 +161,7 @@ class Host:
             return None
 
     def command(self, *words: str, folder: str = "") -> Fact[str]:
-        """Return what a command prints, missing if it is not installed, fails or hangs; who hangs is asked once.
+        """Return what a command prints, missing if it is not installed, fails or hangs; one that hangs is run once.
 
         Args:
             folder: where the command lies if not on the search path.

@@ -306,7 +306,7 @@ class MeasuredFacts:
 
     Attributes:
         fp32_flops: matrix products on the processor, FLOP/s.
-        fp64_flops: likewise.
+        fp64_flops: FLOP/s, likewise.
         memory_bandwidth: bytes a second.
         disk_read: bytes a second, in sequence.
         disk_write: likewise.
@@ -350,7 +350,7 @@ class Machine(ShownInNotebooks):
 
     @property
     def troubles(self) -> tuple[Probe, ...]:
-        """The probes and tools that did not answer, broke, or were denied: what they would tell is not known."""
+        """The probes and tools that did not answer, broke, or were denied: their facts are unknown."""
         return tuple(probe for probe in self.probes if probe.outcome in ("timed out", "failed", "denied"))
 
 
@@ -363,7 +363,7 @@ def unknown(record: type[R], source: str, reason: str) -> R:
 
 
 def unknown_accelerator(index: int, vendor: str, source: str, reason: str) -> Accelerator:
-    """Return an accelerator that is there but tells nothing, for one reason."""
+    """Return a present accelerator of which nothing is known, for one reason."""
     given = {"index": index, "vendor": vendor, "pcie": unknown(PcieLink, source, reason)}
     missing_facts = {part.name: missing(source, reason) for part in fields(Accelerator) if part.name not in given}
     return Accelerator(**given, **missing_facts)  # type: ignore[arg-type]

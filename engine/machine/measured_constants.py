@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.errors import HardwareError, Place, StorageError
-from capacity_tui.engine.files import data_folder, reading_error
+from capacity_tui.engine.files import data_folder, json_table, reading_error
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.curve import Curve
@@ -104,7 +104,7 @@ def _constants(data: Mapping[str, object]) -> MeasuredEfficiency:
     return MeasuredEfficiency(
         device=str(data["device"]),
         date=str(data["date"]),
-        software={name: str(value) for name, value in _table(data["software"]).items()},
+        software={name: str(value) for name, value in json_table(data["software"]).items()},
         gemm=_bounded(data["gemm"]),
         constants=_bounded(data["constants"]),
         curves=tuple(_curve(row) for row in _rows(data["curves"])),
@@ -112,16 +112,10 @@ def _constants(data: Mapping[str, object]) -> MeasuredEfficiency:
     )
 
 
-def _table(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"a table is expected, not {value!r:.60}")
-    return value
-
-
 def _rows(value: object) -> list[Mapping[str, object]]:
     if not isinstance(value, list):
         raise TypeError(f"a list is expected, not {value!r:.60}")
-    return [_table(row) for row in value]
+    return [json_table(row) for row in value]
 
 
 def _number(value: object) -> float:
@@ -131,7 +125,7 @@ def _number(value: object) -> float:
 
 
 def _positive(value: object) -> dict[str, float]:
-    constants = {name: _number(number) for name, number in _table(value).items()}
+    constants = {name: _number(number) for name, number in json_table(value).items()}
     if any(number == 0 for number in constants.values()):
         raise ValueError("a constant is 0")
     return constants

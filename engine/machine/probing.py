@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class NotPresentError(Exception):
-    """A probe's subject is not in this machine, or the driver that would tell is not installed."""
+    """A probe's subject is not in this machine, or its driver is not installed."""
 
 
 class Running(Generic[T]):

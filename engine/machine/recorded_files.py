@@ -16,7 +16,7 @@ _MOST_LINKS = 40
 
 
 class RecordedFiles:
-    """The files of a machine, by their paths from its root; looked at as those of a disk are.
+    """The files of a machine, by their paths from its root; with the interface of files on disk.
 
     Args:
         links: where symbolic links to directories lead, from the root or from where the link lies.

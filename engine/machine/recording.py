@@ -74,7 +74,7 @@ def recorded_host(text: str) -> Host:
     """Return the machine of a recording.
 
     Raises:
-        HardwareError: the text is no recording, or holds what no machine tells.
+        HardwareError: the text is no recording, or holds impossible facts.
     """
     if len(text) > MOST_BYTES:
         raise HardwareError("the recording is too long", hint=f"a machine tells less than {MOST_BYTES >> 20} MiB")
@@ -124,7 +124,7 @@ def _answer(answers: Mapping[str, str], words: tuple[str, ...], seconds: float) 
 
 
 def _spaces(answers: Mapping[str, str]) -> Callable[[str], Space]:
-    """Return what tells the size of a file system by its mount, as ``df -Pk`` did."""
+    """Return a function from mount points to sizes of file systems, by the output of ``df -Pk``."""
     rows = (line.split(None, 5) for line in answers.get(_SPACE, "").splitlines()[1:])
     known = dict(_mounted(rows))
 

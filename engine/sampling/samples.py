@@ -15,6 +15,7 @@ from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import (
     CORRUPT,
     data_folder,
+    json_table,
     make_folder,
     reading_error,
     set_aside,
@@ -137,9 +138,9 @@ def read_samples(path: Path) -> SampleFile:
     damaged = not lines
     for number, line in enumerate(lines):
         try:
-            data = _record(json.loads(line))
+            data = json_table(json.loads(line))
             if number == 0 and "software" in data:
-                software = {name: str(version) for name, version in _record(data["software"]).items()}
+                software = {name: str(version) for name, version in json_table(data["software"]).items()}
                 context = float(cast("Value", data["context_bytes"])) if data.get("context_bytes") else None
                 continue
             sample = _sample(data)
@@ -192,12 +193,6 @@ def _rescue(whole: SampleFile) -> Path:
     return aside
 
 
-def _record(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise TypeError("not a record")
-    return value
-
-
 def _sample(data: Mapping[str, object]) -> Sample:
     seconds, best, spread = (float(cast("Value", data[name])) for name in ("seconds", "best", "spread"))
     if not 0 < best <= seconds < float("inf") or not 0 <= spread < float("inf"):
@@ -206,7 +201,7 @@ def _sample(data: Mapping[str, object]) -> Sample:
         name=str(data["name"]),
         step=str(data["step"]),
         dtype=str(data["dtype"]),
-        shape={name: int(cast("Value", size)) for name, size in _record(data["shape"]).items()},
+        shape={name: int(cast("Value", size)) for name, size in json_table(data["shape"]).items()},
         seconds=seconds,
         best=best,
         spread=spread,

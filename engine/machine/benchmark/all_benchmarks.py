@@ -32,7 +32,7 @@ MODULES = {
     "network": ("network_speed", "measure_network"),
 }
 GROUPS = tuple(MODULES)
-LEAST_CACHE_BYTES = 32 << 20  # where the machine does not tell its caches
+LEAST_CACHE_BYTES = 32 << 20  # where the caches are unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def run_benchmarks(
         folder: where the disk is measured; the temporary folder by default.
         url: web address to measure the network to; none opens no connection beyond this machine.
         progress: called before each group and after each figure, in the caller's thread.
-        counters: reads the machine's running totals, to tell what others did meanwhile; the kernel's by default.
+        counters: reads the machine's running totals, for the work of others meanwhile; the kernel's by default.
         more: further groups by name, measured after these.
     """
     counted = counters or KernelCounters(Host()).read

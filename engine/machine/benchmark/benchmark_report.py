@@ -30,7 +30,7 @@ FIGURES = {
     "stored_patterns": "database.store",
     "found_patterns": "database.find",
 }
-"""The figure that tells each measured fact of a machine."""
+"""The figure behind each measured fact of a machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class BenchmarkReport:
     """What was measured, when and on what.
 
     ``complete`` is False if the user stopped it; ``cooling`` judges the GPUs by their sensors under the load;
-    ``busy_share`` is the part of the usable processor that others took meanwhile, None where nothing tells.
+    ``busy_share`` is the part of the usable processor that others took meanwhile, None where unknown.
     """
 
     date: str
@@ -93,7 +93,7 @@ def facts_of(reports: Iterable[BenchmarkReport], machine: Machine, where: str) -
 
     Args:
         reports: reports, the newest first.
-        where: where the reports come from, to tell that a figure is in none.
+        where: source of the reports, for facts that are in none.
     """
     matching = [report for report in reports if _same(report, machine)]
     undisturbed = [report for report in matching if not report.disturbed]

@@ -34,7 +34,7 @@ KEPT = "/%:=&?~#+!$,;'@()*[]-._"  # characters of a path and a query that stand 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A web address as it is asked for."""
+    """The parts of a web address for a request."""
 
     secure: bool
     host: str
@@ -46,7 +46,7 @@ def web_address(url: str) -> Address:
     """Return the parts of a web address.
 
     Raises:
-        HardwareError: it is none, or its host or port cannot be.
+        HardwareError: it is invalid.
     """
     try:
         parts = urlsplit(url)
@@ -69,7 +69,7 @@ def _not_an_address(url: str, why: str = "") -> HardwareError:
 
 @dataclass(frozen=True, slots=True)
 class RoundTrip:
-    """What asking once took: seconds to connect, with TLS where it is secure, and from the request to its answer."""
+    """One request: seconds to connect, with TLS where it is secure, and from the request to its answer."""
 
     connect_seconds: float
     answer_seconds: float
@@ -77,7 +77,7 @@ class RoundTrip:
 
 
 def round_trip(address: Address) -> RoundTrip:
-    """Ask an address once, over a connection of its own, and wait for the head of the answer.
+    """Request an address once, over a new connection, and wait for the head of the answer.
 
     Raises:
         OSError, http.client.HTTPException: it does not answer.

@@ -30,7 +30,7 @@ def simd_names(flags: frozenset[str]) -> Fact[tuple[str, ...]]:
 
 
 def simd_bits(host: Host, flags: frozenset[str]) -> Fact[int]:
-    """Return the width of the widest vectors in bits; SVE's length is asked of the kernel."""
+    """Return the width of the widest vectors in bits; SVE's length is the kernel's."""
     if "sve" in flags:
         length = host.integer(SVE_LENGTH).map(lambda count: count * 8)
         if length.value is not None:

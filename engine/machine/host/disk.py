@@ -19,7 +19,7 @@ NETWORK_FILE_SYSTEMS = frozenset({*SHARES, "9p", "afpfs", "smbfs", "virtiofs"})
 LOCAL_FUSE = frozenset({"fuse.ntfs", "fuse.ntfs-3g", "fuse.exfat", "fuse.mergerfs", "fuse.fuse-overlayfs"})
 POOLS = frozenset({"zfs", "apfs", "bcachefs"})  # their device field names a pool, not a disk
 PLUMBING = re.compile(r"/(proc|sys|run|etc|boot|snap|dev(?!/shm$))(/|$)|/System/Volumes/(?!Data$)")
-ANSWER_SECONDS = 1.0  # a share whose server is gone blocks whoever asks for its size
+ANSWER_SECONDS = 1.0  # a share whose server is gone blocks every request for its size
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,18 @@ TABLES = "/sys/firmware/dmi/tables/DMI"
 CONTROLLERS = "/sys/devices/system/edac/mc"
 MEMORY_DEVICE, END_OF_TABLE = 17, 127  # SMBIOS structure types
 # SMBIOS specification 3.7, table 77: memory types that computers of today have.
-TYPES = {0x18: "DDR3", 0x1A: "DDR4", 0x1B: "LPDDR", 0x1D: "LPDDR3", 0x1E: "LPDDR4", 0x20: "HBM", 0x21: "HBM2"}
-TYPES |= {0x22: "DDR5", 0x23: "LPDDR5", 0x24: "HBM3"}
+TYPES = {
+    0x18: "DDR3",
+    0x1A: "DDR4",
+    0x1B: "LPDDR",
+    0x1D: "LPDDR3",
+    0x1E: "LPDDR4",
+    0x20: "HBM",
+    0x21: "HBM2",
+    0x22: "DDR5",
+    0x23: "LPDDR5",
+    0x24: "HBM3",
+}
 MEBIBYTE, KIBIBYTE = 1 << 20, 1 << 10
 
 
@@ -97,7 +107,7 @@ def _from_firmware(host: Host) -> Fact[tuple[MemoryModule, ...]]:
 
 
 def _from_controllers(host: Host) -> Fact[tuple[MemoryModule, ...]]:
-    """Return the modules that memory controllers with error correction list; they do not tell the speed."""
+    """Return the modules that memory controllers with error correction list; their speed is unknown."""
     modules = []
     for controller in host.names(CONTROLLERS):
         for name in host.names(f"{CONTROLLERS}/{controller}"):

@@ -1,4 +1,4 @@
-"""The machine drawn as a tree: NUMA nodes, host bridges, switches, accelerators and the adapters beside them."""
+"""The machine drawn as a tree: NUMA nodes, host bridges, switches, accelerators and network adapters."""
 
 from __future__ import annotations
 

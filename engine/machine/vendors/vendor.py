@@ -1,4 +1,4 @@
-"""What the program asks of a vendor of accelerators; each folder beside this file fills in one such record."""
+"""The interface to a vendor of accelerators; each folder beside this file fills in one such record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FoundDevices:
 
     Attributes:
         links: how the driver says they reach each other; None where it says nothing of it.
-        stacks: software that only the driver tells of.
+        stacks: software that only the driver reports.
     """
 
     accelerators: tuple[Accelerator, ...]
@@ -41,7 +41,7 @@ class GpuSample:
         throttle: what holds its clock down, nothing if that runs free.
         memory_activity_percent: share of the last moments in which its memory was read or written.
         power_limit_watts: what its driver lets it draw.
-        holders: processes that hold its memory: process id, and bytes where the driver tells.
+        holders: processes that hold its memory: process id, and bytes where the driver knows them.
     """
 
     index: int
@@ -68,7 +68,7 @@ class Sensors(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """One vendor, or one family of devices with a driver of its own.
+    """One vendor, or one family of devices with a separate driver.
 
     Every function takes the machine to look at; ``probe``, ``sensors`` and ``processor`` raise NotPresentError where
     the vendor has nothing in it.
@@ -77,11 +77,11 @@ class Vendor:
         id: what its probe is called in reports.
         name: the vendor, as accelerators and catalogue rows carry it.
         stacks: lists its software that is installed, whether or not a device is there for it.
-        sensors: opens its devices for live readings, which tell what no graph shows too if the second argument says
+        sensors: opens its devices for live readings, with details that no graph shows if the second argument says
             so; None where nothing can be read.
         processor: describes the processor of its machines where the kernel has no files for that.
         packages: Python packages that reach its devices, named in reports where they are installed.
-        asked: commands that its probe runs, for recordings of machines that the program does not run on.
+        asked: commands of its probe, for recordings of machines that the program does not run on.
         read: files that it reads, or whose names it looks for, as patterns of a shell, for the same.
         folders: where those commands lie besides the search path.
     """

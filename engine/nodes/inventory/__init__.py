@@ -1,1 +1,1 @@
-"""What the nodes of a cluster are: detected on each, equal ones merged, odd ones told, kept as hardware for plans."""
+"""The nodes of a cluster: detected one by one, equal ones merged, odd ones listed, kept as hardware for plans."""

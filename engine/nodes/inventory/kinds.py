@@ -1,4 +1,4 @@
-"""Kinds of nodes: equal ones are one kind, and what differs from most of its kind is told."""
+"""Kinds of nodes: equal ones are one kind; nodes that differ from most of their kind are listed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from capacity_tui.engine.machine.machine import Accelerator, Machine, NetworkInt
 from capacity_tui.engine.units import format_bytes
 
 MEMORY, NETWORK, DEVICES = "memory", "network", "devices"
-"""Traits that tell kinds of nodes apart."""
+"""Traits that distinguish kinds of nodes."""
 PARTITIONED = "partitioned"
 """Trait of nodes whose drivers can cut devices into parts."""
 _RDMA = ("infiniband", "roce")

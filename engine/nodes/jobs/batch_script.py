@@ -1,4 +1,4 @@
-"""The batch script of a job under Slurm: what it asks for, and how it goes on behind the end of its time."""
+"""The batch script of a job under Slurm: its resources, and how it continues after its time limit."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _STEP = (
     '"$0" "$@" & step=$!; wait "$step"; code=$?; '
     'while kill -0 "$step" 2>/dev/null; do wait "$step"; code=$?; done; exit "$code"'
 )
-"""Starts a step and, told to end, tells its tasks to, which are on all nodes: srun itself would kill them at once."""
+"""Starts a step and forwards the signal to end to its tasks on all nodes: srun itself would kill them at once."""
 
 
 @dataclass(frozen=True)
 class SlurmOptions:
-    """What a user asks of Slurm beside what the plan needs.
+    """Slurm options of the user besides what the plan needs.
 
     Attributes:
         qos: quality of service.

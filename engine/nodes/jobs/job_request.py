@@ -22,7 +22,7 @@ short loses the run and one that is too long only costs a little of its place in
 MARGIN = 1.1
 """Beyond the upper end of the predicted range, for evaluations and checkpoints that the plan does not name."""
 GRACE_SECONDS = 300
-"""Before the end of a job's time when it is told to save and to end; Slurm's own limit of it is 65 535."""
+"""Seconds before the end of a job's time at which it is signalled to save and end; Slurm's limit is 65 535."""
 SHORTEST_TURN_SECONDS = START_SECONDS + GRACE_SECONDS
 """A turn that is no longer than this gets nothing done for sure."""
 _PROCESSES_OF_A_RANK = 2  # the loop itself and the thread that feeds the device
@@ -43,7 +43,7 @@ class JobRequest:
         memory_per_node_bytes: host memory at least; None for whatever there is.
         predicted: figures of the plan by result key, with their ranges.
         limit_seconds: after which it may be ended; None where the plan's length is open.
-        checkpoints: where it leaves checkpoints, and goes on from; None where nothing is known of them.
+        checkpoints: where it leaves checkpoints and resumes from; None where unknown.
         most_restarts: as the plan's ``recovery`` says.
         has_price: whether the plan itself says what its hardware costs: an hour's price, or instances.
     """
@@ -64,7 +64,7 @@ class JobRequest:
 
     @property
     def resumes(self) -> bool:
-        """Whether a job that was ended goes on where it stopped."""
+        """Whether a job that was ended resumes where it stopped."""
         return self.checkpoints is not None
 
     @property

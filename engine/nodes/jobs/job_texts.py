@@ -56,7 +56,7 @@ def proposal_parts(proposal: Proposal, *, with_script: bool = True) -> Iterator[
 
 
 def jobs_as_dict(known: KnownJobs) -> dict[str, object]:
-    """Return jobs as plain data, predicted beside actual where they were submitted from here."""
+    """Return jobs as plain data, predicted and actual figures where they were submitted from here."""
     return {
         "jobs": [_job(job, known.kept.get(job.id), known.watts.get(job.id)) for job in known.jobs],
         "notes": list(known.notes),
@@ -64,7 +64,7 @@ def jobs_as_dict(known: KnownJobs) -> dict[str, object]:
 
 
 def jobs_parts(known: KnownJobs) -> Iterator[Part]:
-    """Yield jobs as a table, predicted beside actual where they were submitted from here."""
+    """Yield jobs as a table, predicted and actual figures where they were submitted from here."""
     if not known.jobs:
         yield TextPart("no jobs")
     else:

@@ -115,7 +115,7 @@ def kept_jobs(cluster: str) -> dict[str, KeptJob]:
 
 
 def newly_ended(jobs: Iterable[QueuedJob], kept: Mapping[str, KeptJob]) -> list[tuple[KeptJob, RunRecord]]:
-    """Return what the history does not have yet of jobs that have ended, beside the jobs they are of."""
+    """Return the new history entries of jobs that have ended, with their jobs."""
     ended = []
     for job in jobs:
         mine = kept.get(job.id)

@@ -21,7 +21,7 @@ class KnownJobs:
         jobs: the newest first.
         kept: what was predicted of those that were submitted from here, by number.
         watts: drawn now by the nodes of those that run, by number; what is not measured is left out.
-        newly_ended: what the history does not have yet, beside the jobs it is of.
+        newly_ended: new history entries with their jobs.
     """
 
     jobs: tuple[QueuedJob, ...]
@@ -36,7 +36,7 @@ def known_jobs(numbers: Sequence[str] = (), *, everyone: bool = False, since: st
 
     Args:
         numbers: of jobs; all of the user's by default.
-        everyone: whether those of others are told too.
+        everyone: whether to include those of others.
         since: how far back accounting is read, as sacct reads times.
 
     Raises:

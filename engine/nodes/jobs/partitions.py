@@ -20,7 +20,7 @@ _SLICE = re.compile(r"\d+g|mig")
 _SIZE = re.compile(r"\d+gb")
 _FORM = re.compile(r"(sxm|pcie|nvl)\d*")
 _UNTOLD = re.compile(r"generation|gpu|per|hbm\w*|gddr\w*")
-"""Words of a device's name that tell none apart from others, beside those of its maker."""
+"""Words of a device's name, besides its maker's, that distinguish no device."""
 _SERIES = ("rtx", "gtx", "rx", "")
 """What administrators leave out in front of the number of a card."""
 
@@ -81,7 +81,7 @@ def type_in(partition: Partition, request: JobRequest) -> str:
 def is_same_device(kind: str, device: str) -> bool:
     """Return whether a type as administrators name it may be a device of the catalogue, whole.
 
-    The chip has to be the same; form and size of memory must not contradict where both tell them: ``h100`` and
+    The chip has to be the same; form and size of memory must not contradict where both have them: ``h100`` and
     ``nvidia_h100_80gb_hbm3`` are ``h100-sxm-80gb``; ``a100``, ``h100_pcie`` and a slice such as
     ``nvidia_h100_80gb_hbm3_1g.10gb`` are not.
 
@@ -158,7 +158,7 @@ def _reasons(partition: Partition, request: JobRequest) -> Iterator[str]:
 
 
 def takes_whole(node: SlurmNode, request: JobRequest) -> bool:
-    """Return whether a job leaves no device of a node for others, beside a single one also no processors."""
+    """Return whether a job leaves no device of a node for others; of a single node, also no processors."""
     return not request.is_on_gpus or sum(node.gpus.values()) <= request.per_node > 1
 
 

@@ -24,7 +24,7 @@ from capacity_tui.engine.plan.files.writing import dump_plan
 
 @dataclass(frozen=True)
 class JobWish:
-    """What a user says of a job beside its plan.
+    """Settings of a job besides its plan.
 
     Attributes:
         command: what runs, with placeholders; nothing for a training script by its usual name.
@@ -52,7 +52,7 @@ def propose(answer: Answer, wish: JobWish, nodes: Launcher) -> Proposal:
     """Return the job of an estimated plan; nothing is submitted.
 
     Args:
-        wish: what the user says beside it.
+        wish: settings of the job besides it.
 
     Raises:
         CapacityError: the plan does not fit, Slurm does not answer, or something that is named is not there.

@@ -1,4 +1,4 @@
-"""Jobs as Slurm tells of them: those in its queue, and those that its accounting remembers."""
+"""Slurm jobs: those in the queue, and those in its accounting."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class QueuedJob:
         on_nodes: which, as Slurm writes them; empty before it runs.
         seconds: it ran, over all of its turns.
         limit_seconds: of a turn; None without one.
-        submitted: ISO 8601 in local time; None where not told.
-        start: when it began, or is predicted to; None where not told.
+        submitted: ISO 8601 in local time; None where unknown.
+        start: when it began, or is predicted to; None where unknown.
         reason: why it waits, in Slurm's word; empty otherwise.
-        gpus: of all nodes; None where not told.
+        gpus: of all nodes; None where unknown.
         energy_joules: over all turns; None where nothing measures that.
         exit_code: of it; None while it runs.
     """
@@ -95,7 +95,7 @@ def accounted_jobs(jobs: Sequence[str] = (), since: str = "now-7days") -> tuple[
 
 
 def merged(queued: Iterable[QueuedJob], accounted: Iterable[QueuedJob]) -> tuple[QueuedJob, ...]:
-    """Return all jobs, the newest first: as the queue tells of them, with what only accounting knows."""
+    """Return all jobs, the newest first: those of the queue, completed by accounting."""
     jobs = {job.id: job for job in accounted}
     for job in queued:
         known = jobs.get(job.id)

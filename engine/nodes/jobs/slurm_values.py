@@ -32,7 +32,7 @@ def duration_of(seconds: float) -> str:
 
 
 def time_of(text: str) -> str | None:
-    """Return a time that Slurm tells, ISO 8601 in local time; None where it knows none."""
+    """Return a time of Slurm, ISO 8601 in local time; None where unknown."""
     try:
         return datetime.fromisoformat(text.strip()).isoformat()
     except ValueError:

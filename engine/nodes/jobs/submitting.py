@@ -37,7 +37,7 @@ def submit(proposal: Proposal, answer: Answer) -> Proposal:
 
 
 def job_now(job: str) -> QueuedJob | None:
-    """Return a job as queue and accounting tell of it; None where neither knows it.
+    """Return a job from queue and accounting; None where neither knows it.
 
     Raises:
         CapacityError: Slurm is not here, or does not answer.
@@ -51,7 +51,7 @@ def followed(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SECO
     """Yield a job at every look until it is over, or nothing knows it any more.
 
     Args:
-        stopped: whether to look no more; the job goes on.
+        stopped: whether to stop watching; the job continues.
         seconds: between two looks.
 
     Raises:

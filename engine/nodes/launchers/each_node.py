@@ -13,7 +13,7 @@ from threading import Event
 from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
 
 AT_ONCE = 32
-"""Nodes asked side by side: enough to be quick, few enough for a login node."""
+"""Nodes queried in parallel: enough to be quick, few enough for a login node."""
 _LOOK_SECONDS = 0.2
 _ENDING_SECONDS = 0.5
 _LAST_WORDS = 200
@@ -86,7 +86,7 @@ def _failure(exit_code: int, errors: str) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a process with all that it started: asked first, so that it ends what runs on the node."""
+    """End a process with all that it started: by SIGTERM first, so that it ends what runs on the node."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with suppress(OSError):
             os.killpg(process.pid, number)

@@ -8,7 +8,7 @@ from threading import Event
 from typing import Protocol
 
 NODE_SECONDS = 60.0
-"""How long one node has for its command, unless said otherwise."""
+"""Default seconds that a node has for its command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Order:
     Attributes:
         words: the command and its arguments, found on the search path of the node.
         text: what the command reads from its standard input.
-        seconds: how long each node has, from when it is asked.
+        seconds: how long each node has, from its start.
     """
 
     words: tuple[str, ...]

@@ -31,7 +31,7 @@ class RayNodes:
         return "Ray"
 
     def nodes(self) -> tuple[str, ...]:
-        """Return the nodes that are alive, by address; equal addresses are told apart by the node's id.
+        """Return the nodes that are alive, by address; equal addresses are distinguished by the node's id.
 
         Raises:
             LauncherError: no cluster answers at the address.

@@ -16,7 +16,7 @@ LOCAL = "local"
 ANSWER_SECONDS = 5.0
 """How long a cluster has to take a connection."""
 _EXAMPLE = "give HOST:PORT, auto for the cluster of this node, or local:4 for four workers here"
-# Ray tells nobody that it is used, and nothing that nobody asked for. Under `uv run` it would take the whole folder to
+# Ray reports no usage, and prints nothing unasked. Under `uv run` it would take the whole folder to
 # each worker and make an environment there, over the network, before a task begins.
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",

@@ -35,7 +35,7 @@ _KEY = re.compile(r"(?:^|\s)([A-Za-z_:]+)=")
 
 @dataclass(frozen=True, slots=True)
 class SlurmNode:
-    """A node as the controller tells of it.
+    """A node as the controller reports it.
 
     Attributes:
         state: of the controller, such as ``idle``, ``mixed+drain`` or ``down``.
@@ -43,7 +43,7 @@ class SlurmNode:
         resources: generic resources by name, such as ``gpu:h100``.
         used: those of them that jobs have.
         watts: what it draws now; None where Slurm does not measure it.
-        values: everything it tells, by its names.
+        values: everything the controller reports, by its names.
     """
 
     name: str
@@ -152,7 +152,7 @@ def slurm_text(*words: str, given: str = "") -> str:
 
 
 def slurm_answer(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    """Return how a command of Slurm ended and what it said, also where it refuses.
+    """Return exit code and output of a command of Slurm, also where it refuses.
 
     Raises:
         LauncherError: there is no such command, or the controller does not answer.
@@ -170,7 +170,7 @@ def slurm_answer(*words: str, given: str = "") -> subprocess.CompletedProcess[st
 
 
 def slurm_nodes() -> tuple[SlurmNode, ...]:
-    """Return the nodes as the controller tells of them.
+    """Return the nodes as the controller reports them.
 
     Raises:
         LauncherError: there is no Slurm, or its controller does not answer.

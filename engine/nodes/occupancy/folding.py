@@ -134,7 +134,7 @@ def _cells(parts: Sequence[_Counts]) -> tuple[State, ...]:
 
 
 def _mostly(counts: _Counts) -> State:
-    """Return what most devices do; any that is down is told."""
+    """Return what most devices do; any that is down is shown."""
     return "down" if counts[STATES.index("down")] else STATES[counts.index(max(counts))]
 
 

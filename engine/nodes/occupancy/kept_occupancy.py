@@ -13,7 +13,7 @@ _LEVELS = ("node", "rack")
 
 
 def kept_occupancy(inventory: Inventory) -> Occupancy:
-    """Return the nodes of a kept cluster, rack by rack; what its jobs take nobody tells.
+    """Return the nodes of a kept cluster, rack by rack; what its jobs take is unknown.
 
     Devices that a node lacks of those of its kind are down, and so are all of a node that gave no answer.
 

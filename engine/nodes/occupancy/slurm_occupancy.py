@@ -1,4 +1,4 @@
-"""The nodes of a Slurm cluster with what their devices do now, as its controller tells."""
+"""The nodes of a Slurm cluster with what their devices do now, as the controller reports."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def slurm_occupancy(catalog: Catalog) -> Occupancy | None:
     nodes = slurm_nodes()
     try:
         racks = racks_of(slurm_text("scontrol", "--oneliner", "show", "topology"))
-    except LauncherError:  # controllers without a topology refuse to tell it
+    except LauncherError:  # controllers without a topology refuse
         racks = {}
     return occupancy_of(nodes, racks, catalog)
 
 
 def occupancy_of(nodes: tuple[SlurmNode, ...], racks: Mapping[str, tuple[str, ...]], catalog: Catalog) -> Occupancy:
-    """Return nodes as the controller tells of them, with the switches above them.
+    """Return nodes as the controller reports them, with the switches above them.
 
     Args:
         racks: the switches above each, the nearest first.

@@ -80,7 +80,7 @@ def node_counts(nodes: int) -> tuple[int, ...]:
 def sample_group(
     launcher: Launcher, nodes: Sequence[str], sizes: Sequence[int], python: str, cancelled: Event | None = None
 ) -> NodeGroup:
-    """Time collectives over nodes; what keeps one from running is told, and ends none of the others.
+    """Time collectives over nodes; the failure of one is reported, and ends none of the others.
 
     Args:
         sizes: bytes of the whole buffer.

@@ -66,7 +66,7 @@ class NodeKernels:
     kernels: tuple[str, ...] = ()
 
     def each_kind(self, cancelled: Event | None = None) -> Iterator[SampledKind]:
-        """Time them on one node of each kind; what keeps one kind from it is told, and ends none of the others.
+        """Time them on one node of each kind; the failure of one is reported, and ends none of the others.
 
         The samples are kept as those of this machine are, below the name of the cluster.
 
@@ -128,7 +128,7 @@ def keep_measured_kind(cluster: str, kind: SampledKind, folder: Path | None = No
         "checked": measured.date,
         "confidence": "B",
     }
-    # Through JSON, since YAML tells tuples apart from lists.
+    # Through JSON, since YAML distinguishes tuples from lists.
     write_atomically(path, yaml.safe_dump({row_id: json.loads(json.dumps(row))}, sort_keys=False), overwrite=True)
     return path
 

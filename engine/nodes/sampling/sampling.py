@@ -18,7 +18,7 @@ QUICK_SIZES = (2**13, 2**20, 2**24)
 
 @dataclass(frozen=True, slots=True)
 class SampledNetwork:
-    """What collectives over nodes of a cluster told.
+    """Timings of collectives over nodes of a cluster.
 
     Attributes:
         groups: the groups of nodes that were tried, the smallest first.

@@ -1,4 +1,4 @@
-"""Chunks of a search: which part of a question each is, and what it came to, as text that tells every bit."""
+"""Chunks of a search: their part of a question, and their results as lossless text."""
 
 from __future__ import annotations
 

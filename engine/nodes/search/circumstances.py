@@ -1,4 +1,4 @@
-"""What an answer rests on beside the question: the same program, catalogue and files give the same answer."""
+"""The environment of an answer: the same question, program, catalogue and files give the same answer."""
 
 from __future__ import annotations
 

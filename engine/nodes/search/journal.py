@@ -1,4 +1,4 @@
-"""Journals of searches: the chunks that are done, so that a search that was stopped or killed goes on from there."""
+"""Journals of searches: the chunks that are done, so that a search that was stopped or killed resumes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Journal:
             return None
 
     def keep(self, chunk: Chunk, outcomes: Outcomes) -> None:
-        """Keep what a chunk came to, as one write: whoever reads sees a whole line or none.
+        """Keep the result of a chunk, as one write: readers see a whole line or none.
 
         Raises:
             StorageError: it cannot be written.
@@ -95,7 +95,7 @@ def journal_of(
     user_files: Mapping[str, bytes],
     cutting: Cutting,
 ) -> Journal:
-    """Return the journal of a search: the same one whenever the same is asked of the same program and catalogue.
+    """Return the journal of a search: the same one for the same question, program and catalogue.
 
     Raises:
         StorageError: it cannot be read or written.

@@ -94,7 +94,7 @@ class RayWorkers:
             self.give(chunk, filled)
 
     def _result_text(self, reference: Any, chunk: Chunk) -> str | None:
-        """Return what a worker tells of a chunk; None where the worker was lost."""
+        """Return a worker's result of a chunk; None where the worker was lost."""
         try:
             text, unlike = self._ray.get(reference, timeout=FETCH_SECONDS)
         except self._ray.exceptions.RayTaskError as error:

@@ -1,4 +1,4 @@
-"""Searching with the workers of a Ray cluster, so that a search that was ended goes on."""
+"""Searching with the workers of a Ray cluster, resumable."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def search_on_ray(
 ) -> Shared:
     """Return the best configurations of a question, found by the workers of a Ray cluster.
 
-    The answer is that of a search here, to the last bit. What is done is kept until the search is complete: asked
-    again, the same search goes on from there.
+    The answer is that of a search here, to the last bit. What is done is kept until the search is complete: started
+    again, the same search resumes from there.
 
     Args:
         address: ``HOST:PORT`` of a cluster, ``auto``, ``local`` or ``local:N``.
         machine: the detected machine, for plans that run on it.
         progress: gets the best so far now and then.
-        stopped: asked every moment whether to stop.
+        stopped: polled for whether to stop.
 
     Raises:
         CapacityError: the question makes no sense or nothing of it can be estimated, or the cluster cannot be used.

@@ -107,7 +107,7 @@ class SharedSearch:
 
         Args:
             progress: gets the best so far now and then.
-            stopped: asked every moment whether to stop.
+            stopped: polled for whether to stop.
 
         Raises:
             CapacityError: nothing of the question can be estimated, or the workers cannot.
@@ -159,7 +159,7 @@ class SharedSearch:
         return slot
 
     def _take(self, slot: _Slot, outcomes: Outcomes) -> None:
-        """Put what a chunk came to in its place; what is not evaluated yet follows as chunks of its own."""
+        """Store the result of a chunk; what is not evaluated yet follows as further chunks."""
         content: list[tuple[Part, ...] | _Slot] = []
         for number, outcome in enumerate(outcomes, slot.chunk.first):
             content.append(outcome.parts)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias, cast, get_args
 
+from capacity_tui.engine.files import json_table
+
 Kind: TypeAlias = Literal["estimate", "run", "profile"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Ends: TypeAlias = Mapping[str, float]
@@ -136,7 +138,7 @@ def of_data(data: object) -> RunRecord:
         ValueError: they describe none.
     """
     try:
-        return _record_from_table(_table(data))
+        return _record_from_table(json_table(data))
     except (KeyError, TypeError) as error:
         raise ValueError(f"no entry of a history: {error}") from error
 
@@ -149,22 +151,16 @@ def _record_from_table(data: Mapping[str, object]) -> RunRecord:
     datetime.fromisoformat(started)
     return RunRecord(
         kind=kind,
-        plan=None if data.get("plan") is None else _table(data["plan"]),
-        machine=_table(data.get("machine", {})),
-        predicted={key: _numbers(ends) for key, ends in _table(data.get("predicted", {})).items()},
+        plan=None if data.get("plan") is None else json_table(data["plan"]),
+        machine=json_table(data.get("machine", {})),
+        predicted={key: _numbers(ends) for key, ends in json_table(data.get("predicted", {})).items()},
         actual=_numbers(data.get("actual", {})),
         device=str(data.get("device", "")),
-        details=_table(data.get("details", {})),
+        details=json_table(data.get("details", {})),
         started=started,
         id=str(data["id"]),
     )
 
 
-def _table(value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"a table is expected, not {value!r:.60}")
-    return value
-
-
 def _numbers(value: object) -> dict[str, float]:
-    return {key: float(cast("float", number)) for key, number in _table(value).items()}
+    return {key: float(cast("float", number)) for key, number in json_table(value).items()}

@@ -110,7 +110,7 @@ def clock(host: Host, card: drm.Card) -> Fact[int]:
 
 
 def _product_names(host: Host, cards: tuple[drm.Card, ...]) -> tuple[Fact[str], ...]:
-    """Return each card's name; AMD's library and the slow rocm-smi are asked once, if sysfs lacks any."""
+    """Return each card's name; AMD's library and the slow rocm-smi are used once, if sysfs lacks any."""
     names = [host.text(f"{card.base}/product_name") for card in cards]
     if all(name.value is not None for name in names):
         return tuple(names)

@@ -31,7 +31,7 @@ NAMES = ("Card Series", "Card series", "Device Name")
 
 
 def library_names() -> Mapping[str, str]:
-    """Return product names by PCI address as the amdsmi library tells them; empty where it is not installed."""
+    """Return product names by PCI address from the amdsmi library; empty where it is not installed."""
     try:
         library = import_module("amdsmi")
         library.amdsmi_init()

@@ -70,7 +70,7 @@ def _simd_bits(pairs: dict[str, str], silicon: bool) -> Fact[int]:
 
 
 def _caches(pairs: dict[str, str]) -> Fact[tuple[Cache, ...]]:
-    """Return one entry a kind of cache and core; macOS does not tell how many there are."""
+    """Return one entry a kind of cache and core; macOS has no count of them."""
     levels = []
     for key, size in pairs.items():
         kind = re.fullmatch(r"hw\.perflevel\d\.l(\d)(\w*)cachesize", key)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from capacity_tui.engine.machine.device_names import match_accelerator
+from capacity_tui.engine.machine.device_names import match_named
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.processes import gpu_process
 from capacity_tui.engine.machine.host_files import Host
@@ -40,7 +40,7 @@ def probe_neuron(host: Host) -> FoundDevices:
         return FoundDevices(tuple(_accelerator(host, row) for row in rows))
     chip = _chip(host, {})
     nameless = (unknown_accelerator(index, VENDOR, "/dev", report.reason) for index in range(len(devices)))
-    return FoundDevices(tuple(replace(bare, name=chip, catalogue_id=_match(chip)) for bare in nameless))
+    return FoundDevices(tuple(replace(bare, name=chip, catalogue_id=match_named(chip)) for bare in nameless))
 
 
 def _rows(text: str | None) -> Sequence[Row]:
@@ -66,7 +66,7 @@ def _accelerator(host: Host, row: Row) -> Accelerator:
     return replace(
         bare,
         name=chip,
-        catalogue_id=_match(chip),
+        catalogue_id=match_named(chip),
         memory_total_bytes=detected(total, source) if total else unread,
         processes=detected(tuple(gpu_process(host, int(str(entry["pid"])), unread) for entry in processes), source),
         driver=host.text(DRIVER_VERSION),
@@ -83,7 +83,3 @@ def _chip(host: Host, row: Row) -> Fact[str]:
     instance = detected(str(instance_type), " ".join(TOOL)) if instance_type else host.text(PRODUCT)
     chip = CHIPS.get((instance.value or "").partition(".")[0])
     return detected(chip, instance.source) if chip else missing(instance.source, "the instance type names no chip")
-
-
-def _match(chip: Fact[str]) -> Fact[str]:
-    return match_accelerator(chip.value, None) if chip.value else missing(chip.source, chip.reason)

@@ -1,11 +1,11 @@
-"""Google TPUs: the chips the kernel shows and what Google Cloud tells through the environment."""
+"""Google TPUs: the chips the kernel shows and what Google Cloud sets in the environment."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 
-from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
+from capacity_tui.engine.machine.device_names import match_named, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
@@ -34,13 +34,13 @@ def _accelerator(host: Host, index: int, address: str, kind: str) -> Accelerator
     bare = unknown_accelerator(index, VENDOR, "sysfs", "the TPU driver does not tell")
     name, path = _name(kind), f"{pci.DEVICES}/{address}"
     if not address:
-        return replace(bare, name=name, catalogue_id=_by_name(name), visible=detected(True, TYPE))
+        return replace(bare, name=name, catalogue_id=match_named(name), visible=detected(True, TYPE))
     device = (host.text(f"{path}/device").value or "0x0")[2:]
     revision = (host.text(f"{path}/revision").value or "0x0")[2:].zfill(2)
     return replace(
         bare,
         name=name,
-        catalogue_id=_by_name(name).or_else(match_pci(f"{PCI_VENDOR[2:]}:{device}:{revision}", None)),
+        catalogue_id=match_named(name).or_else(match_pci(f"{PCI_VENDOR[2:]}:{device}:{revision}", None)),
         pci_path=pci.path_of(host, path),
         numa_node=pci.numa_node(host, path),
         integrated=detected(False, "PCI bus"),
@@ -57,7 +57,3 @@ def _name(kind: str) -> Fact[str]:
     if not version:
         return missing(TYPE, "the environment names no type")
     return detected(f"TPU {NAMES.get(version, version)}", f"environment {TYPE}")
-
-
-def _by_name(name: Fact[str]) -> Fact[str]:
-    return match_accelerator(name.value, None) if name.value else missing(name.source, name.reason)

@@ -1,4 +1,4 @@
-"""Intel GPUs from sysfs, and from xpu-smi what the kernel does not tell: names and memory."""
+"""Intel GPUs from sysfs, and from xpu-smi what the kernel lacks: names and memory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _accelerator(host: Host, index: int, card: drm.Card, row: Mapping[str, str])
 
 
 def _memory(host: Host, card: drm.Card, row: Mapping[str, str]) -> tuple[Fact[int], Fact[int], Fact[int]]:
-    """Return total, free and used local memory in bytes: the kernel's where it tells, else xpu-smi's."""
+    """Return total, free and used local memory in bytes: the kernel's where known, else xpu-smi's."""
     source = " ".join(XPU_SMI)
     size, left = number(row, "memory_physical_size_byte"), number(row, "memory_free_size_byte")
     listed = missing(source, "not in its answer") if size is None else detected(round(size), source)

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs as nvidia-smi tells them, for Pythons that cannot load NVML: WSL's path unset, other C libraries."""
+"""NVIDIA GPUs from nvidia-smi, for Pythons that cannot load NVML: WSL's path unset, other C libraries."""
 
 from __future__ import annotations
 

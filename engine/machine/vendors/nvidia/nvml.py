@@ -123,7 +123,7 @@ class Device:
         return self.ask("nvmlDeviceGetAttributes", read=lambda attributes: int(attributes.gpuInstanceSliceCount))
 
     def holders(self) -> Fact[tuple[tuple[int, int | None], ...]]:
-        """Return the processes with memory here: process id, and bytes where the driver tells."""
+        """Return the processes with memory here: process id, and bytes where the driver knows them."""
         answers = [self.ask(f"nvmlDeviceGet{kind}RunningProcesses", read=_holders) for kind in ("Compute", "Graphics")]
         if answers[0].value is None:
             return answers[0]

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs through NVML: each device asked in its own thread, so that a hung one hides no other."""
+"""NVIDIA GPUs through NVML: each device queried in its own thread, so that a hung one hides no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nvidia-smi is asked."""
+"""Queries of nvidia-smi."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIST = (TOOL, "-L")
 TOPOLOGY = (TOOL, "topo", "-m")
 _OLDER_COLUMNS = tuple(name for name in COLUMNS if name not in NEWER_COLUMNS)
 QUERIES = tuple((TOOL, f"--query-gpu={','.join(columns)}", "--format=csv") for columns in (COLUMNS, _OLDER_COLUMNS))
-"""What is asked of the tool, and what of older drivers that refuse it."""
+"""The query, and the one for older drivers that refuse it."""
 FOLDER = "/usr/lib/wsl/lib"  # where Windows puts the tool for its Linux
 MEMORY_ERRORS = (TOOL, "--query-gpu=index,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits")
 """What the driver counts of memory errors since it was loaded."""
