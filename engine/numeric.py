@@ -69,10 +69,7 @@ def any_true(condition: object) -> bool:
 
 
 def where(condition: object, yes: Number, no: Number) -> Number:
-    """Choose between two numbers, place by place; of a single number without the detour over an array.
-
-    What is chosen for all places is the very object, so that its derivation is found.
-    """
+    """Choose between two numbers, place by place; of a single number without the detour over an array."""
     if isinstance(condition, np.ndarray) and condition.ndim:
         return yes if yes is no else np.where(condition, yes, no)
     return yes if condition else no

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from capacity_tui.engine.catalog.named_numbers import NamedNumber, named_numbers
 
@@ -15,9 +15,3 @@ def counted(count: str) -> float:
 def counts() -> Mapping[str, NamedNumber]:
     """Return every counted number by its key."""
     return named_numbers("counts.yaml")
-
-
-def counts_told() -> Iterator[tuple[object, str]]:
-    """Yield each number with how it was counted, for explanations."""
-    for count in counts().values():
-        yield count.value, f"counted: {count.source}"

@@ -64,7 +64,11 @@ ROOFLINE = "Williams et al. 2009"
 
 
 @equation(
-    "intensity = flops / max(traffic, 1)", unit="FLOP/B", source=ROOFLINE, part=Figure.BOTTLENECK_ARITHMETIC_INTENSITY
+    "intensity = flops / max(traffic, 1)",
+    unit="FLOP/B",
+    source=ROOFLINE,
+    part=Figure.BOTTLENECK_ARITHMETIC_INTENSITY,
+    units={"flops": "FLOP", "traffic": "B"},
 )
 def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
     """FLOPs for each byte of device memory traffic.
@@ -76,7 +80,14 @@ def arithmetic_intensity(flops: Number, traffic: Number) -> Number:
     return flops / np.maximum(traffic, 1.0)
 
 
-@equation("ridge = peak / bandwidth", unit="FLOP/B", source=ROOFLINE, part=Figure.BOTTLENECK_RIDGE_POINT)
+@equation(
+    "ridge = peak / bandwidth",
+    unit="FLOP/B",
+    source=ROOFLINE,
+    part=Figure.BOTTLENECK_RIDGE_POINT,
+    units={"peak": "FLOP/s", "bandwidth": "B/s"},
+    origins={"peak": "hardware.peaks", "bandwidth": ("hardware.host_bandwidth", "hardware.bandwidth")},
+)
 def ridge_point(peak: Number, bandwidth: Number) -> Number:
     """Arithmetic intensity above which arithmetic limits a device.
 
@@ -92,6 +103,8 @@ def ridge_point(peak: Number, bandwidth: Number) -> Number:
     unit="share",
     source="Chowdhery et al. 2022: FLOPs of the model itself, none of recomputation",
     part=Figure.MFU,
+    units={"model_flops": "FLOP", "step_seconds": "s", "peak": "FLOP/s"},
+    origins={"model_flops": "step_flops", "peak": "hardware.peaks"},
 )
 def model_flops_utilization(model_flops: Number, step_seconds: Number, peak: Number, devices: Number) -> Number:
     """Share of the dense peak that the model's own arithmetic uses.
@@ -105,7 +118,12 @@ def model_flops_utilization(model_flops: Number, step_seconds: Number, peak: Num
     return model_flops / (step_seconds * peak * devices)
 
 
-@equation("share = arithmetic / (arithmetic + memory)", unit="share", source=ROOFLINE)
+@equation(
+    "share = arithmetic / (arithmetic + memory)",
+    unit="share",
+    source=ROOFLINE,
+    units={"arithmetic": "s", "memory": "s"},
+)
 def arithmetic_share(arithmetic: Number, memory: Number) -> Number:
     """Share of the kernels' time that arithmetic bounds.
 

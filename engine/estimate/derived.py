@@ -10,7 +10,9 @@ from capacity_tui.engine.units import HOUR_SECONDS, MEGA, PERCENT, TERA
 STEP = "definition: work of a step over its time"
 
 
-@equation("rate = units / step_seconds", unit="1/s", source=STEP, part=Figure.TOKENS_PER_SECOND)
+@equation(
+    "rate = units / step_seconds", unit="1/s", source=STEP, part=Figure.TOKENS_PER_SECOND, units={"step_seconds": "s"}
+)
 def units_per_second(units: Number, step_seconds: Number) -> Number:
     """Tokens or samples a second, over all devices.
 
@@ -26,6 +28,7 @@ def units_per_second(units: Number, step_seconds: Number) -> Number:
     unit="1/s",
     source=STEP,
     part=Figure.TOKENS_PER_SECOND_PER_DEVICE,
+    units={"step_seconds": "s"},
 )
 def units_per_device_second(units: Number, step_seconds: Number, devices: Number) -> Number:
     """Tokens or samples a second and device.
@@ -43,6 +46,7 @@ def units_per_device_second(units: Number, step_seconds: Number, devices: Number
     unit="1/s",
     source=STEP,
     part=Figure.SAMPLES_PER_SECOND,
+    units={"step_seconds": "s"},
 )
 def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Number) -> Number:
     """Samples a second, over all devices.
@@ -60,6 +64,7 @@ def samples_per_second(units: Number, units_per_sample: Number, step_seconds: Nu
     unit="s",
     source="steps of the plan, one after another",
     part=Figure.ESTIMATED_TRAIN_TIME_SECONDS,
+    units={"step_seconds": "s"},
 )
 def job_seconds(steps: Number, step_seconds: Number) -> Number:
     """Seconds of a job.
@@ -72,7 +77,12 @@ def job_seconds(steps: Number, step_seconds: Number) -> Number:
 
 
 @equation(
-    "hours = seconds / 3600 · devices", unit="h", source="hours of the job, times devices", part=Figure.COST_GPU_HOURS
+    "hours = seconds / 3600 · devices",
+    unit="h",
+    source="hours of the job, times devices",
+    part=Figure.COST_GPU_HOURS,
+    units={"seconds": "s"},
+    origins={"seconds": "job_seconds"},
 )
 def device_hours(seconds: Number, devices: Number) -> Number:
     """Hours of a job over all devices, as clusters bill them.
@@ -89,6 +99,8 @@ def device_hours(seconds: Number, devices: Number) -> Number:
     unit="USD",
     source="price of a million tokens, for those of a request",
     part=Figure.COST_USD_PER_REQUEST,
+    units={"million": "USD"},
+    origins={"million": "job_usd"},
 )
 def usd_per_request(million: Number, units: Number) -> Number:
     """Price of a request.
@@ -105,6 +117,8 @@ def usd_per_request(million: Number, units: Number) -> Number:
     unit="FLOP",
     source="FLOPs of the model itself, none of recomputation",
     part=Figure.TOTAL_FLOPS,
+    units={"model_flops": "FLOP"},
+    origins={"model_flops": "step_flops"},
 )
 def job_flops(steps: Number, model_flops: Number) -> Number:
     """FLOPs of a job, over all devices.
@@ -121,6 +135,8 @@ def job_flops(steps: Number, model_flops: Number) -> Number:
     unit="TFLOP/s",
     source="FLOPs of the model itself, none of recomputation",
     part=Figure.MODEL_TFLOPS_PER_DEVICE,
+    units={"model_flops": "FLOP", "step_seconds": "s"},
+    origins={"model_flops": "step_flops"},
 )
 def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> Number:
     """TFLOP/s of the model itself on each device.
@@ -138,6 +154,8 @@ def model_tflops(model_flops: Number, step_seconds: Number, devices: Number) -> 
     unit="%",
     source="what the driver shows over what a device has",
     part=Figure.MEMORY_UTILIZATION_PERCENT,
+    units={"reserved": "B"},
+    origins={"capacity": "hardware.memory_bytes"},
 )
 def memory_used(reserved: Number, capacity: Number) -> Number:
     """Percent of the memory of the fullest device.

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import inspect
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, update_wrapper
-from typing import Generic, ParamSpec, cast
+from typing import Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
 from capacity_tui.engine.numeric import Number
 
 Arguments = ParamSpec("Arguments")
+Names: TypeAlias = str | tuple[str, ...]
+"""One name, or several of which any may hold."""
 _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.MULTILINE | re.DOTALL)
-
-# How the meaning of an argument names its unit: "bytes of ...", "..., FLOP/s".
-_FIRST_WORDS = {"bytes": "B", "seconds": "s", "FLOPs": "FLOP"}
-_UNIT = re.compile(r", (FLOP/s|B/s|W|kWh|USD)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Input:
         unit: its unit, empty for a pure number.
         meaning: what it is, in words.
         derivation: the equation it comes from, None where it was given.
-        told: how a figure of the hardware came about, empty for other numbers.
+        provenance: where a given number comes from (datasheet, measurement, count); empty where nobody says.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Input:
     unit: str = ""
     meaning: str = ""
     derivation: Derivation | None = None
-    told: str = ""
+    provenance: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +67,72 @@ class Derivation:
     source: str
 
 
-@dataclass(slots=True)
-class Record:
-    """Derivations in the order of their evaluation; every later one knows the earlier ones it builds on.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A number that no equation gives.
 
-    ``told`` says of numbers that no equation gave how they came about, by the very objects.
+    Attributes:
+        name: what equations call it in their ``origins``, such as ``hardware.bandwidth`` or ``counts.norm-kernels``.
+        value: the number.
+        provenance: where it comes from, in words.
     """
 
-    derivations: list[Derivation] = field(default_factory=list)
-    told: dict[int, tuple[object, str]] = field(default_factory=dict)
-    _origins: dict[int, tuple[object, Derivation]] = field(default_factory=dict)
+    name: str
+    value: object
+    provenance: str
 
-    def add(self, derivation: Derivation, result: object) -> None:
-        """Keep a derivation, and remember which object it gave: whoever is handed that object builds on it."""
+
+@dataclass(slots=True)
+class Record:
+    """Derivations in the order of their evaluation, found again by the name of their equation and their result."""
+
+    derivations: list[Derivation] = field(default_factory=list)
+    _given: dict[tuple[str, object], str] = field(default_factory=dict)
+    _positions: dict[tuple[str, object], list[int]] = field(default_factory=dict)
+    _before: Record | None = None
+
+    def add(self, name: str, derivation: Derivation) -> None:
+        """Record a derivation under a name."""
+        self._positions.setdefault((name, _hashable(derivation.result)), []).append(len(self.derivations))
         self.derivations.append(derivation)
-        self._origins[id(result)] = (result, derivation)
+
+    def give(self, numbers: Iterable[Given]) -> None:
+        """Record numbers that no equation gives."""
+        for number in numbers:
+            self._given.setdefault((number.name, _hashable(number.value)), number.provenance)
 
     def branch(self) -> Record:
         """Return a record that goes on from here and leaves this one as it is."""
-        return Record([*self.derivations], self.told, {**self._origins})
+        return Record([*self.derivations], self._given, _before=self)
 
     def __iter__(self) -> Iterator[Derivation]:
         """Return the derivations in their order."""
         return iter(self.derivations)
 
-    def origin(self, value: object) -> Derivation | None:
-        """Return the derivation that gave this very object, None where no equation did."""
-        return self._origins.get(id(value), (None, None))[1]
+    def origin(self, value: object, names: Names, end: int | None = None) -> Derivation | None:
+        """Return the latest derivation with this result under one of these names; None where there is none.
+
+        Args:
+            value: the result.
+            names: names of equations.
+            end: how many derivations, from the first, to search; all by default.
+        """
+        key = _hashable(value)
+        matches = (self._position(name, key, len(self.derivations) if end is None else end) for name in _all(names))
+        position = next((match for match in matches if match is not None), None)
+        return None if position is None else self.derivations[position]
+
+    def _position(self, name: str, key: object, end: int) -> int | None:
+        positions = self._positions.get((name, key), ())
+        latest = bisect_left(positions, end)
+        if latest:
+            return positions[latest - 1]
+        return None if self._before is None else self._before._position(name, key, end)
+
+    def provenance(self, value: object, names: Names) -> str:
+        """Return where a given number of one of these names and this value comes from; empty where there is none."""
+        key = _hashable(value)
+        return next((self._given[name, key] for name in _all(names) if (name, key) in self._given), "")
 
 
 _record: ContextVar[Record | None] = ContextVar("record", default=None)
@@ -102,22 +141,30 @@ _record: ContextVar[Record | None] = ContextVar("record", default=None)
 class Equation(Generic[Arguments]):
     """A function that is a formula; called like any other, it is recorded inside ``recording``."""
 
-    def __init__(self, function: Callable[Arguments, Number], formula: str, unit: str, source: str, part: str) -> None:
+    def __init__(
+        self,
+        function: Callable[Arguments, Number],
+        formula: str,
+        unit: str,
+        source: str,
+        part: str = "",
+        units: Mapping[str, str] | None = None,
+        origins: Mapping[str, Names] | None = None,
+    ) -> None:
         update_wrapper(self, function)
         self.function = function
         self.formula, self.unit, self.source, self.part = formula, unit, source, part
+        self.units, self.origins = units or {}, origins or {}
+        self.recorded_as = function.__name__
 
     def __call__(self, *arguments: Arguments.args, **named: Arguments.kwargs) -> Number:
         """Return the value."""
         result = self.function(*arguments, **named)
         record = _record.get()
         if record is not None:
-            # An object of its own, where the function gives back a constant or what was put in: whoever is handed it
-            # builds on this evaluation and no other.
-            result = result * 1.0
             bound = _signature(self.function).bind(*arguments, **named)
             bound.apply_defaults()
-            record.add(self._derivation(_values(bound), record, result), result)
+            record.add(self.recorded_as, self._derivation(_values(bound), record, result))
         return result
 
     def for_part(self, part: str) -> Equation[Arguments]:
@@ -125,9 +172,22 @@ class Equation(Generic[Arguments]):
 
         ``sharded_bytes.for_part("memory.parts.gradients")(...)`` is recorded as the gradients' derivation.
         """
+        return self._with("part", part)
+
+    def named(self, name: str) -> Equation[Arguments]:
+        """Return the equation as recorded under ``<equation>.<name>``, for who is given two of its results."""
+        return self._with("recorded_as", f"{self.recorded_as}.{name}")
+
+    def with_origins(self, **origins: Names) -> Equation[Arguments]:
+        """Return the equation with other origins of some numbers put in, where only the caller knows them."""
+        return self._with("origins", {**self.origins, **origins})
+
+    def _with(self, attribute: str, value: object) -> Equation[Arguments]:
         if _record.get() is None:
             return self
-        return Equation(self.function, self.formula, self.unit, self.source, part)
+        changed = copy(self)
+        setattr(changed, attribute, value)
+        return changed
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -135,29 +195,33 @@ class Equation(Generic[Arguments]):
         return tuple(_signature(self.function).parameters)
 
     def _derivation(self, values: Mapping[str, object], record: Record, result: Number) -> Derivation:
-        meanings, inputs = _meanings(self.function), []
-        for name, value in values.items():
-            meaning = meanings.get(name, "")
-            # What is added up has the unit of the sum.
-            own = _unit_of(meaning) if name in self.symbols else self.unit
-            derivation = record.origin(value)
-            told = record.told.get(id(value), (None, ""))[1]
-            unit = derivation.unit if derivation else own
-            inputs.append(Input(name, single(value), unit, meaning, derivation, told))
-        formula = self.formula.replace("{addends}", " + ".join(values))
         return Derivation(
             self.function.__name__,
             self.part,
-            formula,
-            tuple(inputs),
+            self.formula.replace("{addends}", " + ".join(values)),
+            tuple(self._input(name, value, record) for name, value in values.items()),
             cast("Number", single(result)),
             self.unit,
             self.source,
         )
 
+    def _input(self, name: str, value: object, record: Record) -> Input:
+        meaning, names = _meanings(self.function).get(name, ""), self.origins.get(name, ())
+        derivation, provenance = record.origin(value, names), record.provenance(value, names)
+        # What is added up has the unit of the sum.
+        own = self.units.get(name, "") if name in self.symbols else self.unit
+        unit = derivation.unit if derivation else own
+        return Input(name, single(value), unit, meaning, derivation, provenance)
+
 
 def equation(
-    formula: str, *, unit: str, source: str, part: str = ""
+    formula: str,
+    *,
+    unit: str,
+    source: str,
+    part: str = "",
+    units: Mapping[str, str] | None = None,
+    origins: Mapping[str, Names] | None = None,
 ) -> Callable[[Callable[Arguments, Number]], Equation[Arguments]]:
     """Mark a function as an equation, so that ``recording`` can show how a number came about.
 
@@ -166,8 +230,10 @@ def equation(
         unit: unit of the result.
         source: where the formula comes from.
         part: the result key it gives, where it gives only one.
+        units: units of the arguments, by symbol; those that are left out are pure numbers.
+        origins: by symbol, the equations whose results are put in, or the names of given numbers (see ``Given``).
     """
-    return lambda function: Equation(function, formula, unit, source, part)
+    return lambda function: Equation(function, formula, unit, source, part, units, origins)
 
 
 @cache
@@ -178,8 +244,8 @@ def _signature(function: Callable[..., Number]) -> inspect.Signature:
 @cache
 def _meanings(function: Callable[..., Number]) -> dict[str, str]:
     """Return what each argument is, as the docstring says."""
-    found = _ARGUMENT.findall(inspect.getdoc(function) or "")
-    return {name: " ".join(meaning.split()).rstrip(".") for name, meaning in found}
+    arguments = _ARGUMENT.findall(inspect.getdoc(function) or "")
+    return {name: " ".join(meaning.split()).rstrip(".") for name, meaning in arguments}
 
 
 def _values(bound: inspect.BoundArguments) -> dict[str, object]:
@@ -191,9 +257,14 @@ def _values(bound: inspect.BoundArguments) -> dict[str, object]:
     return values
 
 
-def _unit_of(meaning: str) -> str:
-    named = _UNIT.search(meaning)
-    return _FIRST_WORDS.get(meaning.partition(" ")[0], named[1] if named else "")
+def _all(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else names
+
+
+def _hashable(value: object) -> object:
+    """Return what equal numbers have in common; an array counts with its shape."""
+    value = single(value)
+    return (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
 def single(value: object) -> object:
@@ -201,22 +272,28 @@ def single(value: object) -> object:
     return float(value.item()) if isinstance(value, np.ndarray | np.generic) and value.size == 1 else value
 
 
-def origin(value: object) -> Derivation | None:
-    """Return the recorded equation that gave this very object, None where none did or nothing is recorded."""
+def origin(value: object, names: Names, end: int | None = None) -> Derivation | None:
+    """Return ``Record.origin`` of what is being recorded; None outside ``recording``."""
     record = _record.get()
-    return None if record is None else record.origin(value)
+    return None if record is None else record.origin(value, names, end)
+
+
+def recorded_count() -> int:
+    """Return how many derivations have been recorded; 0 outside ``recording``."""
+    record = _record.get()
+    return 0 if record is None else len(record.derivations)
 
 
 @contextmanager
-def recording(told: Iterable[tuple[object, str]] = (), *, after: Record | None = None) -> Iterator[Record]:
+def recording(given: Iterable[Given] = (), *, after: Record | None = None) -> Iterator[Record]:
     """Collect the derivation of every equation evaluated inside the block.
 
     Args:
-        told: numbers that equations are given, each with how it came about.
+        given: numbers that equations are given, with where they come from.
         after: what was recorded before, which the equations may build on; it stays as it is.
     """
     record = Record() if after is None else after.branch()
-    record.told = {**record.told, **{id(value): (value, text) for value, text in told}}
+    record.give(given)
     token = _record.set(record)
     try:
         yield record

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.counts import counts_told
+from capacity_tui.engine.catalog.counts import counts
+from capacity_tui.engine.cluster.cluster import Cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
-from capacity_tui.engine.estimate.equation import recording
+from capacity_tui.engine.estimate.equation import Given, recording
 from capacity_tui.engine.estimate.evidence_of import evidence_of
 from capacity_tui.engine.estimate.limits import plan_limits
 from capacity_tui.engine.estimate.networks.work import network_work
@@ -82,20 +83,30 @@ def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: boo
         PlanError: nothing is known about this kind of model.
     """
     if recorded:
-        hardware = ((told.value, str(told)) for told in resolved.cluster.figures().values())
-        shared = ((row.value, f"{row.name}: {row.source}") for row in catalog.coefficients.values())
-        laws = (
-            (value, row.name)
-            for row in catalog.scaling_laws.values()
-            for value in row.model_dump().values()
-            if isinstance(value, float)
-        )
-        with recording((*hardware, *counts_told(), *shared, *laws)) as record:
+        with recording(given_numbers(resolved.cluster, catalog)) as record:
             return replace(estimate_resolved(resolved, catalog), derivations=record)
     work = work_of(resolved, catalog)
     work = replace(work, evidence=evidence_of(resolved, work, catalog))
     found = assemble(work, resolved.cluster, resolved.plan.pricing, ITERATIONS.get(str(resolved.plan.task), "step"))
     return replace(found, limits=plan_limits(resolved.plan, found))
+
+
+def given_numbers(cluster: Cluster, catalog: Catalog) -> Iterator[Given]:
+    """Yield the numbers that formulas are given, under the names that their ``origins`` use.
+
+    These are ``hardware.<figure>`` (``hardware.peaks`` for every precision), ``counts.<id>``, ``coefficients.<id>`` and
+    ``scaling_laws.<field>``.
+    """
+    for figure, quantity in cluster.figures().items():
+        yield Given(f"hardware.{figure.partition('.')[0]}", quantity.value, str(quantity))
+    for key, count in counts().items():
+        yield Given(f"counts.{key}", count.value, f"counted: {count.source}")
+    for key, row in catalog.coefficients.items():
+        yield Given(f"coefficients.{key}", row.value, f"{row.name}: {row.source}")
+    for law in catalog.scaling_laws.values():
+        for field, value in law.model_dump().items():
+            if isinstance(value, float):
+                yield Given(f"scaling_laws.{field}", value, law.name)
 
 
 def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:

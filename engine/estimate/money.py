@@ -21,7 +21,13 @@ MOST_SURPLUS = 100.0
 """A job that interruptions make a hundred times as long is not run on spot capacity, and has no price there."""
 
 
-@equation("usd = seconds / 3600 · usd_per_hour", unit="USD", source="price of the catalogue or the plan")
+@equation(
+    "usd = seconds / 3600 · usd_per_hour",
+    unit="USD",
+    source="price of the catalogue or the plan",
+    units={"seconds": "s", "usd_per_hour": "USD"},
+    origins={"seconds": "job_seconds"},
+)
 def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
     """Price of a job.
 
@@ -36,6 +42,8 @@ def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
     "period = sqrt(2 · checkpoint · interval) - checkpoint if checkpoint < interval / 2 else interval",
     unit="s",
     source="Young 1974, Daly 2006: work between checkpoints that loses least",
+    units={"checkpoint": "s"},
+    origins={"checkpoint": "checkpoint_seconds"},
 )
 def checkpoint_period(checkpoint: Number, interval: Number) -> Number:
     """Seconds of work between two checkpoints.
@@ -52,6 +60,8 @@ def checkpoint_period(checkpoint: Number, interval: Number) -> Number:
     "restarts = min(restart / interval, 50)",
     unit="share",
     source="Daly 2006: time of a job with interruptions at random, over its time without",
+    units={"period": "s", "checkpoint": "s", "restart": "s"},
+    origins={"period": "checkpoint_period", "checkpoint": "checkpoint_seconds"},
 )
 def interruption_surplus(period: Number, checkpoint: Number, restart: Number, interval: Number) -> Number:
     """Extra time through checkpoints, lost work and restarts, as a share of the job.
@@ -73,6 +83,13 @@ def interruption_surplus(period: Number, checkpoint: Number, restart: Number, in
     unit="W",
     source="Patel et al. 2024: power between idle and limit, by what bounds the kernels; shares in coefficients.yaml",
     part=Figure.ENERGY_WATTS_AVERAGE,
+    units={"limit": "W"},
+    origins={
+        "limit": "hardware.tdp_watts",
+        "arithmetic": "coefficients.arithmetic-power",
+        "memory": "coefficients.memory-power",
+        "wait": "coefficients.waiting-power",
+    },
 )
 def average_watts(
     devices: Number,
@@ -105,6 +122,8 @@ def average_watts(
     unit="USD",
     source="spot price of the catalogue, checkpoints and interruptions included",
     part=Figure.COST_USD_SPOT,
+    units={"seconds": "s", "usd_per_hour": "USD"},
+    origins={"seconds": "job_seconds", "surplus": "interruption_surplus"},
 )
 def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
     """Price of a job on capacity that may be taken back.
@@ -117,7 +136,14 @@ def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
     return seconds * (1.0 + surplus) / HOUR_SECONDS * usd_per_hour
 
 
-@equation("kwh = watts · seconds / 3 600 000", unit="kWh", source="power times time", part=Figure.ENERGY_KWH)
+@equation(
+    "kwh = watts · seconds / 3 600 000",
+    unit="kWh",
+    source="power times time",
+    part=Figure.ENERGY_KWH,
+    units={"watts": "W", "seconds": "s"},
+    origins={"watts": "average_watts", "seconds": "job_seconds"},
+)
 def job_kwh(watts: Number, seconds: Number) -> Number:
     """Energy of a job.
 
@@ -133,6 +159,8 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
     unit="kWh",
     source="energy of the devices, with the machines and the building around them; shares in coefficients.yaml",
     part=Figure.ENERGY_KWH_SYSTEM,
+    units={"kwh": "kWh"},
+    origins={"kwh": "job_kwh", "host": "coefficients.host-power", "cooling": "coefficients.cooling-power"},
 )
 def system_kwh(kwh: Number, host: Number, cooling: Number) -> Number:
     """Energy of a job as a meter of the building counts it.
@@ -145,7 +173,14 @@ def system_kwh(kwh: Number, host: Number, cooling: Number) -> Number:
     return kwh * host * cooling
 
 
-@equation("usd = kwh · usd_per_kwh", unit="USD", source="pricing.usd_per_kwh of the plan", part=Figure.ENERGY_USD)
+@equation(
+    "usd = kwh · usd_per_kwh",
+    unit="USD",
+    source="pricing.usd_per_kwh of the plan",
+    part=Figure.ENERGY_USD,
+    units={"kwh": "kWh", "usd_per_kwh": "USD"},
+    origins={"kwh": "job_kwh"},
+)
 def electricity_usd(kwh: Number, usd_per_kwh: Number) -> Number:
     """Price of a job's electricity.
 
@@ -209,7 +244,12 @@ owned_hour_usd = equation(
 )(owned_usd_per_hour)
 
 
-@equation("usd = machines · usd_per_hour", unit="USD", source="machines of one's own, all alike")
+@equation(
+    "usd = machines · usd_per_hour",
+    unit="USD",
+    source="machines of one's own, all alike",
+    units={"usd_per_hour": "USD"},
+)
 def machines_hour_usd(machines: Number, usd_per_hour: Number) -> Number:
     """Price of an hour of several machines.
 
@@ -236,6 +276,7 @@ def _owned_rate(price: Price, rate: float) -> Number:
     "checkpoint = states / bandwidth",
     unit="s",
     source="all devices write their shares side by side; of replicas one writes",
+    units={"states": "B", "bandwidth": "B"},
 )
 def checkpoint_seconds(states: Number, bandwidth: Number) -> Number:
     """Seconds to write a checkpoint.

@@ -12,6 +12,7 @@ from capacity_tui.engine.numeric import Number
     unit="B",
     source="measured sizes: efficiency.yaml, algorithms.yaml",
     part=Figure.MEMORY_CONTEXT,
+    units={"driver": "B", "communicator": "B"},
 )
 def context_bytes(driver: Number, communicator: Number, groups: Number) -> Number:
     """Bytes of driver context and communication library.
@@ -29,6 +30,7 @@ def context_bytes(driver: Number, communicator: Number, groups: Number) -> Numbe
     unit="B",
     source="the allocator keeps blocks it cannot use: measured reserved over allocated",
     part=Figure.MEMORY_RESERVE,
+    units={"allocated": "B"},
 )
 def reserve_bytes(allocated: Number, fragmentation: Number) -> Number:
     """Bytes the allocator holds beyond its peak.

@@ -119,6 +119,7 @@ def _vector_state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
     "mean = (state · matrices + factor · edges + vector · (every - matrices)) / every",
     unit="B",
     source="optimizers.yaml; matrices, their rows and columns, and vectors of the mean layer",
+    units={"state": "B", "factor": "B", "vector": "B"},
 )
 def mean_states(
     state: Number, matrices: Number, factor: Number, edges: Number, vector: Number, every: Number

@@ -20,6 +20,15 @@ _SOURCE = "Hoffmann et al. 2022, approach 3; factors and powers by the row of sc
     unit="nats",
     source=_SOURCE,
     part=LOSS,
+    origins={
+        "parameters": "optimal_parameters",
+        "tokens": "optimal_tokens",
+        "irreducible": "scaling_laws.irreducible",
+        "size_factor": "scaling_laws.size_factor",
+        "size_power": "scaling_laws.size_power",
+        "data_factor": "scaling_laws.data_factor",
+        "data_power": "scaling_laws.data_power",
+    },
 )
 def expected_loss(
     parameters: Number,
@@ -50,6 +59,12 @@ def expected_loss(
     unit="parameters",
     source=f"{_SOURCE}: the least loss for the same product of size and tokens, to which work is proportional",
     part=BEST_SIZE,
+    origins={
+        "size_factor": "scaling_laws.size_factor",
+        "size_power": "scaling_laws.size_power",
+        "data_factor": "scaling_laws.data_factor",
+        "data_power": "scaling_laws.data_power",
+    },
 )
 def optimal_parameters(
     parameters: Number,
@@ -74,7 +89,13 @@ def optimal_parameters(
     return balance * (parameters * tokens) ** (data_power / powers)
 
 
-@equation("optimum = parameters · tokens / best", unit="tokens", source="the same work", part=BEST_TOKENS)
+@equation(
+    "optimum = parameters · tokens / best",
+    unit="tokens",
+    source="the same work",
+    part=BEST_TOKENS,
+    origins={"best": "optimal_parameters"},
+)
 def optimal_tokens(parameters: Number, tokens: Number, best: Number) -> Number:
     """Tokens that a model of the best size sees in the work of a training.
 
@@ -91,6 +112,7 @@ def optimal_tokens(parameters: Number, tokens: Number, best: Number) -> Number:
     unit="",
     source="definition: 1 is compute-optimal; beyond it a smaller model saves work whenever it is used",
     part=OVERTRAINING,
+    origins={"best": "optimal_parameters", "best_tokens": "optimal_tokens"},
 )
 def overtraining(parameters: Number, tokens: Number, best: Number, best_tokens: Number) -> Number:
     """Tokens a parameter, over those of the best size for the same work.

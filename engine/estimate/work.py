@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from capacity_tui.engine.estimate.equation import recorded_count
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.evidence import Evidence
@@ -69,6 +70,7 @@ class Operator:
         bandwidth: B/s this kernel reaches.
         count: runs for one micro-batch or pass on the device (a step for ``where == "step"``).
         launches: kernels one run launches.
+        recorded: equations recorded before it, whose latest results its numbers are.
     """
 
     name: str
@@ -81,6 +83,7 @@ class Operator:
     bandwidth: Number
     count: Number = 1.0
     launches: Number = 1.0
+    recorded: int = field(default_factory=recorded_count, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ class Collective:
         beside: the pass whose kernels it can hide behind; of a step, that of one micro-batch alone.
         group: devices that take part; 1 where no link between devices is used.
         stride: ranks between neighbours of the group.
+        recorded: equations recorded before it, whose latest results its numbers are.
     """
 
     name: str
@@ -110,6 +114,7 @@ class Collective:
     beside: Beside = "both"
     group: Number = 1.0
     stride: Number = 1.0
+    recorded: int = field(default_factory=recorded_count, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

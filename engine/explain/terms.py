@@ -34,6 +34,31 @@ OUTSIDE_ALLOCATOR = frozenset({"context", "reserve"})
 PART_BYTES = "memory.parts."
 PART_SECONDS = "computation.parts."
 STEP = "step_seconds"
+OPERATOR_ORIGINS: Mapping[str, tuple[str, ...]] = {
+    "rate": ("gemm_rate", "attention_rate", "narrow_rate"),
+    "bytes": (
+        "elementwise_bytes",
+        "moved_bytes",
+        "gemm_bytes",
+        "autocast_bytes",
+        "unpacking_bytes",
+        "adapter_bytes",
+        "merged_bytes",
+        "order_bytes",
+        "held_bytes",
+    ),
+    "bandwidth": ("reached_bandwidth", "network_bandwidth", "weight_bandwidth", "host_share"),
+}
+"""Equations that give the numbers of kernels."""
+COLLECTIVE_ORIGINS = (
+    "sharded_backward_seconds",
+    "reduction_seconds",
+    "stalled_seconds",
+    "crossing_seconds",
+    "one_pass_seconds",
+    "two_passes",
+)
+"""Equations that give the seconds of collectives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +238,18 @@ def _operator_term(operator: Operator, name: str, runs: float, share: float) -> 
 
 def _operator_derivation(operator: Operator, runs: float, share: float) -> Derivation:
     """Return the seconds of all runs of an operator as an equation; the limit that it meets comes first."""
+
+    def traced(name: str, value: Number, unit: str, meaning: str) -> Input:
+        derivation = origin(value, OPERATOR_ORIGINS.get(name, ()), operator.recorded)
+        return Input(name, mean(value), unit, meaning, derivation)
+
     arithmetic = (
-        _traced("rate", operator.rate, "FLOP/s", "FLOP/s the kernel reaches"),
-        _traced("flops", operator.flops, "FLOP", "FLOPs of one run"),
+        traced("rate", operator.rate, "FLOP/s", "FLOP/s the kernel reaches"),
+        traced("flops", operator.flops, "FLOP", "FLOPs of one run"),
     )
     memory = (
-        _traced("bytes", operator.bytes, "B", "bytes one run moves"),
-        _traced("bandwidth", operator.bandwidth, "B/s", "bytes a second the kernel moves"),
+        traced("bytes", operator.bytes, "B", "bytes one run moves"),
+        traced("bandwidth", operator.bandwidth, "B/s", "bytes a second the kernel moves"),
     )
     is_arithmetic = mean(operator.flops / operator.rate) >= mean(operator.bytes / operator.bandwidth)
     limits = (*arithmetic, *memory) if is_arithmetic else (*memory, *arithmetic)
@@ -236,10 +266,6 @@ def _operator_derivation(operator: Operator, runs: float, share: float) -> Deriv
         unit="s",
         source="roofline: the larger of arithmetic and memory time (Williams et al. 2009)",
     )
-
-
-def _traced(name: str, value: Number, unit: str, meaning: str) -> Input:
-    return Input(name, mean(value), unit, meaning, origin(value))
 
 
 def _operator_detail(operator: Operator, runs: float, share: float) -> str:
@@ -267,7 +293,8 @@ def _collective_terms(phase: Phase, time: PhaseTime, part: str, ending: str) -> 
     for each in sent(phase, time):
         if each.collective.part == part:
             name = f"{each.collective.name}{ending}"
-            yield Term(name, each.exposed, _collective_detail(each), origin(each.collective.seconds))
+            derivation = origin(each.collective.seconds, COLLECTIVE_ORIGINS, each.collective.recorded)
+            yield Term(name, each.exposed, _collective_detail(each), derivation)
 
 
 def _collective_detail(each: Sent) -> str:

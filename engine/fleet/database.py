@@ -29,7 +29,7 @@ class Database:
     reason: str
 
 
-@equation("data · (1 + overhead)", unit="B", source="indexes and free space of stored documents")
+@equation("data · (1 + overhead)", unit="B", source="indexes and free space of stored documents", units={"data": "B"})
 def database_bytes(data: Number, overhead: Number) -> Number:
     """Disk space of a database.
 
@@ -44,6 +44,7 @@ def database_bytes(data: Number, overhead: Number) -> Number:
     "base + stored · working / cache",
     unit="B",
     source="MongoDB manual, WiredTiger: the cache takes half of the memory beyond 1 GB; it should hold what is in use",
+    units={"base": "B", "stored": "B"},
 )
 def server_memory_bytes(base: Number, stored: Number, working: Number, cache: Number) -> Number:
     """Memory of a database server whose cache holds what is worked with.

@@ -147,6 +147,7 @@ class Recommended:
     "weighed = usd · (1 + seconds / deadline)",
     unit="USD",
     source="this program's choice: to be done at once in place of at the deadline is worth as much as the job again",
+    units={"usd": "USD"},
 )
 def weighed_usd(usd: Number, seconds: Number, deadline: Number) -> Number:
     """Price of a job with its time: twice as many machines have to save more of the deadline than they add in money.

@@ -31,7 +31,12 @@ class SizeInPrecision:
         return self.weights_bytes / GIGA
 
 
-@equation("parameters · each", unit="B", source="every parameter stored alike; scales of quantized formats left out")
+@equation(
+    "parameters · each",
+    unit="B",
+    source="every parameter stored alike; scales of quantized formats left out",
+    units={"each": "B"},
+)
 def weights_bytes(parameters: Number, each: Number) -> Number:
     """Bytes of a model's weights in one format, alone.
 

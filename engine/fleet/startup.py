@@ -16,6 +16,7 @@ from capacity_tui.engine.units import GIGA
     "startup = boot + image + engine + weights / bandwidth",
     unit="s",
     source="one after the other: the instance boots, the engine's image comes, weights are read, kernels compiled",
+    units={"boot": "s", "image": "s", "engine": "s", "weights": "B", "bandwidth": "B"},
 )
 def startup_seconds(boot: Number, image: Number, engine: Number, weights: Number, bandwidth: Number) -> Number:
     """Seconds from the order of an instance until it works.

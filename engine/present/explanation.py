@@ -232,7 +232,7 @@ def _derived(root: Derivation, total: Sum | None = None) -> FormulaStep:
 
 
 def _input(entry: Input, total: Sum | None) -> FormulaInput:
-    source = f"{entry.meaning} ({entry.told})" if entry.told else entry.meaning
+    source = f"{entry.meaning} ({entry.provenance})" if entry.provenance else entry.meaning
     step = None if entry.derivation is None else _derived(entry.derivation, total)
     key = total.key if total is not None and entry.name == total.name and step is None else ""
     return FormulaInput(entry.name, _value(entry.value, entry.unit), source, step, key)

@@ -44,7 +44,12 @@ def pieces_of(elements: Number, chunk: Number) -> Number:
     return np.ceil(elements / chunk)
 
 
-@equation("pattern = record + elements · (element + symbol)", unit="B", source="documents as BSON writes them")
+@equation(
+    "pattern = record + elements · (element + symbol)",
+    unit="B",
+    source="documents as BSON writes them",
+    units={"record": "B", "element": "B", "symbol": "B"},
+)
 def pattern_bytes(record: Number, elements: Number, element: Number, symbol: Number) -> Number:
     """Bytes of a pattern as a document.
 
@@ -61,6 +66,7 @@ def pattern_bytes(record: Number, elements: Number, element: Number, symbol: Num
     "stored = unique · pattern · (1 + overhead)",
     unit="B",
     source="the rule adds a fifth to the documents: indexes 10 to 15 %, padding 5 %, the store's own 5 %",
+    units={"pattern": "B"},
 )
 def stored_bytes(unique: Number, pattern: Number, overhead: Number) -> Number:
     """Bytes that the patterns of a level take in a store.

@@ -7,18 +7,21 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from capacity_tui.engine import estimate as package
+from capacity_tui.engine import estimate as estimates
+from capacity_tui.engine import fleet
 from capacity_tui.engine.api import answer, explain, load_catalog
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan, candidate
 from capacity_tui.engine.choose.explaining import Explained
 from capacity_tui.engine.choose.modes.modes import with_auto_resolved
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
-from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate.estimate import estimate_resolved, given_numbers
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import figure, keys
 from capacity_tui.engine.estimate.resolve import resolve_plan
@@ -171,18 +174,19 @@ def test_parts_of_a_served_token_open_into_its_kernels() -> None:
     assert sum(term.value for term in part.sum.terms) == pytest.approx(part.value, rel=1e-6)
 
 
-def equations() -> Iterator[Equation[...]]:
-    """Yield every equation of the estimates."""
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        for member in vars(importlib.import_module(module.name)).values():
-            if isinstance(member, Equation) and member.__module__ == module.name:
-                yield member
+def equations(*packages: ModuleType) -> Iterator[Equation[...]]:
+    """Yield every equation of some packages."""
+    for package in packages:
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for member in vars(importlib.import_module(module.name)).values():
+                if isinstance(member, Equation) and member.__module__ == module.name:
+                    yield member
 
 
 OPERATIONS = {"min", "max", "sqrt", "ln", "log2", "inf", "exp", "ceil", "clip", "if", "else", "divides"}
 
 
-@pytest.mark.parametrize("equation", [*equations()], ids=lambda each: f"{each.__module__}.{each.__name__}")
+@pytest.mark.parametrize("equation", [*equations(estimates)], ids=lambda each: f"{each.__module__}.{each.__name__}")
 def test_a_formula_names_what_is_put_in_and_says_what_it_is(equation: Equation[...]) -> None:
     if "{addends}" in equation.formula:
         return
@@ -319,3 +323,49 @@ def test_nothing_is_recorded_outside_a_recording() -> None:
         pass
     answer(plan)
     assert not record.derivations
+
+
+def names_of_origins() -> set[str]:
+    """Return every name that an equation's ``origins`` may use, without the part after the dot of ``named``."""
+    catalog = load_catalog()
+    hardware = [name for plan in PLANS for name in _given(plan, catalog)]
+    return {*hardware, *(each.__name__ for each in equations(estimates, fleet))}
+
+
+def _given(name: str, catalog: Catalog) -> Iterator[str]:
+    cluster = resolve_plan(with_auto_resolved(plan_of(name), None, catalog), catalog).cluster
+    yield from (each.name for each in given_numbers(cluster, catalog))
+
+
+def test_origins_name_equations_and_given_numbers() -> None:
+    known = names_of_origins()
+    for each in equations(estimates, fleet):
+        for names in each.origins.values():
+            for name in (names,) if isinstance(names, str) else names:
+                assert name in known or name.partition(".")[0] in known, (each.__name__, name)
+
+
+@pytest.mark.parametrize("name", [*example_names(), *PLANS])
+def test_no_result_is_put_in_without_its_origin(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an equation gave and another is given as it is opens into it; else its name is missing from ``origins``."""
+    results: dict[int, tuple[object, str]] = {}
+    cut: set[tuple[str, str, str]] = set()
+    evaluate = Equation.__call__
+
+    def evaluated(equation: Equation[...], *arguments: object, **named: object) -> object:
+        put_in = inspect.signature(equation.function).bind(*arguments, **named).arguments
+        for symbol, value in put_in.items():
+            giver = results.get(id(value), (None, ""))[1]
+            if giver and symbol not in equation.origins:
+                cut.add((giver, equation.__name__, symbol))
+        result = evaluate(equation, *arguments, **named) * 1.0
+        results[id(result)] = (result, equation.__name__)
+        return result
+
+    monkeypatch.setattr(Equation, "__call__", evaluated)
+    catalog = load_catalog()
+    resolved = resolve_plan(with_auto_resolved(plan_of(name), None, catalog), catalog)
+    estimate = estimate_resolved(resolved, catalog, recorded=True)
+    for key in keys(estimate):
+        figure(estimate, key)
+    assert not cut

@@ -66,6 +66,6 @@ def test_explanations_say_where_a_counted_number_comes_from():
     explanation = explain(plan, "computation.parts.compute", catalog=load_catalog()).explanation
     assert explanation.sum is not None
     found = _with_inner(term.derivation for term in explanation.sum.terms if term.derivation is not None)
-    told = [each.told for derivation in found for each in derivation.inputs]
-    assert any("counted: the norm reads and writes" in text for text in told)
-    assert any("still in caches" in text for text in told)
+    provenance = [each.provenance for derivation in found for each in derivation.inputs]
+    assert any("counted: the norm reads and writes" in text for text in provenance)
+    assert any("still in caches" in text for text in provenance)

@@ -63,7 +63,7 @@ def test_what_the_plan_gives_is_never_called_the_catalogues(given):
 
 def test_the_numbers_put_into_a_formula_say_how_they_came_about(given):
     found = explain(given, "bottleneck.ridge_point")
-    told = {entry.name: entry.told for entry in found.explanation.derivations[0].inputs}
+    told = {entry.name: entry.provenance for entry in found.explanation.derivations[0].inputs}
     assert told["peak"] == "given in the plan: hardware.spec.bf16_tflops"
     assert told["bandwidth"] == "given in the plan: hardware.spec.bandwidth_gbs"
     shown = explanation_text(found)
@@ -122,7 +122,7 @@ def test_measured_bandwidth_counts_everywhere_and_is_cited_alone(unknown_cpu):
         usual.efficiency.elementwise / usual.efficiency.stream
     )
     found = explain(plan_of({"name": "detected"}, precision="fp32"), "bottleneck.ridge_point", machine)
-    told = {entry.name: entry.told for entry in found.explanation.derivations[0].inputs}
+    told = {entry.name: entry.provenance for entry in found.explanation.derivations[0].inputs}
     assert told["bandwidth"] == "measured here: memory triad on 2026-11-21, 2 threads"
     assert told["peak"].startswith("assumed: concluded from")
     assert found.explanation.calibration == ""

@@ -39,6 +39,7 @@ class Fit:
     "data = n · p · element_bytes if density = 1 else n · p · density · (element_bytes + 4) + 4 · n",
     unit="B",
     source="contiguous array; compressed sparse rows with 32-bit indices",
+    units={"element_bytes": "B"},
 )
 def table_bytes(n: Number, p: Number, density: Number, element_bytes: Number) -> Number:
     """Bytes of the training table.
@@ -54,7 +55,12 @@ def table_bytes(n: Number, p: Number, density: Number, element_bytes: Number) ->
     return n * p * density * (element_bytes + INDEX_BYTES) + n * INDEX_BYTES
 
 
-@equation("{addends}", unit="B", source="arrays the usual library holds at the peak of a fit")
+@equation(
+    "{addends}",
+    unit="B",
+    source="arrays the usual library holds at the peak of a fit",
+    origins={"centred table": "table_bytes", "copy of the table": "table_bytes", "table": "table_bytes"},
+)
 def held_bytes(**addends: Number) -> Number:
     """Bytes of what is held side by side."""
     return sum(addends.values(), start=0.0)

@@ -28,7 +28,11 @@ def narrow_share(size: Number, half: Number) -> Number:
 
 
 @equation(
-    "missed = max(0, 1 - cache / held)", unit="share", source="rows visited in random order; caches hold the rest"
+    "missed = max(0, 1 - cache / held)",
+    unit="share",
+    source="rows visited in random order; caches hold the rest",
+    units={"held": "B", "cache": "B"},
+    origins={"held": "table_bytes"},
 )
 def missed_share(held: Number, cache: Number) -> Number:
     """Share of the visits to ``held`` bytes in random order that go to memory.

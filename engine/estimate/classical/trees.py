@@ -33,6 +33,7 @@ def grown_levels(depth: Number, growth: Number, rows: Number, smallest: Number) 
     "sorts = l · (2 · log2(rows) - l + 1) / 2, l = min(levels, log2(rows))",
     unit="comparisons",
     source="a node of r rows sorts each feature in r · log2(r) comparisons; nodes halve from level to level",
+    origins={"levels": "grown_levels"},
 )
 def sort_depth(levels: Number, rows: Number) -> Number:
     """Comparisons of one value of one feature, over all levels of a tree.

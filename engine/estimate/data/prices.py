@@ -23,6 +23,7 @@ Route = Literal["internet", "area", "elsewhere"]
     "usd = max(min(gigabytes, last) - first, 0) · usd_per_gb",
     unit="USD",
     source="price steps of profiles/egress.yaml",
+    units={"usd_per_gb": "USD"},
 )
 def step_usd(gigabytes: Number, first: Number, last: Number, usd_per_gb: Number) -> Number:
     """Price of the gigabytes of a month that fall into one step of a price list.
@@ -36,7 +37,12 @@ def step_usd(gigabytes: Number, first: Number, last: Number, usd_per_gb: Number)
     return np.maximum(np.minimum(gigabytes, last) - first, 0.0) * usd_per_gb
 
 
-@equation("usd = gigabytes · months · usd_per_gb_month", unit="USD", source="price of profiles/disks.yaml")
+@equation(
+    "usd = gigabytes · months · usd_per_gb_month",
+    unit="USD",
+    source="price of profiles/disks.yaml",
+    units={"usd_per_gb_month": "USD"},
+)
 def held_usd(gigabytes: Number, months: Number, usd_per_gb_month: Number) -> Number:
     """Price of storage.
 

@@ -30,6 +30,7 @@ def token_bytes(vocabulary: Number) -> Number:
     "mean = epochs / (1 / first + (epochs - 1) / later)",
     unit="B/s",
     source="the first pass reads from the source, the others from the cache",
+    units={"first": "B", "later": "B"},
 )
 def mean_bandwidth(epochs: Number, first: Number, later: Number) -> Number:
     """Bytes a second that a node reads, the mean over all passes through the data.
@@ -46,6 +47,8 @@ def mean_bandwidth(epochs: Number, first: Number, later: Number) -> Number:
     "seconds = units · size / (nodes · bandwidth)",
     unit="s",
     source="every node reads its share of the step",
+    units={"bandwidth": "B"},
+    origins={"size": "token_bytes", "bandwidth": "mean_bandwidth"},
 )
 def read_seconds(units: Number, size: Number, nodes: Number, bandwidth: Number) -> Number:
     """Seconds in which the data of a step are read.
@@ -80,6 +83,8 @@ def decode_seconds(units: Number, devices: Number, workers: Number, rate: Number
     "seconds = max(reading, decoding) if workers > 0 else reading + decoding",
     unit="s",
     source="workers read ahead while others decode; without any one follows the other",
+    units={"reading": "s", "decoding": "s"},
+    origins={"reading": "read_seconds", "decoding": "decode_seconds"},
 )
 def arrival_seconds(reading: Number, decoding: Number, workers: Number) -> Number:
     """Seconds in which the data of a step arrive at the devices.
@@ -97,6 +102,8 @@ def arrival_seconds(reading: Number, decoding: Number, workers: Number) -> Numbe
     unit="s",
     source="batches that workers prefetch arrive while devices work; what takes longer, devices wait for",
     part=Figure.INPUT,
+    units={"arriving": "s", "working": "s"},
+    origins={"arriving": "arrival_seconds"},
 )
 def input_seconds(arriving: Number, hidden: Number, working: Number) -> Number:
     """Seconds of a step in which the devices wait for data.

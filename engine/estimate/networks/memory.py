@@ -20,6 +20,8 @@ TRANSFORMED_TILE = counted("transformed-tile")
     unit="B",
     source="tensors the backward pass of each layer reads; those that two layers share once",
     part=Figure.MEMORY_ACTIVATIONS,
+    units={"further": "B", "element_bytes": "B"},
+    origins={"layer": "layer_activation", "layer_input": "input_bytes"},
 )
 def activation_bytes(
     batch: Number, kept: Number, elements: Number, further: Number, working: Number, element_bytes: Number
@@ -41,6 +43,7 @@ def activation_bytes(
     "workspace = batch · elements · element_bytes · 36 / 16 · plain",
     unit="B",
     source="Lavin and Gray 2016: for tiles of 4x4 a 3x3 convolution transforms windows of 6x6 into memory of its own",
+    units={"element_bytes": "B"},
 )
 def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plain: Number) -> Number:
     """Bytes in which a convolution outside the matrix units keeps its transformed input and output.
@@ -59,6 +62,7 @@ def workspace_bytes(batch: Number, elements: Number, element_bytes: Number, plai
     unit="B",
     source="gradients are copied into buckets before they are reduced",
     part=Figure.MEMORY_BUFFERS,
+    units={"element_bytes": "B"},
 )
 def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> Number:
     """Bytes of communication buckets.

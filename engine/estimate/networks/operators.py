@@ -89,6 +89,8 @@ def _multiplied(
     "rate = 1 / (1 / product + element_bytes / (2 · units · unit_rate))",
     unit="FLOP/s",
     source="efficiency.yaml: every processor gathers the windows of an image, whatever its matrix units could multiply",
+    units={"product": "FLOP/s", "element_bytes": "B"},
+    origins={"product": "gemm_rate", "units": "hardware.units"},
 )
 def fed_rate(product: Number, units: Number, unit_rate: Number, element_bytes: Number) -> Number:
     """FLOP/s of a convolution.
@@ -106,6 +108,8 @@ def fed_rate(product: Number, units: Number, unit_rate: Number, element_bytes: N
     "narrow = rate · columns / (columns + half)",
     unit="FLOP/s",
     source="tiles have the width libraries give them: few output channels, or few in a group, leave them partly empty",
+    units={"rate": "FLOP/s"},
+    origins={"rate": ("gemm_rate", "fed_rate"), "half": "coefficients.convolution-half-columns"},
 )
 def narrow_rate(rate: Number, columns: Number, half: Number) -> Number:
     """FLOP/s of a product with few columns.
@@ -122,6 +126,7 @@ def narrow_rate(rate: Number, columns: Number, half: Number) -> Number:
     "bandwidth = stream · share",
     unit="B/s",
     source="coefficients.yaml: depthwise convolutions read every element once a tap, mostly from caches",
+    units={"stream": "B/s"},
 )
 def depthwise_bandwidth(stream: Number, share: Number) -> Number:
     """Bytes that a depthwise convolution moves in a second.
@@ -166,6 +171,8 @@ def _reordered(run: NetworkRun, layer: Layer, name: str, phase: Direction, count
     "bytes = 2 · batch · elements · element_bytes · share",
     unit="B",
     source="matrix units want the channels of a position beside each other: images that lie otherwise are copied",
+    units={"element_bytes": "B"},
+    origins={"share": ("coefficients.reordered-unsaid", "coefficients.reordered-channels-first")},
 )
 def order_bytes(batch: Number, elements: Number, element_bytes: Number, share: Number) -> Number:
     """Bytes moved to bring a convolution's input and output into another order.
@@ -183,6 +190,7 @@ def order_bytes(batch: Number, elements: Number, element_bytes: Number, share: N
     "parts = clip(4 · units / tiles, 1, k / 512), tiles = max(m / 128, 1) · max(n / 128, 1)",
     unit="",
     source="libraries split the inner length of products with few output tiles, as weight gradients have",
+    origins={"units": "hardware.units"},
 )
 def split_depth(m: Number, n: Number, k: Number, units: Number) -> Number:
     """Parts into which the inner length is split, so that every processor has tiles to work on.
@@ -218,6 +226,7 @@ def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     "bytes = batch · elements · element_bytes",
     unit="B",
     source="each operation reads and writes its operands once, batch normalization its input twice",
+    units={"element_bytes": "B"},
 )
 def moved_bytes(batch: Number, elements: Number, element_bytes: Number) -> Number:
     """Bytes that a kernel bound by memory moves.
@@ -234,6 +243,8 @@ def moved_bytes(batch: Number, elements: Number, element_bytes: Number) -> Numbe
     "bandwidth = 1 / (1 / stream + 1 / (units · unit_elements · element_bytes))",
     unit="B/s",
     source="coefficients.yaml: a processor works through so many elements, however few bytes they have",
+    units={"stream": "B/s", "element_bytes": "B"},
+    origins={"stream": "reached_bandwidth", "units": "hardware.units"},
 )
 def network_bandwidth(stream: Number, units: Number, unit_elements: Number, element_bytes: Number) -> Number:
     """Bytes that norms, activations and sums move in a second.

@@ -32,6 +32,8 @@ METHOD = (
     "host = (step + batches · awaited) · launch",
     unit="s",
     source="kernels of a step besides its layers; those for whose results the host waits before it launches more",
+    units={"launch": "s"},
+    origins={"launch": "launch_seconds"},
 )
 def host_seconds(step: Number, awaited: Number, batches: Number, launch: Number) -> Number:
     """Host time of a step that no kernel of a layer hides.

@@ -35,6 +35,8 @@ class ServingMemory:
     unit="B",
     source="bits a weight of the format, scales included",
     part=Figure.MEMORY_WEIGHTS,
+    units={"body": "B", "ends": "B"},
+    origins={"layers": "sharded_bytes"},
 )
 def weight_bytes(
     layers: Number, dense: Number, experts: Number, tp: Number, expert_shards: Number, body: Number, ends: Number
@@ -58,6 +60,7 @@ def weight_bytes(
     unit="B",
     source="keys and values of every token and layer; context rounded up to whole blocks",
     part=Figure.MEMORY_KV_CACHE,
+    units={"element_bytes": "B"},
 )
 def kv_cache_bytes(batch: Number, elements: Number, element_bytes: Number, shards: Number, stages: Number) -> Number:
     """Bytes of the key-value cache on one device.
@@ -88,6 +91,8 @@ def rounded_up(tokens: Number, block: Number) -> Number:
     unit="B",
     source="a forward pass keeps the residual stream, one layer's input and its widest intermediate",
     part=Figure.MEMORY_ACTIVATIONS,
+    units={"element_bytes": "B"},
+    origins={"layer": "layer_activation", "layer_input": "input_bytes"},
 )
 def activation_bytes(tokens: Number, element_bytes: Number, hidden: Number, widest: Number) -> Number:
     """Bytes of activations of one forward pass, ``tokens`` wide.
@@ -106,6 +111,7 @@ def activation_bytes(tokens: Number, element_bytes: Number, hidden: Number, wide
     unit="B",
     source="fp32 logits of the positions that are sampled",
     part=Figure.MEMORY_LOGITS,
+    origins={"held": "all_logits", "left": "gradients_of_loss"},
 )
 def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
     """Bytes of logits.
@@ -122,6 +128,8 @@ def logit_bytes(rows: Number, vocab: Number, tp: Number) -> Number:
     "claimed = needed + share · (capacity - needed) if claims_free else share · capacity",
     unit="B",
     source="vLLM: gpu_memory_utilization; TensorRT-LLM: free_gpu_memory_fraction",
+    units={"needed": "B"},
+    origins={"capacity": "hardware.memory_bytes"},
 )
 def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: Number) -> Number:
     """Device memory an engine takes for itself, most of it for the cache.
@@ -140,6 +148,7 @@ def claimed_bytes(capacity: Number, share: Number, needed: Number, claims_free: 
     unit="B",
     source="measured: what the engine sets aside for its kernels, engines.yaml",
     part=Figure.MEMORY_BUFFERS,
+    units={"workspace": "B"},
 )
 def workspace_bytes(workspace: Number) -> Number:
     """Bytes of an engine's workspace.
@@ -155,6 +164,7 @@ def workspace_bytes(workspace: Number) -> Number:
     unit="B",
     source="what the engine leaves in host memory",
     part=Figure.MEMORY_HOST_BYTES,
+    units={"embedding": "B", "layers": "B", "cache": "B"},
 )
 def host_bytes(embedding: Number, layers: Number, cache: Number) -> Number:
     """Bytes in host memory.

@@ -102,6 +102,8 @@ def distinct_experts(experts: Number, active: Number, tokens: Number) -> Number:
     "bandwidth = min(memory · stream · share, units · unit, unpacked)",
     unit="B/s",
     source="memory bandwidth, bytes a unit keeps in flight, and arithmetic that unpacks weights",
+    units={"memory": "B/s", "unit": "B/s", "unpacked": "B"},
+    origins={"memory": ("hardware.host_bandwidth", "hardware.bandwidth"), "units": "hardware.units"},
 )
 def weight_bandwidth(
     memory: Number, stream: Number, share: Number, units: Number, unit: Number, unpacked: Number
@@ -272,6 +274,7 @@ def _ends(run: ServingRun, step: Pass) -> Iterator[Operator]:
     "bytes = cache · (copies + repeats · (1 + heads / kv_heads))",
     unit="B",
     source="code of the library: a step joins the cache and the new keys and values, and writes them for every head",
+    units={"cache": "B"},
 )
 def copied_cache_bytes(cache: Number, copies: Number, repeats: Number, heads: Number, kv_heads: Number) -> Number:
     """Bytes that a step of decode moves before attention reads keys and values.
@@ -290,6 +293,7 @@ def copied_cache_bytes(cache: Number, copies: Number, repeats: Number, heads: Nu
     "share = min(1, heads / units)",
     unit="",
     source="a block of threads for each head and sequence keeps no more units busy",
+    origins={"units": "hardware.units"},
 )
 def busy_units(heads: Number, units: Number) -> Number:
     """Share of the device that attention for single tokens keeps busy.

@@ -15,6 +15,7 @@ LEAST = np.finfo(float).eps
     "wait = rate · work^2 · (1 + spread^2) / (2 · (1 - rate · work)) if rate · work < 1 else inf",
     unit="s",
     source="Pollaczek 1930, Khinchine 1932: Poisson arrivals, one server, any service time",
+    units={"work": "s"},
 )
 def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
     """Seconds in which a prompt waits for those before it, the mean.
@@ -32,6 +33,7 @@ def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
     "wait = busy · seconds / 2 · (1 - 1 / prompts)",
     unit="s",
     source="what is left of a pass at a random moment, which all that came meanwhile wait for together",
+    units={"seconds": "s"},
 )
 def pass_wait(busy: Number, seconds: Number, prompts: Number) -> Number:
     """Seconds until a pass that reads the prompts of others has ended, the mean.
@@ -69,6 +71,7 @@ def slot_wait(rate: Number, largest: Number, slots: Number, spread: Number) -> N
     "response = (work · slots - rest + sqrt((work · slots - rest)^2 + 4 · work · rest)) / 2",
     unit="s",
     source="Schweitzer 1979: mean value analysis of a closed network, one server and a delay",
+    units={"work": "s", "rest": "s"},
 )
 def closed_response(work: Number, rest: Number, slots: Number) -> Number:
     """Seconds from a request's start until its prompt is read, where each answer is followed by the next request.
@@ -86,6 +89,8 @@ def closed_response(work: Number, rest: Number, slots: Number) -> Number:
     "time = seconds · response / (response + rest)",
     unit="s",
     source="Little 1961: what a request runs is shared between its prompt and its answer",
+    units={"seconds": "s", "response": "s", "rest": "s"},
+    origins={"response": "closed_response"},
 )
 def closed_reading(seconds: Number, response: Number, rest: Number) -> Number:
     """Seconds of the time for which a request runs until its prompt is read, others before it included.
@@ -119,6 +124,7 @@ def closed_wait(requests: Number, slots: Number, rate: Number) -> Number:
     unit="s",
     source="a wait is none, or exponential: heavy traffic, Kingman 1962; lengths are normal",
     part=Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS,
+    units={"service": "s", "wait": "s", "longest": "s"},
 )
 def percentile_seconds(
     service: Number, spread: Number, deviations: Number, wait: Number, busy: Number, beyond: Number, longest: Number
@@ -144,6 +150,8 @@ def percentile_seconds(
     unit="s",
     source="a request waits for room and for the prompts before it, for the pass at work, and is read",
     part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    units={"wait": "s", "turn": "s", "reading": "s"},
+    origins={"wait": "closed_wait", "reading": "started_seconds"},
 )
 def first_token_seconds(wait: Number, turn: Number, reading: Number) -> Number:
     """Seconds from a request's arrival to its first token, the mean.
@@ -160,6 +168,7 @@ def first_token_seconds(wait: Number, turn: Number, reading: Number) -> Number:
     "time = min(reading, seconds - answering) if answering > 0 else seconds",
     unit="s",
     source="the rest is the answer's, which takes no less than its own passes; without any a request is read alone",
+    units={"reading": "s", "seconds": "s", "answering": "s"},
 )
 def started_seconds(reading: Number, seconds: Number, answering: Number) -> Number:
     """Seconds from the start of a running request to its first token, the mean.
@@ -177,6 +186,7 @@ def started_seconds(reading: Number, seconds: Number, answering: Number) -> Numb
     unit="s",
     source="one pass for each token, and the prompts of others that are read between",
     part=Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
+    units={"answer": "s", "step": "s"},
 )
 def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number:
     """Seconds between two output tokens of a sequence under a load, the mean.
@@ -194,6 +204,7 @@ def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number
     unit="s",
     source="a request waits, and then runs as long as as many are answered as run at once",
     part=Figure.REQUEST_SECONDS,
+    units={"wait": "s", "seconds": "s"},
 )
 def request_seconds(wait: Number, seconds: Number) -> Number:
     """Seconds from a request's arrival to its last token, the mean.

@@ -21,6 +21,7 @@ from capacity_tui.engine.uncertainty.intervals import Interval
     unit="tokens/s",
     source="forward passes over the prompts of one batch, on one replica",
     part=Figure.PREFILL_TOKENS_PER_SECOND,
+    units={"seconds": "s"},
 )
 def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
     """Prompt tokens a second.
@@ -38,6 +39,8 @@ def prefill_rate(batch: Number, prompt: Number, seconds: Number) -> Number:
     unit="tokens/s",
     source="one forward pass for the next token of every sequence, at the mean context, on one replica",
     part=Figure.DECODE_TOKENS_PER_SECOND,
+    units={"seconds": "s"},
+    origins={"seconds": ("output_token_seconds", "loaded_token_seconds")},
 )
 def decode_rate(batch: Number, seconds: Number) -> Number:
     """Output tokens a second.
@@ -54,6 +57,7 @@ def decode_rate(batch: Number, seconds: Number) -> Number:
     unit="s",
     source="one decode step gives every sequence of the batch its next tokens, one where nothing is guessed",
     part=Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
+    units={"seconds": "s"},
 )
 def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> Number:
     """Seconds between two output tokens of a sequence.
@@ -71,6 +75,7 @@ def output_token_seconds(seconds: Number, drafts: Number, accepted: Number) -> N
     unit="requests/s",
     source="every replica answers one batch after another",
     part=Figure.REQUESTS_PER_SECOND,
+    units={"seconds": "s"},
 )
 def request_rate(replicas: Number, batch: Number, seconds: Number) -> Number:
     """Requests answered a second.
@@ -104,6 +109,7 @@ def answered_rate(arriving: Number, largest: Number) -> Number:
     unit="tokens/s",
     source="answers of all replicas, the time of their prompts included",
     part=Figure.OUTPUT_TOKENS_PER_SECOND,
+    origins={"requests": ("request_rate", "answered_rate")},
 )
 def output_rate(requests: Number, output: Number) -> Number:
     """Output tokens a second, over all replicas.
@@ -120,6 +126,7 @@ def output_rate(requests: Number, output: Number) -> Number:
     unit="s",
     source="what the cache does not hold of a batch follows where answers have ended",
     part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    units={"prefill": "s", "seconds": "s"},
 )
 def batch_first_token_seconds(prefill: Number, waves: Number, seconds: Number) -> Number:
     """Seconds from a batch's arrival to the first token of its sequences, the mean.

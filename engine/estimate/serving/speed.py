@@ -39,6 +39,7 @@ LARGEST_DIRECT = counted("largest-direct-all-reduce")
     "latency = hop · (1 + 1.4 · (1 if mesh > 0 else log2(devices)))",
     unit="s",
     source="published latencies of small all-reduces; where every pair has a link, all peers are read at once",
+    units={"hop": "s"},
 )
 def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
     """Seconds in which the devices of a group find that all are ready, and read the first bytes of all others.
@@ -56,6 +57,7 @@ def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
     "bandwidth = link · max(devices - 1, 1) / max(node - 1, 1) if mesh > 0 else link",
     unit="B/s",
     source="a device reaches each other one of a full mesh over a link of its own, and all of them over all its links",
+    units={"link": "B/s"},
 )
 def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) -> Number:
     """Bytes a second that a device reads from all others of its group together.
@@ -73,6 +75,8 @@ def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) ->
     "seconds = latency + payload · (devices - 1) / link",
     unit="s",
     source="one-shot all-reduce: each device reads all of all others",
+    units={"payload": "B", "latency": "s", "link": "B"},
+    origins={"latency": "one_shot_latency", "link": "peer_bandwidth"},
 )
 def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
     """Seconds of an all-reduce of few bytes, in which each device reads from all others at once.
@@ -90,6 +94,8 @@ def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link:
     "seconds = 2 · (latency + payload · (devices - 1) / devices / link)",
     unit="s",
     source="two-shot all-reduce: each device adds up one share of all others, and reads theirs",
+    units={"payload": "B", "latency": "s", "link": "B"},
+    origins={"latency": "one_shot_latency", "link": "peer_bandwidth"},
 )
 def two_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
     """Seconds of an all-reduce in which each device reads its share from all others, and then all other shares.

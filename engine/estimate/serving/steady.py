@@ -117,7 +117,7 @@ def most_running(concurrency: Number, held: Number) -> Number:
     return np.minimum(concurrency, np.maximum(held, 1.0))
 
 
-@equation("rate = running / seconds", unit="requests/s", source="Little 1961")
+@equation("rate = running / seconds", unit="requests/s", source="Little 1961", units={"seconds": "s"})
 def round_rate(running: Number, seconds: Number) -> Number:
     """Requests that one replica answers in a second.
 

@@ -49,6 +49,8 @@ class AttentionRates:
     "width = reach · exposed · exponential / score",
     unit="elements",
     source="Shah et al. 2024: matrix units and special-function units take turns at every score",
+    units={"exponential": "FLOP", "score": "FLOP"},
+    origins={"score": "counts.score-flops"},
 )
 def exponential_width(reach: Number, exposed: Number, exponential: Number, score: Number) -> Number:
     """Width of a head at which the exponentials of its scores take as long as the products.
@@ -66,6 +68,8 @@ def exponential_width(reach: Number, exposed: Number, exponential: Number, score
     "rate = peak · reach · span / (span + half) · head_dim / (head_dim + width)",
     unit="FLOP/s",
     source="attention_kernels.yaml: published timings of kernels, by length and width of heads",
+    units={"peak": "FLOP/s"},
+    origins={"half": "ring_half_length", "width": "exponential_width"},
 )
 def attention_rate(span: Number, head_dim: Number, peak: Number, reach: Number, half: Number, width: Number) -> Number:
     """FLOP/s of fused attention over ``span`` tokens with heads of ``head_dim``.

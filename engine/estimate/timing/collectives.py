@@ -41,6 +41,8 @@ def members_in_node(group: Number, stride: Number, per_node: Number) -> Number:
     "bandwidth = link if group <= within else network if within = 1 else min(link, within · network)",
     unit="B/s",
     source=SOURCE,
+    units={"link": "B/s", "network": "B/s"},
+    origins={"within": "members_in_node"},
 )
 def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) -> Number:
     """Bus bandwidth of rings through all members; every member of a node drives its own network port.
@@ -55,7 +57,13 @@ def bus_bandwidth(group: Number, within: Number, link: Number, network: Number) 
     return where(group > within, across, link)
 
 
-@equation("latency = hop · (within - 1) + node_hop · steps", unit="s", source=SOURCE)
+@equation(
+    "latency = hop · (within - 1) + node_hop · steps",
+    unit="s",
+    source=SOURCE,
+    units={"hop": "s", "node_hop": "s"},
+    origins={"within": "members_in_node"},
+)
 def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -> Number:
     """Latency of one pass: a ring inside the node, then ``steps`` between nodes.
 
@@ -68,7 +76,7 @@ def ring_latency(within: Number, steps: Number, hop: Number, node_hop: Number) -
     return hop * (within - 1.0) + node_hop * steps
 
 
-@equation("latency = inside + hop · steps", unit="s", source=SOURCE)
+@equation("latency = inside + hop · steps", unit="s", source=SOURCE, units={"inside": "s", "hop": "s"})
 def outer_latency(inside: Number, steps: Number, hop: Number) -> Number:
     """Latency of one pass that crosses one more level.
 
@@ -85,6 +93,8 @@ def outer_latency(inside: Number, steps: Number, hop: Number) -> Number:
     "moved = payload · (group - 1) / group",
     unit="s",
     source=SOURCE + "; the factor stands for the change from latency to bandwidth protocols",
+    units={"payload": "B", "bandwidth": "B/s", "latency": "s", "half": "B"},
+    origins={"bandwidth": "bus_bandwidth", "latency": "ring_latency"},
 )
 def one_pass_seconds(payload: Number, group: Number, bandwidth: Number, latency: Number, half: Number = 0.0) -> Number:
     """All-gather or reduce-scatter of ``payload`` bytes in total; 0 for a group of one.
@@ -117,7 +127,13 @@ def all_gather_seconds(payload: Number, group: Number, stride: Number, cluster: 
     return one_pass_seconds(payload, group, bandwidth, latency, reach.collective_half_bytes)
 
 
-@equation("seconds = 2 · one_pass", unit="s", source="a reduce-scatter and an all-gather")
+@equation(
+    "seconds = 2 · one_pass",
+    unit="s",
+    source="a reduce-scatter and an all-gather",
+    units={"one_pass": "s"},
+    origins={"one_pass": "one_pass_seconds"},
+)
 def two_passes(one_pass: Number) -> Number:
     """Seconds of an all-reduce.
 

@@ -21,6 +21,10 @@ def activation_passes(gated: bool, *, backward: bool) -> Number:
     "elements = passes · sublayers · hidden + 2 · rotary + traffic · activation · ffn + routing · routed",
     unit="elements",
     source="each operation reads and writes its operands once; the feed-forward's share in caches is fitted",
+    origins={
+        "passes": ("counts.norm-passes-forward", "counts.norm-passes-backward"),
+        "traffic": "coefficients.feed-forward-traffic",
+    },
 )
 def layer_elements(
     passes: Number,
@@ -53,6 +57,8 @@ def layer_elements(
     "bytes = passes · tokens · element_bytes · elements",
     unit="B",
     source="frameworks.yaml: passes of the software over those of one kernel an operation",
+    units={"element_bytes": "B"},
+    origins={"elements": "layer_elements"},
 )
 def elementwise_bytes(passes: Number, tokens: Number, element_bytes: Number, elements: Number) -> Number:
     """Bytes that the element-wise kernels of a layer move for a micro-batch.

@@ -17,6 +17,7 @@ HOST_DEVICES = counted("host-devices")
     "bandwidth = min(alone, node / sharing)",
     unit="B/s",
     source="Ren et al. 2021, ZeRO-Offload: a vectorised optimizer on two sockets, which all devices of a host share",
+    units={"alone": "B/s", "node": "B/s"},
 )
 def host_share(alone: Number, node: Number, sharing: Number) -> Number:
     """Bytes of host memory that an optimizer's step moves in a second for one device.

@@ -39,6 +39,8 @@ def total(parts: Mapping[str, Number]) -> Number:
     unit="s",
     source="gaps between kernels; a device idles when the host launches more slowly than it computes",
     part=Figure.OVERHEAD,
+    units={"gap": "s", "host": "s", "device": "s", "step": "s"},
+    origins={"kernels": "launched_kernels"},
 )
 def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, step: Number) -> Number:
     """Seconds of one forward pass in which the device waits for kernels to start.
@@ -57,6 +59,7 @@ def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, st
     "overhead = max(host - overlap · device, 0)",
     unit="s",
     source="scheduling, sampling, and turning tokens into text cost host time for every sequence in flight",
+    units={"host": "s", "device": "s"},
 )
 def sequence_overhead(host: Number, overlap: Number, device: Number) -> Number:
     """Seconds of one forward pass in which the device waits for the host to work on its sequences.
@@ -73,6 +76,7 @@ def sequence_overhead(host: Number, overlap: Number, device: Number) -> Number:
     "seconds = through / stages · (overlap · (passes + stages - 1) + (1 - overlap) · passes · stages)",
     unit="s",
     source="passes follow each other through the stages, as far as the engine overlaps them",
+    units={"through": "s"},
 )
 def pipelined(through: Number, stages: Number, passes: Number, overlap: Number) -> Number:
     """Seconds of several passes of which each takes ``through`` seconds through all stages.

@@ -17,6 +17,7 @@ FULL_LINE, FULL_FRAGMENT = counted("full-line"), counted("full-fragment")
     "share = gemm · sustained · clock · rows · columns",
     unit="",
     source="efficiency.yaml: large products in benchmarks, in training without pause, and off the units' grid",
+    origins={"rows": "alignment.rows", "columns": "alignment.columns"},
 )
 def reached_share(gemm: Number, sustained: Number, clock: Number, rows: Number, columns: Number) -> Number:
     """Share of the peak that large products sustain in a run.
@@ -35,6 +36,14 @@ def reached_share(gemm: Number, sustained: Number, clock: Number, rows: Number, 
     "rate = peak · reach · tiles / (tiles + fill · units) · k / (k + ramp), tiles = max(m / 128, 1) · max(n / 128, 1)",
     unit="FLOP/s",
     source="Williams et al. 2009; wave quantization smoothed; constants fitted to published operator timings",
+    units={"peak": "FLOP/s"},
+    origins={
+        "n": "padded",
+        "k": "padded",
+        "peak": "hardware.peaks",
+        "reach": ("reached_share", "grouped_share"),
+        "units": "hardware.units",
+    },
 )
 def gemm_rate(
     m: Number, n: Number, k: Number, peak: Number, reach: Number, units: Number, fill: Number, ramp: Number
@@ -59,6 +68,7 @@ def gemm_rate(
     "share = reach · rows / (rows + 128 / 2) if groups > 1 else reach",
     unit="",
     source="the last tile of each group is half full in the mean; published timings of grouped products",
+    origins={"reach": "reached_share"},
 )
 def grouped_share(reach: Number, rows: Number, groups: Number) -> Number:
     """Share of the peak that groups of rows leave of what one product reaches: their last tiles are partly filled.
@@ -75,6 +85,7 @@ def grouped_share(reach: Number, rows: Number, groups: Number) -> Number:
     "share = 1 if 64 divides dimension else misaligned if 8 divides dimension else unaligned",
     unit="",
     source="vendors' matrix performance guides; products of 2-byte types off 16 bytes leave the matrix units",
+    origins={"dimension": "padded"},
 )
 def alignment(dimension: Number, misaligned: Number, unaligned: Number) -> Number:
     """Share of the rate that a ``dimension`` of so many elements leaves.
@@ -98,7 +109,13 @@ def padded(dimension: Number) -> Number:
     return FULL_LINE * np.ceil(dimension / FULL_LINE)
 
 
-@equation("bytes = element_bytes · (m·k + k·n + m·n)", unit="B", source="each operand moved once")
+@equation(
+    "bytes = element_bytes · (m·k + k·n + m·n)",
+    unit="B",
+    source="each operand moved once",
+    units={"element_bytes": "B"},
+    origins={"n": "padded", "k": "padded"},
+)
 def gemm_bytes(m: Number, n: Number, k: Number, element_bytes: Number) -> Number:
     """Device memory traffic of a matrix product, in bytes, with elements of ``element_bytes`` bytes.
 
@@ -115,6 +132,8 @@ def gemm_bytes(m: Number, n: Number, k: Number, element_bytes: Number) -> Number
     "bandwidth = datasheet · share",
     unit="B/s",
     source="efficiency.yaml: what copies and element-wise kernels reach of memory, and of the link to the host",
+    units={"datasheet": "B/s"},
+    origins={"datasheet": ("hardware.host_bandwidth", "hardware.bandwidth"), "share": "coefficients.host-stream"},
 )
 def reached_bandwidth(datasheet: Number, share: Number) -> Number:
     """Bytes a kernel moves in a second.

@@ -88,6 +88,7 @@ def busy_time(operators: Iterable[Operator]) -> BusyTime:
     unit="s",
     source="Narayanan et al. 2021, section 2.2; the slowest stage sets the pace",
     part=Figure.PIPELINE_BUBBLE,
+    units={"mean": "s", "slowest": "s"},
 )
 def pipeline_bubble(
     stages: Number, interleave: Number, micro_batches: Number, mean: Number, slowest: Number, flushes: Number = 1.0
@@ -109,6 +110,7 @@ def pipeline_bubble(
     "hidden = min(1, busy / hideable)",
     unit="share",
     source="communication hides behind work that goes on meanwhile; all that could hide shares the time there is",
+    units={"busy": "s", "hideable": "s"},
 )
 def hidden_share(busy: Number, hideable: Number) -> Number:
     """Share of the communication that could hide behind kernels which does.
@@ -124,6 +126,8 @@ def hidden_share(busy: Number, hideable: Number) -> Number:
     "exposed = seconds · (1 - overlap · hidden)",
     unit="s",
     source="what of a collective may overlap kernels, and finds time to",
+    units={"seconds": "s"},
+    origins={"overlap": ("coefficients.pipeline-overlap", "hidden_by_pieces")},
 )
 def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
     """Communication that nothing hides.
@@ -141,6 +145,8 @@ def exposed_seconds(seconds: Number, overlap: Number, hidden: Number) -> Number:
     unit="s",
     source="a device idles when the host launches more slowly than it computes",
     part=Figure.OVERHEAD,
+    units={"launch": "s", "working": "s"},
+    origins={"launch": "launch_seconds"},
 )
 def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
     """Seconds of a micro-batch in which the device waits for kernels to be launched.
@@ -157,6 +163,7 @@ def launch_bound(launches: Number, launch: Number, working: Number) -> Number:
     "share = forward / flops",
     unit="share",
     source="passes take time in proportion to their arithmetic",
+    units={"forward": "FLOP", "flops": "FLOP"},
 )
 def forward_share(forward: Number, flops: Number) -> Number:
     """Share of a micro-batch in which its forward pass runs.
@@ -173,6 +180,8 @@ def forward_share(forward: Number, flops: Number) -> Number:
     unit="s",
     source="the slowest of so many nodes, whose steps are spread about their mean; all wait for it",
     part=Figure.OVERHEAD,
+    units={"busy": "s"},
+    origins={"spread": "coefficients.straggler-spread"},
 )
 def straggling(busy: Number, spread: Number, nodes: Number) -> Number:
     """Seconds in which nodes wait for the slowest of them.
@@ -245,14 +254,17 @@ def _room(collectives: Iterable[Collective], name: str, share: Number, busy: Num
             claimed, claimed_once = (
                 (claimed, claimed_once + seconds) if each.per_step else (claimed + seconds, claimed_once)
             )
-    return Room(hidden_share(busy, claimed), hidden_share(np.maximum(busy - claimed, 0.0), claimed_once))
+    hidden = hidden_share.named(name)(busy, claimed)
+    return Room(hidden, hidden_share.named(f"{name}.once")(np.maximum(busy - claimed, 0.0), claimed_once))
 
 
 def _exposed(collective: Collective, rooms: Mapping[str, Room], forward: Number) -> Number:
     shares = {name: room.hidden_once if collective.per_step else room.hidden for name, room in rooms.items()}
     both = forward * shares["forward"] + (1.0 - forward) * shares["backward"]
     hidden = both if collective.beside == "both" else shares[collective.beside]
-    return exposed_seconds(collective.seconds * collective.count, collective.overlap, hidden)
+    origin = f"hidden_share.{collective.beside}{'.once' if collective.per_step else ''}"
+    exposed = exposed_seconds.with_origins(hidden=() if collective.beside == "both" else origin)
+    return exposed(collective.seconds * collective.count, collective.overlap, hidden)
 
 
 def step_time(work: Work) -> StepTime:

@@ -10,6 +10,8 @@ from capacity_tui.engine.numeric import Number
     "bytes = weights · (packed + moved)",
     unit="B",
     source="packed weights are read, what kernels make of them is written and read; the product reads the last",
+    units={"packed": "B", "moved": "B"},
+    origins={"packed": "stored_weight_bytes"},
 )
 def unpacking_bytes(weights: Number, packed: Number, moved: Number) -> Number:
     """Bytes of memory traffic that unpacking weights takes, before their product reads them.

@@ -22,6 +22,12 @@ KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
     "layer = element_bytes · (norms + projections + feed_forward + adapters) + softmax + scores",
     unit="B per token",
     source=SOURCE,
+    units={"element_bytes": "B", "softmax": "B", "scores": "B"},
+    origins={
+        "norms": "kept_norms",
+        "projections": "kept_projections",
+        "feed_forward": ("dense_feed_forward", "mean_feed_forward"),
+    },
 )
 def layer_activation(
     element_bytes: Number,
@@ -120,6 +126,7 @@ def moe_feed_forward(
     "feed_forward = (1 - moe) · dense + moe · routed",
     unit="elements per token",
     source="mean over the layers",
+    origins={"dense": "dense_feed_forward", "routed": "moe_feed_forward"},
 )
 def mean_feed_forward(moe: Number, dense: Number, routed: Number) -> Number:
     """Elements a token keeps in the feed-forward of the mean layer.
@@ -207,7 +214,7 @@ def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
     return attention + (1.0 - recompute.mlp) * feed_forward
 
 
-@equation("input = element_bytes · hidden / split", unit="B per token", source=SOURCE)
+@equation("input = element_bytes · hidden / split", unit="B per token", source=SOURCE, units={"element_bytes": "B"})
 def input_bytes(element_bytes: Number, hidden: Number, split: Number) -> Number:
     """Bytes a token keeps in a layer of which only the input is kept.
 
@@ -267,6 +274,8 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
     "working = tokens · (gradients + layer - kept · (1 - offloaded))",
     unit="B",
     source="the layer whose gradients are computed lies whole on the device: recomputed, or brought back from the host",
+    units={"gradients": "B", "layer": "B", "kept": "B"},
+    origins={"gradients": "flowing_gradients", "layer": "layer_activation"},
 )
 def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number, offloaded: Number) -> Number:
     """Bytes of the layer at work beyond what it keeps on the device anyway.
@@ -285,6 +294,7 @@ def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number
     "gradients = element_bytes · (2 · hidden + ffn + gathered)",
     unit="B per token",
     source="gradients of a layer's input and output and of its feed-forward are alive side by side",
+    units={"element_bytes": "B"},
 )
 def flowing_gradients(element_bytes: Number, hidden: Number, ffn: Number, gathered: Number) -> Number:
     """Bytes a token has in gradients on their way through a layer.
@@ -313,6 +323,7 @@ def gradients_per_token(run: TransformerRun) -> Number:
     "gathered = used · stored + reduced · (stored_gradients + reduced_gradients)",
     unit="B",
     source="Rajbhandari et al. 2020: what is sharded is whole while it is used",
+    units={"stored": "B", "stored_gradients": "B", "reduced_gradients": "B"},
 )
 def whole_bytes(
     used: Number, stored: Number, reduced: Number, stored_gradients: Number, reduced_gradients: Number
@@ -351,8 +362,8 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[N
     used = where(sharded | np.asarray(run.offload_parameters > 0), ahead, 0.0)
     # An engine that gathers matrix by matrix reduces gradients so, through its buckets.
     reduced = where((run.zero >= 2) & (run.shard > 1) & ~grouped, layer * trained, 0.0)
-    idle = whole_bytes(used, stored, 0.0, 0.0, 0.0)
-    busy = whole_bytes(used, stored, reduced, run.element_bytes, run.gradient_bytes)
+    idle = whole_bytes.named("idle")(used, stored, 0.0, 0.0, 0.0)
+    busy = whole_bytes.named("busy")(used, stored, reduced, run.element_bytes, run.gradient_bytes)
     if not any_true(whole > 0):
         return idle, busy
     everything = whole * whole_bytes(stage, stored, stage * trained, 0.0, run.gradient_bytes)
@@ -366,5 +377,7 @@ def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Num
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
     gradients = run.trained_ends * projection
-    buffers = whole_bytes(embedding + head, run.element_bytes, gradients, run.element_bytes, run.gradient_bytes)
+    buffers = whole_bytes.named("ends")(
+        embedding + head, run.element_bytes, gradients, run.element_bytes, run.gradient_bytes
+    )
     return where(used, buffers, 0.0)

@@ -24,6 +24,7 @@ MERGED = counted("ring-merge-bytes")
     "half = length · (1 / ring + (1 - 1 / ring) · unmasked)",
     unit="tokens",
     source="one piece in so many lies on the diagonal and is masked; the others are whole rectangles",
+    origins={"unmasked": "coefficients.unmasked-half-length"},
 )
 def ring_half_length(length: Number, ring: Number, unmasked: Number) -> Number:
     """Tokens at which attention reaches half its rate where pieces of keys and values go round.
@@ -40,6 +41,8 @@ def ring_half_length(length: Number, ring: Number, unmasked: Number) -> Number:
     "bytes = tokens · width · each · ring",
     unit="B",
     source="Liu et al. 2023: every step brings an output to add to the ones before, with its log-sum-exp",
+    units={"each": "B"},
+    origins={"each": "counts.ring-merge-bytes"},
 )
 def merged_bytes(tokens: Number, width: Number, each: Number, ring: Number) -> Number:
     """Bytes that a layer moves to merge the outputs of all pieces.

@@ -39,7 +39,13 @@ def training_collectives(run: TransformerRun) -> tuple[Collective, ...]:
     )
 
 
-@equation("seconds = collective + stall", unit="s", source="kernels on both sides wait for each other, as fitted")
+@equation(
+    "seconds = collective + stall",
+    unit="s",
+    source="kernels on both sides wait for each other, as fitted",
+    units={"collective": "s", "stall": "s"},
+    origins={"collective": "two_passes"},
+)
 def stalled_seconds(collective: Number, stall: Number) -> Number:
     """Seconds of a collective between two kernels.
 
@@ -50,7 +56,13 @@ def stalled_seconds(collective: Number, stall: Number) -> Number:
     return collective + stall
 
 
-@equation("seconds = layers · each", unit="s", source="one collective a layer")
+@equation(
+    "seconds = layers · each",
+    unit="s",
+    source="one collective a layer",
+    units={"each": "s"},
+    origins={"each": ("one_pass_seconds", "two_passes")},
+)
 def layered_seconds(layers: Number, each: Number) -> Number:
     """Seconds of a collective of every layer.
 
@@ -65,6 +77,8 @@ def layered_seconds(layers: Number, each: Number) -> Number:
     "seconds = full · gather + (full + each) · reduce",
     unit="s",
     source="Rajbhandari et al. 2020: parameters gathered once more; sharded gradients are reduced as they come",
+    units={"gather": "s", "reduce": "s"},
+    origins={"gather": "layered_seconds", "reduce": "layered_seconds"},
 )
 def sharded_backward_seconds(full: Number, gather: Number, each: Number, reduce: Number) -> Number:
     """Seconds that the backward pass of a micro-batch spends on what is sharded.
@@ -79,7 +93,11 @@ def sharded_backward_seconds(full: Number, gather: Number, each: Number, reduce:
 
 
 @equation(
-    "seconds = gather + (ranks - 1) · turn", unit="s", source="broadcasts of whole tensors, one owner after another"
+    "seconds = gather + (ranks - 1) · turn",
+    unit="s",
+    source="broadcasts of whole tensors, one owner after another",
+    units={"gather": "s", "turn": "s"},
+    origins={"gather": "layered_seconds", "turn": "one_pass_seconds"},
 )
 def broadcast_seconds(gather: Number, ranks: Number, turn: Number) -> Number:
     """Seconds until every rank has the tensors that each of them owns.
@@ -96,6 +114,8 @@ def broadcast_seconds(gather: Number, ranks: Number, turn: Number) -> Number:
     "seconds = replicated · all_reduced + scattered · reduce + (1 - replicated) · across",
     unit="s",
     source="Rajbhandari et al. 2020",
+    units={"all_reduced": "s", "reduce": "s", "across": "s"},
+    origins={"all_reduced": "layered_seconds", "reduce": "layered_seconds", "across": "two_passes"},
 )
 def reduction_seconds(
     replicated: Number, all_reduced: Number, scattered: Number, reduce: Number, across: Number
@@ -156,8 +176,12 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
                      run.software.pipeline_overlap, bytes=payload, group=run.pp, stride=stride)  # fmt: skip
 
 
-@equation("seconds = stall · interleave · min(2 · (stages - 1), 4)", unit="s",
-          source="an inner stage receives and sends in both passes, and its host waits each time")  # fmt: skip
+@equation(
+    "seconds = stall · interleave · min(2 · (stages - 1), 4)",
+    unit="s",
+    source="an inner stage receives and sends in both passes, and its host waits each time",
+    units={"stall": "s"},
+)
 def message_seconds(stall: Number, interleave: Number, stages: Number) -> Number:
     """Seconds of a micro-batch in which a stage waits for messages that block the host.
 

@@ -23,6 +23,8 @@ RING_BUFFERS = counted("ring-buffers")
     "share = min(most, kernels · (1 - 1 / ring) / exchange)",
     unit="",
     source="Liu et al. 2023: a piece travels while the one before is worked on, which hides no more than that takes",
+    units={"kernels": "s", "exchange": "s"},
+    origins={"most": "coefficients.context-overlap"},
 )
 def hidden_by_pieces(most: Number, kernels: Number, ring: Number, exchange: Number) -> Number:
     """Share of a ring's exchange that attention over the other pieces hides.
@@ -40,6 +42,8 @@ def hidden_by_pieces(most: Number, kernels: Number, ring: Number, exchange: Numb
     "bytes = tokens · (ring · buffers · cache + gathered · (group - 1) · cache + swapped · (outputs + cache))",
     unit="B",
     source="pieces under way; keys and values of all devices; or queries, keys, values and outputs of other tokens",
+    units={"cache": "B", "outputs": "B"},
+    origins={"buffers": "counts.ring-buffers"},
 )
 def exchange_bytes(
     tokens: Number,

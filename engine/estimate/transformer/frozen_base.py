@@ -23,6 +23,8 @@ DROPOUT_PASSES = counted("adapter-dropout-passes")
     "bytes = tokens · element_bytes · ((passes_in + dropped) · inputs + passes_out · outputs)",
     unit="B",
     source="operations of an adapter (Hu et al. 2021), each reading and writing its operands once",
+    units={"element_bytes": "B"},
+    origins={"passes_in": ("counts.adapter-input-passes-forward", "counts.adapter-input-passes-backward")},
 )
 def adapter_bytes(
     tokens: Number,

@@ -20,6 +20,8 @@ CROSSINGS = counted("host-crossings")
     "seconds = crossings · held / link",
     unit="s",
     source="what is kept on the host crosses the link whole, each time",
+    units={"held": "B", "link": "B"},
+    origins={"crossings": "counts.host-crossings", "held": "activation_bytes", "link": "reached_bandwidth"},
 )
 def crossing_seconds(crossings: Number, held: Number, link: Number) -> Number:
     """Seconds in which what waits in host memory crosses the link to it.

@@ -22,6 +22,9 @@ SEPARATE_PROJECTIONS, SEPARATE_GATES = 2.0, 1.0
     "kernels = fused + (1 - fused) · separate",
     unit="kernels",
     source="one kernel where the software fuses a group of operations, one an operation where it does not",
+    origins={
+        "separate": ("counts.norm-kernels", "counts.rotary-kernels", "counts.gate-kernels", "counts.adapter-kernels")
+    },
 )
 def kernels_of(fused: Number, separate: Number) -> Number:
     """Kernels of a group of operations, such as a norm.
@@ -37,6 +40,7 @@ def kernels_of(fused: Number, separate: Number) -> Number:
     "kernels = norms · norm + attentions · around + feed_forwards · between + products + additions",
     unit="kernels",
     source="operations of a layer as its code writes them",
+    origins={"norm": "kernels_of", "between": "kernels_of"},
 )
 def layer_kernels(
     norms: Number,
@@ -83,6 +87,8 @@ def mixture_kernels(routing: Number, each: Number, experts: Number) -> Number:
     "seconds = eager · compiled · captured",
     unit="s",
     source="compilers launch a few fused kernels from one program; a captured graph is one launch",
+    units={"eager": "s"},
+    origins={"compiled": "coefficients.compiled-launches", "captured": "coefficients.captured-launches"},
 )
 def launch_seconds(eager: Number, compiled: Number, captured: Number) -> Number:
     """Seconds of host time for each kernel that eager code would launch.

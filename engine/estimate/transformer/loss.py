@@ -29,6 +29,7 @@ def all_logits(tokens: Number, vocab: Number, tp: Number) -> Number:
     "left = element_bytes · tokens · hidden + head",
     unit="B",
     source="the loss is differentiated into gradients of the hidden states and of the output head",
+    units={"element_bytes": "B", "head": "B"},
 )
 def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, head: Number) -> Number:
     """Bytes that the gradient of the loss leaves.
@@ -47,6 +48,8 @@ def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, hea
     unit="B",
     source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
     part=Figure.MEMORY_LOGITS,
+    units={"left": "B", "element_bytes": "B"},
+    origins={"held": "all_logits", "left": "gradients_of_loss"},
 )
 def logit_bytes(held: Number, each: Number, early: Number, left: Number, element_bytes: Number) -> Number:
     """Bytes of the loss where it takes most.

@@ -14,7 +14,12 @@ CAPTURED_INPUT = counted("captured-input-bytes")
 GRADIENTS, OPTIMIZER = Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER
 
 
-@equation("bytes = each · (dense / shard + experts / expert_shard)", unit="B", source=ZERO)
+@equation(
+    "bytes = each · (dense / shard + experts / expert_shard)",
+    unit="B",
+    source=ZERO,
+    origins={"each": "stored_weight_bytes"},
+)
 def sharded_bytes(each: Number, dense: Number, experts: Number, shard: Number, expert_shard: Number) -> Number:
     """Bytes of something kept for each parameter and split over sharding groups.
 
@@ -45,6 +50,8 @@ def stored_weight_bytes(bits: Number) -> Number:
     unit="B",
     source=ZERO + "; embedding and head may have another optimizer than the layers' matrices",
     part=OPTIMIZER,
+    units={"layers": "B", "each": "B"},
+    origins={"layers": "sharded_bytes"},
 )
 def state_bytes(layers: Number, each: Number, ends: Number, shard: Number) -> Number:
     """Bytes of the optimizer's states and its copy of the weights.
@@ -63,6 +70,8 @@ def state_bytes(layers: Number, each: Number, ends: Number, shard: Number) -> Nu
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
     part=Figure.MEMORY_WEIGHTS,
+    units={"layers": "B", "each": "B", "adapters": "B"},
+    origins={"layers": "sharded_bytes"},
 )
 def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adapters: Number) -> Number:
     """Bytes of weights between uses.
@@ -82,6 +91,8 @@ def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adap
     unit="B",
     source="what the forward pass left for the backward pass, and the layer at work",
     part=Figure.MEMORY_ACTIVATIONS,
+    units={"kept": "B", "outputs": "B", "working": "B"},
+    origins={"kept": "activation_bytes", "working": "working_bytes"},
 )
 def alive_activations(kept: Number, offloaded: Number, outputs: Number, working: Number) -> Number:
     """Bytes of activations in one phase of a step.
@@ -100,6 +111,8 @@ def alive_activations(kept: Number, offloaded: Number, outputs: Number, working:
     unit="B",
     source="parameters gathered for use, gradients in fp32 for the optimizer, communication buckets",
     part=Figure.MEMORY_BUFFERS,
+    units={"gathered": "B", "ends": "B", "casts": "B", "buckets": "B"},
+    origins={"gathered": ("whole_bytes.idle", "whole_bytes.busy"), "ends": "whole_bytes.ends"},
 )
 def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number) -> Number:
     """Bytes of buffers in one phase of a step.
@@ -133,6 +146,7 @@ def captured_input_bytes(captured: Number, tokens: Number) -> Number:
     unit="B",
     source="what the plan offloads",
     part=Figure.MEMORY_HOST_BYTES,
+    units={"optimizer": "B", "weights": "B", "activations": "B"},
 )
 def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Number:
     """Bytes in host memory for one device.
@@ -149,6 +163,8 @@ def host_bytes(optimizer: Number, weights: Number, activations: Number) -> Numbe
     "kept = tokens · layers_in_flight · ((1 - full) · layer + full · layer_input)",
     unit="B",
     source=ACTIVATIONS + "; pipeline depth after Narayanan et al. 2021",
+    units={"layer": "B", "layer_input": "B"},
+    origins={"layer": "layer_activation", "layer_input": "input_bytes"},
 )
 def activation_bytes(
     tokens: Number, layers_in_flight: Number, full: Number, layer: Number, layer_input: Number

@@ -114,7 +114,7 @@ def gemm(
     share = run.gemm_reach if in_plan_precision else run.wide_gemm_reach
     if any_true(groups > 1):
         share = share * np.where(np.asarray(groups) > 1, reach.grouped, 1.0)
-    reached = reached_share(share, reach.sustained, device.clock, _aligned(run, k), _aligned(run, n))
+    reached = reached_share(share, reach.sustained, device.clock, _aligned(run, "rows", k), _aligned(run, "columns", n))
     element_bytes = run.operand_bytes if in_plan_precision else run.element_bytes
     # Starting and finishing a tile takes as long in every type: of a product in a faster type it is a larger share.
     ramp = reach.ramp_length * 2.0 / element_bytes
@@ -137,9 +137,9 @@ def gemm(
         yield product(f"{name}, recomputed", "recompute", m, n, k, count * recompute)
 
 
-def _aligned(run: TransformerRun, element_bytes: Number) -> Number:
+def _aligned(run: TransformerRun, name: str, dimension: Number) -> Number:
     reach = run.cluster.device.efficiency
-    return alignment(element_bytes, reach.misaligned, reach.unaligned)
+    return alignment.named(name)(dimension, reach.misaligned, reach.unaligned)
 
 
 def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
@@ -271,6 +271,7 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
     "bytes = passes · (tokens · inputs · hidden + weights) · (wide + narrow)",
     unit="B",
     source="PyTorch documentation, automatic mixed precision: operands are read in one type and written in the other",
+    units={"wide": "B", "narrow": "B"},
 )
 def autocast_bytes(
     passes: Number, tokens: Number, inputs: Number, hidden: Number, weights: Number, wide: Number, narrow: Number

@@ -61,7 +61,7 @@ def even_layers(layers: Number, chunks: Number, interleave: Number) -> Number:
 
 
 @equation("layers = clip(ceil(rest / 2), 1, fullest), rest = layers - (stages - 2) · fullest", unit="layers",
-          source="embedding and head stand where fewer layers do")  # fmt: skip
+          source="embedding and head stand where fewer layers do", origins={"fullest": "even_layers"})  # fmt: skip
 def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
     """Layers of the first and of the last stage where all hold the same number: what the others leave.
 
@@ -86,8 +86,12 @@ def head_in_layers(vocab: Number, hidden: Number, each: Number) -> Number:
     return vocab * hidden / each
 
 
-@equation("layers = min(ceil((layers + head) / chunks) · interleave, layers)", unit="layers",
-          source="a stage is closed by the block with which its share of all work is reached")  # fmt: skip
+@equation(
+    "layers = min(ceil((layers + head) / chunks) · interleave, layers)",
+    unit="layers",
+    source="a stage is closed by the block with which its share of all work is reached",
+    origins={"head": "head_in_layers"},
+)
 def balanced_layers(layers: Number, head: Number, chunks: Number, interleave: Number) -> Number:
     """Layers of the fullest stage where all hold the same work.
 
@@ -104,6 +108,7 @@ def balanced_layers(layers: Number, head: Number, chunks: Number, interleave: Nu
     "layers = fullest · (interleave - 1) / interleave + max(0, layers - ceil((layers + head) · (chunks - 1) / chunks))",
     unit="layers",
     source="what the chunks before it leave, beside the output head",
+    origins={"head": "head_in_layers", "fullest": "balanced_layers"},
 )
 def balanced_last_layers(layers: Number, head: Number, chunks: Number, interleave: Number, fullest: Number) -> Number:
     """Layers of the last stage where all hold the same work.

@@ -44,6 +44,7 @@ def _forward_flops(run: TransformerRun) -> Number:
     "flops = forward · (2 + trained) · tokens",
     unit="FLOP",
     source="forward, gradients of the inputs, and gradients of the weights, of which a frozen base has none",
+    units={"forward": "FLOP"},
 )
 def step_flops(forward: Number, trained: Number, tokens: Number) -> Number:
     """FLOPs of the model itself in a step, over all devices.

@@ -38,7 +38,13 @@ def gain_percent(ratio: Number) -> Number:
     return (ratio - 1.0) * PERCENT
 
 
-@equation("usd = hours · usd_per_hour", unit="USD", source="price of the catalogue, whole instances", part="usd_month")
+@equation(
+    "usd = hours · usd_per_hour",
+    unit="USD",
+    source="price of the catalogue, whole instances",
+    part="usd_month",
+    units={"usd_per_hour": "USD"},
+)
 def month_usd(hours: Number, usd_per_hour: Number) -> Number:
     """Price of a month.
 
@@ -65,7 +71,14 @@ def same_work_hours(hours: Number, ratio: Number) -> Number:
     return hours / ratio
 
 
-@equation("saving = current - other", unit="USD", source="the same work on both machines", part="saving_usd")
+@equation(
+    "saving = current - other",
+    unit="USD",
+    source="the same work on both machines",
+    part="saving_usd",
+    units={"current": "USD", "other": "USD"},
+    origins={"current": "job_usd", "other": "job_usd"},
+)
 def saved_usd(current: Number, other: Number) -> Number:
     """What a month's work costs less on another machine.
 
@@ -76,7 +89,14 @@ def saved_usd(current: Number, other: Number) -> Number:
     return current - other
 
 
-@equation("percent = saving / current · 100", unit="%", source="definition", part="saving_percent")
+@equation(
+    "percent = saving / current · 100",
+    unit="%",
+    source="definition",
+    part="saving_percent",
+    units={"saving": "USD", "current": "USD"},
+    origins={"saving": "saved_usd", "current": "job_usd"},
+)
 def saved_percent(saving: Number, current: Number) -> Number:
     """Saving as a share of what is paid now.
 
@@ -92,6 +112,8 @@ def saved_percent(saving: Number, current: Number) -> Number:
     unit="h",
     source="hours of running on the current machine whose saving pays for moving",
     part="break_even_hours",
+    units={"once": "USD", "saving": "USD"},
+    origins={"saving": "saved_usd"},
 )
 def break_even(once: Number, saving: Number, hours: Number) -> Number:
     """Hours of running after which moving has paid.

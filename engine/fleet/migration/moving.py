@@ -25,7 +25,13 @@ BITS = 8.0
 WEIGHTS_SHARDED = 3
 
 
-@equation("hours = moved · 8 / (gbit · 1e9) / 3600", unit="h", source="bytes over bandwidth", part="move_hours.egress")
+@equation(
+    "hours = moved · 8 / (gbit · 1e9) / 3600",
+    unit="h",
+    source="bytes over bandwidth",
+    part="move_hours.egress",
+    units={"moved": "B"},
+)
 def transfer_hours(moved: Number, gbit: Number) -> Number:
     """Hours that data is under way.
 

@@ -49,6 +49,7 @@ def wanted_replicas(rate: Number, reserve: Number, kept: Number) -> Number:
     "usd = base · committed · 24 + sum(max(paid - base, 0) · on_demand · hours)",
     unit="USD",
     source="what always runs is paid for by a commitment, what comes and goes on demand",
+    units={"committed": "USD", "on_demand": "USD"},
 )
 def day_usd(base: Number, paid: Floats, committed: Number, on_demand: Number) -> Number:
     """Dollars of a day.

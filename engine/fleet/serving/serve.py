@@ -35,6 +35,7 @@ MOST_SIMULATED = 4
     "usd = usd_per_hour / 3600 / (rate · tokens) · 10^6",
     unit="USD",
     source="price of the fleet over the tokens it reads and writes",
+    units={"usd_per_hour": "USD"},
 )
 def usd_per_million_tokens(usd_per_hour: Number, rate: Number, tokens: Number) -> Number:
     """Dollars for a million tokens.

@@ -135,7 +135,12 @@ def database_seconds(learnt: Number, find_rate: Number, new: Number, store_rate:
     return learnt / find_rate + new / store_rate
 
 
-@equation("seconds = learnt · max(0, 1 - room / database) / random_reads", unit="s", source=_SOURCE)
+@equation(
+    "seconds = learnt · max(0, 1 - room / database) / random_reads",
+    unit="s",
+    source=_SOURCE,
+    units={"room": "B", "database": "B"},
+)
 def memory_seconds(learnt: Number, room: Number, database: Number, random_reads: Number) -> Number:
     """Time of reads that memory does not spare, where the database is larger than its room there.
 
@@ -148,7 +153,12 @@ def memory_seconds(learnt: Number, room: Number, database: Number, random_reads:
     return learnt * np.maximum(0.0, 1.0 - room / database) / random_reads
 
 
-@equation("seconds = times · database / disk_write", unit="s", source="a log first, then the pages themselves")
+@equation(
+    "seconds = times · database / disk_write",
+    unit="s",
+    source="a log first, then the pages themselves",
+    units={"database": "B", "disk_write": "B/s"},
+)
 def disk_seconds(times: Number, database: Number, disk_write: Number) -> Number:
     """Time of writing the database.
 
@@ -160,7 +170,7 @@ def disk_seconds(times: Number, database: Number, disk_write: Number) -> Number:
     return times * database / disk_write
 
 
-@equation("seconds = learnt · round_trip", unit="s", source=_SOURCE)
+@equation("seconds = learnt · round_trip", unit="s", source=_SOURCE, units={"round_trip": "s"})
 def network_seconds(learnt: Number, round_trip: Number) -> Number:
     """Time on the way to a database elsewhere, one question after the other.
 

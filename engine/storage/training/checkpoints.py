@@ -64,6 +64,7 @@ class Checkpoints:
     "size = trained · parameters · (weight + copy + states)",
     unit="B",
     source="what a framework saves to go on exactly where it stopped",
+    units={"weight": "B", "copy": "B", "states": "B"},
 )
 def checkpoint_bytes(trained: Number, parameters: Number, weight: Number, copy: Number, states: Number) -> Number:
     """Bytes of one checkpoint, over all devices.

@@ -58,6 +58,7 @@ class HostMemory:
     "size = devices · batches · samples · sample",
     unit="B",
     source="batches as tensors, which wait in main memory",
+    units={"sample": "B"},
 )
 def waiting_bytes(devices: Number, batches: Number, samples: Number, sample: Number) -> Number:
     """Bytes of batches that wait in main memory of a node.
