@@ -8,19 +8,17 @@ from pathlib import Path
 from click.shell_completion import get_completion_class
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.present.reference.schemas import schema_text
+from capacity_tui.engine.present.reference.schemas import schema_names, schema_text
 from capacity_tui.tui.cli import COMPLETION_VARIABLE
 from capacity_tui.tui.headless.group import PROGRAM, group
 from tools.reference.commands import all_commands
 from tools.reference.commands_page import commands_page
+from tools.reference.field_table_schema import field_table_schema
 from tools.reference.manual_page import manual_page
 from tools.reference.plan_page import plan_page
 
 COMPLETIONS = {"bash": PROGRAM, "zsh": f"_{PROGRAM}", "fish": f"{PROGRAM}.fish"}
 """The file that each shell looks for."""
-SCHEMAS = ("plan", "accelerators", "aliases", "architectures", "instances", "links", "networks", "processors")
-SCHEMAS = ("plan", "accelerators", "aliases", "architectures", "instances", "links", "networks", "processors")
-"""Those of files that people write."""
 COMMANDS_PAGE, PLAN_PAGE = "docs/commands.md", "docs/plan-file.md"
 MANUAL_PAGE = f"docs/man/{PROGRAM}.1"
 
@@ -36,10 +34,11 @@ def generated() -> Iterator[tuple[str, str]]:
 
 
 def schemas() -> Iterator[tuple[str, str]]:
-    """Yield the schemas of plans and of what people add to the catalogue, with the names that ship."""
+    """Yield the schemas of plans and of every table of the catalogue, with the names that ship."""
     shipped = Catalog(Path("none"))
-    for name in SCHEMAS:
+    for name in schema_names(shipped):
         yield f"docs/schemas/{name}.schema.json", schema_text(name, shipped)
+    yield "docs/schemas/fields.schema.json", field_table_schema()
 
 
 def completion(shell: str) -> str:

@@ -10,6 +10,7 @@ from capacity_tui.engine.errors import PlanError
 
 _PROFILES = "capacity_tui.profiles"
 _SUFFIX = ".yaml"
+_SCHEMA_LINE = "# yaml-language-server:"
 _COMMENT = "# "
 
 
@@ -20,7 +21,7 @@ def example_names() -> tuple[str, ...]:
 
 
 def example_text(name: str) -> str:
-    """Return the YAML of an example, comments included.
+    """Return the YAML of an example, comments included, without the line that names its schema to editors.
 
     Raises:
         PlanError: no example is called that.
@@ -31,7 +32,8 @@ def example_text(name: str) -> str:
         close = nearest(wanted, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
         raise PlanError("no example is called", repr(name[:100]), hint)
-    return (_folder() / f"{wanted}{_SUFFIX}").read_text("utf-8")
+    text = (_folder() / f"{wanted}{_SUFFIX}").read_text("utf-8")
+    return text.partition("\n")[2] if text.startswith(_SCHEMA_LINE) else text
 
 
 def example_title(name: str) -> str:
