@@ -63,6 +63,11 @@ def largest_label(values: Mapping[Label, Number]) -> Labels[Label]:
     return Labels(tuple(values), np.asarray(np.argmax(np.stack(np.broadcast_arrays(*values.values())), axis=0)))
 
 
+def present(size: Number) -> Number:
+    """Return 1 where a part has a size, 0 where it is absent."""
+    return (size > 0) * 1.0
+
+
 def any_true(condition: object) -> bool:
     """Return whether a condition holds anywhere; of a single number without the detour over an array."""
     return bool(np.any(condition)) if isinstance(condition, np.ndarray) else bool(condition)

@@ -15,8 +15,8 @@ from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.serving.resolve import engine_row
 from capacity_tui.engine.estimate.transformer.resolve import base_format, framework_row
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.models.transformer.shape import TransformerShape, present
-from capacity_tui.engine.numeric import Number, where
+from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.numeric import Number, present, where
 from capacity_tui.engine.plan.names import UNNAMED
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections.adapter import FULL

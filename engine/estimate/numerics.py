@@ -12,9 +12,8 @@ from capacity_tui.engine.catalog.counts import counted
 from capacity_tui.engine.catalog.rows.numerics import Optimizer
 from capacity_tui.engine.catalog.rows.software import Framework
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.models.transformer.matrices import Matrix
-from capacity_tui.engine.models.transformer.shape import present
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.models.transformer.attention import Matrix
+from capacity_tui.engine.numeric import Number, present
 from capacity_tui.engine.plan.sections.training import NO_MASTER, TrainingSection
 from capacity_tui.engine.units import FP32_BYTES
 

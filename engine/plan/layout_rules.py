@@ -304,7 +304,7 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         sequence_parallel=float(bool(parallel.sequence_parallel)),
         interleave=float(parallel.interleave),
         heads=shape.heads,
-        kv_heads=shape.heads if shape.latent else shape.kv_heads,
+        kv_heads=shape.attention_kind.key_value_heads,
         layers=shape.layers,
         ffn=shape.ffn,
         experts=shape.experts,

@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate.transformer.operators import training_operator
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.models.transformer.matrices import layer_matrices
+from capacity_tui.engine.models.transformer.parameters import layer_matrices
 from capacity_tui.engine.plan.plan import Plan
 
 

@@ -31,3 +31,14 @@ def test_scores_are_stored_in_four_bytes_for_every_head_and_token_attended_to() 
     run = run_of("llama-3-8b", prompt_tokens=1024, output_tokens=128)
     assert prefill_pass(run, 1024.0).scores == pytest.approx(4 * LAYERS * HEADS * sum(range(1, 1025)))
     assert decode_pass(run, 8.0).scores == pytest.approx(4 * 8 * LAYERS * HEADS * float(run.decode_context))
+
+
+def test_only_windowed_layers_store_no_more_scores_than_their_window() -> None:
+    """gemma-2-9b: 21 of 42 layers attend to the 4,096 tokens before a token, the others to all 32,768."""
+    layers, heads, window, prompt = 21, 16, 4096, 32_768
+    run = run_of("gemma-2-9b", prompt_tokens=prompt, output_tokens=128)
+    full, windowed = prompt * (prompt + 1) / 2, window * prompt - window * (window - 1) / 2
+    scores = prefill_pass(run, float(prompt)).scores
+    assert scores == pytest.approx(4 * layers * heads * (full + windowed))
+    context = float(run.decode_context)
+    assert decode_pass(run, 8.0).scores == pytest.approx(4 * 8 * layers * heads * (context + window))

@@ -23,7 +23,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
 from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.estimate.timing.schedule import phase_time
-from capacity_tui.engine.models.transformer.cache import cache_elements
+from capacity_tui.engine.models.transformer.operations import cache_elements
 from capacity_tui.engine.plan.plan import Plan, PricingSection
 
 GIB = 2**30

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.models.transformer.architecture import shape_from_spec
-from capacity_tui.engine.models.transformer.cache import cache_elements, kv_elements_per_token
 from capacity_tui.engine.models.transformer.operations import (
+    cache_elements,
     decode_flops_per_token,
     forward_flops_per_token,
+    kv_elements_per_token,
     mean_context,
 )
 from capacity_tui.engine.models.transformer.parameters import count_parameters
@@ -61,7 +62,8 @@ def test_parts_add_up_and_a_token_meets_no_more_than_it_can(name):
     assert blocks + counts.outside_layers == pytest.approx(counts.total, rel=1e-12)
     assert 0 < counts.matmul_per_token <= counts.active
     assert counts.dense_layers + counts.moe_layers == model.layers
-    assert model.full_layers + model.window_layers + model.linear_layers == model.layers
+    kind = model.attention_kind
+    assert kind.full_layers + kind.window_layers + kind.linear_layers == model.layers
 
 
 def test_operations_follow_the_textbook():

@@ -14,20 +14,17 @@ from capacity_tui.engine.estimate.timing.elementwise import FORWARD_PASSES
 from capacity_tui.engine.estimate.timing.roofline import gemm_rate, reached_bandwidth
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.transformer.attention import multi_head_weights
-from capacity_tui.engine.models.transformer.cache import cache_elements
 from capacity_tui.engine.models.transformer.operations import (
-    decode_flops_per_token,
+    attended_at_end,
+    attended_of_sequence,
+    cache_elements,
     encoder_attention_flops,
     forward_attention_flops,
-    mean_context,
 )
 from capacity_tui.engine.models.transformer.parameters import (
     cross_key_value_weights,
-    encoder_matmul_per_token,
-    matmul_per_token,
 )
-from capacity_tui.engine.models.transformer.shape import present
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.numeric import Number, any_true, present
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES
 
 # Attention and feed-forward, each with a norm before and an addition after it.
@@ -138,25 +135,22 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     rate = attention_rate(run.prompt, shape.head_dim, peak, reach, half, kernel.width)
     moved = prompts * (2.0 * cache_elements(shape, run.prompt) - cache_elements(shape, cached)) * run.cache_bytes
     logits = prompts * run.prompt_logits
-    layers = shape.encoder_layers if encodes else shape.layers
-    scores = layers * rows * mean_context(run.prompt, shape.sliding_window, causal) * shape.heads * SCORE_BYTES
-    return Pass(rows, flops, np.minimum(rate, run.attention_peak), moved, scores, logits, encodes)
+    attended = attended_of_sequence(run.prompt, causal)
+    scores = shape.encoder_layers * shape.heads * attended(0, 1) if encodes else shape.attention_kind.scores(attended)
+    stored = rows * scores * SCORE_BYTES
+    return Pass(rows, flops, np.minimum(rate, run.attention_peak), moved, stored, logits, encodes)
 
 
 def decode_pass(run: ServingRun, sequences: Number, guesses: Number = 0.0) -> Pass:
     """One forward pass for the next token of each of ``sequences`` and its guesses, at the output's mean context."""
     shape, context = run.shape, run.decode_context
-    if shape.latent:
-        # Absorbed projections: every head works on the compressed keys and values themselves.
-        flops = shape.layers * 2.0 * shape.heads * context * (2.0 * shape.kv_lora_rank + shape.qk_rope_head_dim)
-    else:
-        weights = matmul_per_token(shape) - encoder_matmul_per_token(shape)
-        flops = decode_flops_per_token(shape, context) - 2.0 * weights
+    kind, attended = shape.attention_kind, attended_at_end(context)
+    flops = kind.decode_flops(attended)
     read = sequences * cache_elements(shape, context) * run.cache_bytes
     rate = run.attention_peak * run.attention_reach * run.cluster.device.clock
     # A pass that checks guesses works on each of them, and reads the cache once for all of a sequence.
     rows = sequences * (1.0 + guesses)
-    scores = shape.layers * rows * context * shape.heads * SCORE_BYTES
+    scores = rows * kind.scores(attended) * SCORE_BYTES
     return Pass(rows, rows * flops, rate, read, scores, rows, encodes=False, decodes=True)
 
 
@@ -311,7 +305,7 @@ def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
     moving = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     shape = run.shape
     if step.decodes and any_true((runtime.cache_copies > 0) | (runtime.repeats_heads > 0)):
-        kv_heads = shape.heads if shape.latent else shape.kv_heads
+        kv_heads = shape.attention_kind.key_value_heads
         copied = copied_cache_bytes(read, runtime.cache_copies, runtime.repeats_heads, shape.heads, kv_heads)
         yield Operator("copies of keys and values", "attention", "forward", "layer", 0.0,
                        copied / run.cache_shards, 1.0, moving, here)  # fmt: skip

@@ -275,5 +275,4 @@ class ServingRun:
     @property
     def cache_shards(self) -> Number:
         """Devices of a tensor-parallel group that hold different keys and values; the rest hold copies."""
-        heads = 1.0 if self.shape.latent else self.shape.kv_heads
-        return np.minimum(self.tp, heads)
+        return np.minimum(self.tp, self.shape.attention_kind.cached_heads)

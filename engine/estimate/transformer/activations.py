@@ -241,7 +241,7 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
     """
     shape = run.shape
     expanded = run.query_width + run.key_value_width
-    latent = np.minimum(expanded, (shape.q_lora_rank + shape.kv_lora_rank + shape.qk_rope_head_dim) * run.tp)
+    latent = np.minimum(expanded, shape.attention_kind.latent_width * run.tp)
     projections = kept_projections(where(recompute.latent > 0, latent, expanded), run.value_width, run.tp)
     scores: Number = 0.0
     if any_true(run.fused_attention < 1):

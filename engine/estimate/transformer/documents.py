@@ -35,13 +35,14 @@ def attended_tokens(shape: TransformerShape, seq: Number, document: Number, *, c
         document: mean tokens of a document, 0 where attention spans the sequence.
         causal: whether a token attends to those before it alone.
     """
-    window = np.minimum(shape.sliding_window, seq)
+    kind = shape.attention_kind
+    window = np.minimum(kind.window, seq)
     full = seq / 2.0 if causal else seq
     windowed = window - window * window / (2.0 * seq) if causal else window
-    whole = (shape.full_layers * full + shape.window_layers * windowed) / shape.layers
+    whole = kind.mean_attended(full, windowed)
     if not any_true(document > 0):
         return whole
     length = where(document > 0, document, seq)
     full, windowed = (attended_in_documents(length, seq, limit) for limit in (seq, window))
-    packed = (shape.full_layers * full + shape.window_layers * windowed) / shape.layers
+    packed = kind.mean_attended(full, windowed)
     return where(document > 0, np.minimum(packed * (1.0 if causal else 2.0), seq), whole)

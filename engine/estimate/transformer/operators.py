@@ -145,22 +145,10 @@ def _aligned(run: TransformerRun, name: str, dimension: Number) -> Number:
 def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
     shape, layers, tokens = run.shape, run.layers_per_stage, run.tokens
     recompute_fraction = recomputed_share(run, run.recompute.latent, product=True)
-    if shape.latent:
-        rank = where(shape.q_lora_rank > 0, shape.q_lora_rank, 0.0)
-        down = rank + shape.kv_lora_rank + shape.qk_rope_head_dim
-        query_in = where(shape.q_lora_rank > 0, shape.q_lora_rank, shape.hidden)
-        yield from gemm(
-            run, "attention down projection", tokens, down, shape.hidden, count=layers, recompute=recompute_fraction
-        )
-        yield from gemm(run, "query up projection", tokens, run.query_width / run.tp, query_in, count=layers,
+    projected = layers * (1.0 + run.encoder_blocks)
+    for projection in shape.attention_kind.projections(run.tp):
+        yield from gemm(run, projection.name, tokens, projection.outputs, projection.inputs, count=projected,
                         recompute=recompute_fraction)  # fmt: skip
-        up = shape.heads * (shape.qk_nope_head_dim + shape.v_head_dim) / run.tp
-        yield from gemm(run, "key and value up projection", tokens, up, shape.kv_lora_rank, count=layers,
-                        recompute=recompute_fraction)  # fmt: skip
-    else:
-        outputs = (run.query_width + run.key_value_width) / run.tp
-        yield from gemm(run, "query, key and value projection", tokens, outputs, shape.hidden,
-                        count=layers * (1.0 + run.encoder_blocks), recompute=recompute_fraction)  # fmt: skip
     if any_true(run.cross_attentions > 0):
         crosses = layers * run.cross_attentions
         yield from gemm(run, "query projection for the encoder", tokens, run.query_width / run.tp, shape.hidden,

@@ -18,8 +18,7 @@ from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInp
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import Software, TransformerRun
 from capacity_tui.engine.models.checkpointing import checkpointing
-from capacity_tui.engine.models.transformer.matrices import layer_matrices
-from capacity_tui.engine.models.transformer.parameters import count_parameters
+from capacity_tui.engine.models.transformer.parameters import count_parameters, layer_matrices
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan.layout_rules import (

@@ -14,8 +14,8 @@ from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInp
 from capacity_tui.engine.estimate.transformer.documents import attended_tokens
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer.parameters import ParameterCounts
-from capacity_tui.engine.models.transformer.shape import TransformerShape, present
-from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.numeric import Number, any_true, present, where
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,17 +367,14 @@ class TransformerRun:
     @property
     def query_width(self) -> Number:
         """Width of all queries (and keys after expansion) of a layer."""
-        latent = self.shape.heads * (self.shape.qk_nope_head_dim + self.shape.qk_rope_head_dim)
-        return latent if self.shape.latent else self.shape.heads * self.shape.head_dim
+        return self.shape.attention_kind.query_width
 
     @property
     def value_width(self) -> Number:
         """Width of the attention output before its projection."""
-        return self.shape.heads * self.shape.v_head_dim
+        return self.shape.attention_kind.value_width
 
     @property
     def key_value_width(self) -> Number:
         """Width of the keys and values of a token that attention reads."""
-        if self.shape.latent:
-            return self.query_width + self.value_width
-        return self.shape.kv_heads * (self.shape.head_dim + self.shape.v_head_dim)
+        return self.shape.attention_kind.key_value_width

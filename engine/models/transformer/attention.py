@@ -1,4 +1,4 @@
-"""Parameters, cache and operations of attention, one equation for each kind.
+"""Kinds of attention: what each weighs, computes and keeps of a sequence. Formulas ask the kind; none asks for a size.
 
 Weights of matrices (multiplied by every token) and of vectors (biases, norms) are counted apart.
 Structures follow the model classes named in ``profiles/traits.yaml``.
@@ -6,142 +6,361 @@ Structures follow the model classes named in ``profiles/traits.yaml``.
 
 from __future__ import annotations
 
-from capacity_tui.engine.models.transformer.shape import (
-    Compression,
-    Indexer,
-    LinearAttention,
-    TransformerShape,
-    present,
-)
-from capacity_tui.engine.numeric import Number
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from capacity_tui.engine.numeric import Number, any_true, present
+
+AttendedTokens = Callable[[Number, Number], Number]
+"""Entries a token attends to, given the most it may (0: no limit) and the tokens that an entry stands for."""
 
 
-def multi_head_weights(shape: TransformerShape) -> Number:
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Weight matrices of one kind.
+
+    Attributes:
+        name: what they are.
+        rows: inputs.
+        columns: outputs.
+        number: how many a layer has, the mean over all layers.
+        routed: whether they belong to experts.
+    """
+
+    name: str
+    rows: Number
+    columns: Number
+    number: Number
+    routed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A product of a layer's attention as kernels run it: ``inputs`` to ``outputs``, the latter on one device."""
+
+    name: str
+    outputs: Number
+    inputs: Number
+
+
+@dataclass(frozen=True, slots=True)
+class LinearAttention:
+    """Gated delta net, in the layers that do not attend to the whole context.
+
+    Attributes:
+        key_heads: query and key heads.
+        value_heads: value heads; queries and keys are repeated up to them.
+        key_dim: width of a query or key head.
+        value_dim: width of a value head.
+        kernel: taps of the causal convolution over queries, keys and values.
+    """
+
+    title: ClassVar[str] = "linear attention"
+    key_heads: Number
+    value_heads: Number
+    key_dim: Number
+    value_dim: Number
+    kernel: Number
+
+    def weights(self, hidden: Number) -> Number:
+        """Weights of one: queries, keys, values, gate, two decays, convolution, output."""
+        keys, values = self.key_heads * self.key_dim, self.value_heads * self.value_dim
+        projections = hidden * (2 * keys + 2 * values + 2 * self.value_heads) + values * hidden
+        return projections + (2 * keys + values) * self.kernel
+
+    @property
+    def vectors(self) -> Number:
+        """Step bias and decay of each value head, and the scale of the gated norm."""
+        return 2 * self.value_heads + self.value_dim
+
+    @property
+    def flops(self) -> Number:
+        """Operations of one for a token: read, correct and query a state of key × value width, each 2."""
+        return 6 * self.value_heads * self.key_dim * self.value_dim
+
+    @property
+    def state(self) -> Number:
+        """Elements one keeps of a sequence of any length: the matrix and the convolution's taps."""
+        matrix = self.value_heads * self.key_dim * self.value_dim
+        width = 2 * self.key_heads * self.key_dim + self.value_heads * self.value_dim
+        return matrix + width * (self.kernel - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalAttention:
+    """Attention of the full-context layers where it differs from that of the windowed ones (Gemma 4).
+
+    Attributes:
+        kv_heads: key and value heads.
+        head_dim: width of a head.
+        keys_are_values: one projection serves as keys and as values.
+    """
+
+    title: ClassVar[str] = "other heads in layers of full context"
+    kv_heads: Number
+    head_dim: Number
+    keys_are_values: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Indexer:
+    """The small scorer that chooses which entries sparse attention reads.
+
+    Attributes:
+        heads: query heads of the scorer.
+        head_dim: width of one.
+        top_k: entries kept for each query.
+    """
+
+    title: ClassVar[str] = "an indexer"
+    heads: Number
+    head_dim: Number
+    top_k: Number
+
+    def flops(self, entries: Number) -> Number:
+        """Operations of scoring so many entries for one token."""
+        return 2 * self.heads * self.head_dim * entries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionSizes:
+    """The sizes of a transformer that its attention follows from, without those of latent kinds; 0 means absent.
+
+    Attributes:
+        layers: blocks; of an encoder-decoder, of the decoder alone.
+        hidden: width of the residual stream.
+        heads: query heads.
+        kv_heads: key and value heads.
+        head_dim: width of a query and key head.
+        v_head_dim: width of a value head.
+        attention: how keys and values are shared, as the catalogue says (``MHA``, ``GQA``, ``MLA`` ...).
+        sliding_window: tokens a windowed layer attends to.
+        full_attention_every: of so many layers the last attends to the whole context; 0: all alike.
+        biases: which projections have one: ``qkv``, ``output``, ``mlp``, ``experts``, ``router``, ``head``.
+        qk_norm: ``none``, ``head`` (one scale a head width) or ``full`` (over all heads).
+        attention_sinks: one learned logit a head.
+        query_gate: queries are twice as wide, half of them gating the output.
+        indexer, linear, full_attention: parts only some kinds have.
+    """
+
+    layers: Number
+    hidden: Number
+    heads: Number
+    kv_heads: Number
+    head_dim: Number
+    v_head_dim: Number
+    attention: str = "MHA"
+    sliding_window: Number = 0
+    full_attention_every: Number = 0
+    biases: frozenset[str] = frozenset()
+    qk_norm: str = "none"
+    attention_sinks: bool = False
+    query_gate: bool = False
+    indexer: Indexer | None = None
+    linear: LinearAttention | None = None
+    full_attention: GlobalAttention | None = None
+
+
+def multi_head_weights(sizes: AttentionSizes) -> Number:
     """Weights of one multi-head, grouped-query or multi-query attention.
 
     ``hidden · heads · head_dim · (1 + gate) + hidden · kv_heads · (head_dim + v_head_dim)
     + heads · v_head_dim · hidden``: queries, keys and values, output.
     """
-    query = shape.hidden * shape.heads * shape.head_dim * (1 + shape.query_gate)
-    key_value = shape.hidden * shape.kv_heads * (shape.head_dim + shape.v_head_dim)
-    output = shape.heads * shape.v_head_dim * shape.hidden
+    query = sizes.hidden * sizes.heads * sizes.head_dim * (1 + sizes.query_gate)
+    key_value = sizes.hidden * sizes.kv_heads * (sizes.head_dim + sizes.v_head_dim)
+    output = sizes.heads * sizes.v_head_dim * sizes.hidden
     return query + key_value + output
 
 
-def multi_head_vectors(shape: TransformerShape) -> Number:
+def multi_head_vectors(sizes: AttentionSizes) -> Number:
     """Biases, query and key norms, and sinks of one multi-head attention."""
-    query_key = shape.heads * shape.head_dim + shape.kv_heads * shape.head_dim
-    biases = ("qkv" in shape.biases) * (query_key + shape.kv_heads * shape.v_head_dim)
-    biases = biases + ("output" in shape.biases) * shape.hidden
-    norms = (shape.qk_norm == "head") * 2 * shape.head_dim + (shape.qk_norm == "full") * query_key
-    return biases + norms + shape.attention_sinks * shape.heads
+    query_key = sizes.heads * sizes.head_dim + sizes.kv_heads * sizes.head_dim
+    biases = ("qkv" in sizes.biases) * (query_key + sizes.kv_heads * sizes.v_head_dim)
+    biases = biases + ("output" in sizes.biases) * sizes.hidden
+    norms = (sizes.qk_norm == "head") * 2 * sizes.head_dim + (sizes.qk_norm == "full") * query_key
+    return biases + norms + sizes.attention_sinks * sizes.heads
 
 
-def global_weights(shape: TransformerShape) -> Number:
-    """Weights of one full-context attention with head sizes of its own (Gemma 4)."""
-    part = shape.full_attention
-    if part is None:
-        return multi_head_weights(shape)
-    query_output = 2 * shape.hidden * shape.heads * part.head_dim
-    return query_output + shape.hidden * part.kv_heads * part.head_dim * (2 - part.keys_are_values)
+class GroupedQuery:
+    """Multi-head, grouped-query or multi-query attention: over a window, over all, or linear in some layers.
 
-
-def global_vectors(shape: TransformerShape) -> Number:
-    """Query and key norms of one such attention."""
-    part = shape.full_attention
-    return multi_head_vectors(shape) if part is None else (shape.qk_norm == "head") * 2 * part.head_dim
-
-
-def latent_weights(shape: TransformerShape) -> Number:
-    """Weights of one multi-head latent attention (DeepSeek-V2, arXiv:2405.04434, section 2.1).
-
-    Queries pass a rank of ``q_lora_rank`` where there is one; keys and values always pass ``kv_lora_rank``.
+    The other kinds differ in what one layer weighs, computes and keeps.
     """
-    query_width = shape.heads * (shape.qk_nope_head_dim + shape.qk_rope_head_dim)
-    full = shape.hidden * query_width
-    low_rank = shape.q_lora_rank * (shape.hidden + query_width)
-    query = low_rank + (1 - present(shape.q_lora_rank)) * full
-    down = shape.hidden * (shape.kv_lora_rank + shape.qk_rope_head_dim)
-    up = shape.kv_lora_rank * shape.heads * (shape.qk_nope_head_dim + shape.v_head_dim)
-    output = shape.heads * shape.v_head_dim * shape.hidden
-    return query + down + up + output + indexer_weights(shape.indexer, shape)
 
+    __slots__ = ("sizes",)
+    needed: ClassVar[tuple[str, ...]] = ()
+    """Sizes that must be at least 1 besides those of every model."""
 
-def latent_vectors(shape: TransformerShape) -> Number:
-    """Norms of the compressed queries and of the compressed keys and values, and of the indexer's keys."""
-    indexer = 0 if shape.indexer is None else 2 * shape.indexer.head_dim
-    return shape.q_lora_rank + shape.kv_lora_rank + indexer
+    def __init__(self, sizes: AttentionSizes) -> None:
+        self.sizes = sizes
 
+    @property
+    def window(self) -> Number:
+        """Most tokens that a token of a windowed layer attends to; 0 without windows."""
+        return self.sizes.sliding_window
 
-def indexer_weights(indexer: Indexer | None, shape: TransformerShape) -> Number:
-    """Weights of the token selector of sparse attention: its queries, its one key head, its head weights."""
-    if indexer is None:
-        return 0
-    query = shape.q_lora_rank * indexer.heads * indexer.head_dim
-    return query + shape.hidden * (indexer.head_dim + indexer.heads)
+    @property
+    def full_layers(self) -> Number:
+        """Layers that attend to the whole context."""
+        if self.sizes.linear is None and not any_true(self.window):
+            return self.sizes.layers
+        every = self.sizes.full_attention_every
+        return present(every) * (self.sizes.layers // (every + 1 - present(every)))
 
+    @property
+    def window_layers(self) -> Number:
+        """Layers whose attention stops at the window."""
+        return 0 if self.sizes.linear is not None else self.sizes.layers - self.full_layers
 
-def linear_weights(linear: LinearAttention, hidden: Number) -> Number:
-    """Weights of one gated delta net: queries, keys, values, gate, two decays, convolution, output."""
-    keys, values = linear.key_heads * linear.key_dim, linear.value_heads * linear.value_dim
-    projections = hidden * (2 * keys + 2 * values + 2 * linear.value_heads) + values * hidden
-    return projections + (2 * keys + values) * linear.kernel
+    @property
+    def linear_layers(self) -> Number:
+        """Layers with a state of constant size in place of a cache."""
+        return 0 if self.sizes.linear is None else self.sizes.layers - self.full_layers
 
+    def mean_attended(self, full: Number, windowed: Number) -> Number:
+        """Mean over the layers of tokens that full-context layers, and windowed ones, attend to."""
+        return (self.full_layers * full + self.window_layers * windowed) / self.sizes.layers
 
-def linear_vectors(linear: LinearAttention) -> Number:
-    """Step bias and decay of each value head, and the scale of the gated norm."""
-    return 2 * linear.value_heads + linear.value_dim
+    @property
+    def query_width(self) -> Number:
+        """Width of all queries (and keys after expansion) of a layer."""
+        return self.sizes.heads * self.sizes.head_dim
 
+    @property
+    def value_width(self) -> Number:
+        """Width of the attention output before its projection."""
+        return self.sizes.heads * self.sizes.v_head_dim
 
-def compressed_weights(shape: TransformerShape, part: Compression) -> Number:
-    """Weights of all compressed attentions of a model (DeepSeek-V4), with the mixing of residual streams.
+    @property
+    def key_value_width(self) -> Number:
+        """Width of the keys and values of a token that attention reads."""
+        return self.sizes.kv_heads * (self.sizes.head_dim + self.sizes.v_head_dim)
 
-    Each layer has low-rank queries, one key-value head and a grouped output; light layers add compressors
-    of twice the head width for the entries and for the indexer, heavy layers one of the head width.
-    """
-    query_width = shape.heads * shape.head_dim
-    query = shape.q_lora_rank * (shape.hidden + query_width)
-    output = part.output_rank * query_width + part.output_groups * part.output_rank * shape.hidden
-    each = query + shape.hidden * shape.head_dim + output
-    streams = part.residual_streams
-    mixing = 2 * (2 + streams) * streams * streams * shape.hidden
-    heavy = 2 * shape.hidden * shape.head_dim
-    light = 2 * heavy
-    if shape.indexer is not None:
-        index = shape.indexer
-        light = light + 4 * shape.hidden * index.head_dim + shape.hidden * index.heads
-        light = light + shape.q_lora_rank * index.heads * index.head_dim
-    layers = shape.layers * (each + mixing) + part.light_layers * light + part.heavy_layers * heavy
-    return layers + streams**2 * shape.hidden
+    @property
+    def latent_width(self) -> Number:
+        """Width of what is kept to expand queries, keys and values from again, beside the layer's input."""
+        return 0.0
 
+    @property
+    def key_value_heads(self) -> Number:
+        """Heads of keys and values that attention reads."""
+        return self.sizes.kv_heads
 
-def compressed_vectors(shape: TransformerShape, part: Compression) -> Number:
-    """Norms, sinks, stream offsets and the compressors' position tables of all compressed attentions."""
-    streams = part.residual_streams
-    each = shape.q_lora_rank + shape.head_dim + shape.heads + 2 * ((2 + streams) * streams + 3)
-    heavy = part.heavy_rate * shape.head_dim + shape.head_dim
-    light = part.light_rate * 2 * shape.head_dim + shape.head_dim
-    if shape.indexer is not None:
-        light = light + (2 * part.light_rate + 1) * shape.indexer.head_dim
-    return shape.layers * each + part.light_layers * light + part.heavy_layers * heavy + streams + 1
+    @property
+    def cached_heads(self) -> Number:
+        """Heads of the cache that devices can share out; beyond these they hold copies."""
+        return self.sizes.kv_heads
 
+    def weights(self) -> Number:
+        """Weights of matrices in the attention of all layers."""
+        windowed = self.window_layers * self.layer_weights()
+        return self._with_linear(
+            windowed + self.full_layers * self.full_layer_weights(), lambda linear: linear.weights(self.sizes.hidden)
+        )
 
-def attention_weights(shape: TransformerShape) -> Number:
-    """Weights of matrices in the attention of all layers."""
-    if shape.compression is not None:
-        return compressed_weights(shape, shape.compression)
-    if shape.latent:
-        return shape.layers * latent_weights(shape)
-    linear = 0 if shape.linear is None else shape.linear_layers * linear_weights(shape.linear, shape.hidden)
-    windowed = shape.window_layers * multi_head_weights(shape)
-    return windowed + shape.full_layers * global_weights(shape) + linear
+    def vectors(self) -> Number:
+        """Weights of vectors in the attention of all layers."""
+        windowed = self.window_layers * self.layer_vectors()
+        return self._with_linear(windowed + self.full_layers * self.full_layer_vectors(), lambda linear: linear.vectors)
 
+    def layer_weights(self) -> Number:
+        """Weights of matrices of a windowed layer."""
+        return multi_head_weights(self.sizes)
 
-def attention_vectors(shape: TransformerShape) -> Number:
-    """Weights of vectors in the attention of all layers."""
-    if shape.compression is not None:
-        return compressed_vectors(shape, shape.compression)
-    if shape.latent:
-        return shape.layers * latent_vectors(shape)
-    linear = 0 if shape.linear is None else shape.linear_layers * linear_vectors(shape.linear)
-    return shape.window_layers * multi_head_vectors(shape) + shape.full_layers * global_vectors(shape) + linear
+    def full_layer_weights(self) -> Number:
+        """Weights of matrices of a layer of full context."""
+        sizes, part = self.sizes, self.sizes.full_attention
+        if part is None:
+            return self.layer_weights()
+        query_output = 2 * sizes.hidden * sizes.heads * part.head_dim
+        return query_output + sizes.hidden * part.kv_heads * part.head_dim * (2 - part.keys_are_values)
+
+    def layer_vectors(self) -> Number:
+        """Weights of vectors of a windowed layer."""
+        return multi_head_vectors(self.sizes)
+
+    def full_layer_vectors(self) -> Number:
+        """Weights of vectors of a layer of full context."""
+        part = self.sizes.full_attention
+        return self.layer_vectors() if part is None else (self.sizes.qk_norm == "head") * 2 * part.head_dim
+
+    def matrices(self) -> Iterator[Matrix]:
+        """Yield the matrices of one attention of the mean layer; linear and compressed ones count as ordinary ones."""
+        sizes, hidden = self.sizes, self.sizes.hidden
+        yield Matrix("query projection", hidden, sizes.heads * sizes.head_dim * (1 + sizes.query_gate), 1.0)
+        yield Matrix("key projection", hidden, sizes.kv_heads * sizes.head_dim, 1.0)
+        yield Matrix("value projection", hidden, sizes.kv_heads * sizes.v_head_dim, 1.0)
+        yield Matrix("attention output projection", self.value_width, hidden, 1.0)
+
+    def projections(self, tp: Number) -> Iterator[Projection]:
+        """Yield the products before attention in a layer split over ``tp`` devices."""
+        outputs = (self.query_width + self.key_value_width) / tp
+        yield Projection("query, key and value projection", outputs, self.sizes.hidden)
+
+    @property
+    def score_width(self) -> Number:
+        """Widths of a query head and of a value head, in a windowed layer."""
+        return self.sizes.head_dim + self.sizes.v_head_dim
+
+    def flops(self, attended: AttendedTokens) -> Number:
+        """Operations of scores and weighted values in all layers, for one token.
+
+        A layer takes ``2 · attended · heads · (query width + value width)``.
+        """
+        windowed = self.sizes.heads * self.score_width * attended(self.window, 1)
+        full = self.full_layers * self.full_layer_flops(attended)
+        return self._with_linear(2 * self.window_layers * windowed + full, lambda linear: linear.flops)
+
+    def full_layer_flops(self, attended: AttendedTokens) -> Number:
+        """Operations of one layer that may attend to everything; an indexer narrows it to its best entries."""
+        sizes, index = self.sizes, self.sizes.indexer
+        width = self.score_width if sizes.full_attention is None else 2 * sizes.full_attention.head_dim
+        if index is None:
+            return 2 * sizes.heads * width * attended(0, 1)
+        return 2 * sizes.heads * width * attended(index.top_k, 1) + index.flops(attended(0, 1))
+
+    def decode_flops(self, attended: AttendedTokens) -> Number:
+        """Operations of all layers for a token that an engine generates from the cache."""
+        return self.flops(attended)
+
+    def scores(self, attended: AttendedTokens) -> Number:
+        """Attention scores in all layers, for one token: where they are stored, all are before an indexer chooses."""
+        windowed = self.window_layers * attended(self.window, 1)
+        return self.sizes.heads * (windowed + self.full_layers * attended(0, 1))
+
+    def cached(self) -> Number:
+        """Elements of keys and values that one token adds to the cache of all layers, before any window drops it."""
+        windowed = self.window_layers * self.layer_cached()
+        return windowed + self.full_layers * self.full_layer_cached()
+
+    def layer_cached(self) -> Number:
+        """Elements a windowed layer keeps of a token: ``kv_heads · (head_dim + v_head_dim)``."""
+        return self.key_value_width
+
+    def full_layer_cached(self) -> Number:
+        """Elements a layer of full context keeps of a token.
+
+        Rotary positions turn keys only, so both are kept even where one projection makes them.
+        """
+        part = self.sizes.full_attention
+        return self.layer_cached() if part is None else 2 * part.kv_heads * part.head_dim
+
+    def indexed(self) -> Number:
+        """Elements of the indexer's keys that one token adds to the cache of all layers."""
+        return 0 if self.sizes.indexer is None else self.sizes.layers * self.sizes.indexer.head_dim
+
+    def in_windows(self, context: Number) -> Number:
+        """Elements that windows hold beside ``cached`` of all tokens; negative where windows drop some of those."""
+        return self.window_layers * self.layer_cached() * (np.minimum(context, self.window) - context)
+
+    def state(self) -> Number:
+        """Elements kept of a sequence of any length."""
+        return self._with_linear(0, lambda linear: linear.state)
+
+    def _with_linear(self, rest: Number, of_layer: Callable[[LinearAttention], Number]) -> Number:
+        linear = self.sizes.linear
+        return rest if linear is None else rest + self.linear_layers * of_layer(linear)

@@ -1,17 +1,13 @@
-"""Floating-point operations of a transformer, per token; a multiplication and an addition are two."""
+"""Floating-point operations of a transformer per token, a multiplication and an addition counted as two; its cache."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
+from capacity_tui.engine.models.transformer.attention import AttendedTokens
 from capacity_tui.engine.models.transformer.parameters import encoder_matmul_per_token, matmul_per_token, output_weights
-from capacity_tui.engine.models.transformer.shape import Compression, TransformerShape, present
-from capacity_tui.engine.numeric import Number
-
-# Entries a token visits, given the most it may (0: no limit) and the tokens an entry stands for.
-Efficiency = Callable[[Number, Number], Number]
+from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.numeric import Number, present
 
 
 def mean_context(seq_len: Number, window: Number = 0, causal: bool = True) -> Number:
@@ -28,49 +24,20 @@ def mean_context(seq_len: Number, window: Number = 0, causal: bool = True) -> Nu
     return limit - causal * limit * (limit - 1) / (2 * seq_len)
 
 
-def attention_flops(shape: TransformerShape, reach: Efficiency) -> Number:
-    """Operations of scores and weighted values in all layers, for one token.
-
-    A layer takes ``2 · context · heads · (query width + value width)``, with the context its kind reaches.
-    """
-    if shape.compression is not None:
-        return compressed_attention_flops(shape, shape.compression, reach)
-    windowed = shape.heads * (shape.head_dim + shape.v_head_dim) * reach(shape.sliding_window, 1)
-    flops = 2 * shape.window_layers * windowed + shape.full_layers * full_attention_flops(shape, reach)
-    if shape.linear is not None:
-        flops = flops + shape.linear_layers * linear_attention_flops(shape)
-    return flops
+def attended_of_sequence(seq_len: Number, causal: bool) -> AttendedTokens:
+    """Return how many entries a token attends to, the mean over a sequence."""
+    return lambda limit, tokens_per_entry: mean_context(seq_len / tokens_per_entry, limit, causal)
 
 
-def full_attention_flops(shape: TransformerShape, reach: Efficiency) -> Number:
-    """Operations of one layer that may attend to everything; an indexer narrows it to its best entries."""
-    width = shape.head_dim + shape.v_head_dim
-    if shape.latent:
-        width = shape.qk_nope_head_dim + shape.qk_rope_head_dim + shape.v_head_dim
-    if shape.full_attention is not None:
-        width = 2 * shape.full_attention.head_dim
-    if shape.indexer is None:
-        return 2 * shape.heads * width * reach(0, 1)
-    index = shape.indexer
-    return 2 * shape.heads * width * reach(index.top_k, 1) + 2 * index.heads * index.head_dim * reach(0, 1)
+def attended_at_end(context: Number) -> AttendedTokens:
+    """Return how many entries the token after ``context`` tokens attends to."""
 
+    def attended(limit: Number, tokens_per_entry: Number) -> Number:
+        entries = context / tokens_per_entry
+        visible: Number = np.minimum(limit + (1 - present(limit)) * entries, entries)
+        return visible
 
-def linear_attention_flops(shape: TransformerShape) -> Number:
-    """Operations of one gated delta net: read, correct and query a state of key × value width, each 2."""
-    linear = shape.linear
-    return 0 if linear is None else 6 * linear.value_heads * linear.key_dim * linear.value_dim
-
-
-def compressed_attention_flops(shape: TransformerShape, part: Compression, reach: Efficiency) -> Number:
-    """Operations of all compressed attentions: a window in each layer, and compressed entries in most."""
-    entry = 4 * shape.heads * shape.head_dim
-    window = shape.layers * entry * reach(shape.sliding_window, 1)
-    heavy = part.heavy_layers * entry * reach(0, part.heavy_rate)
-    if shape.indexer is None:
-        return window + heavy + part.light_layers * entry * reach(0, part.light_rate)
-    index = shape.indexer
-    scores = 2 * index.heads * index.head_dim * reach(0, part.light_rate)
-    return window + heavy + part.light_layers * (entry * reach(index.top_k, part.light_rate) + scores)
+    return attended
 
 
 def forward_attention_flops(shape: TransformerShape, seq_len: Number, causal: bool = True) -> Number:
@@ -78,14 +45,10 @@ def forward_attention_flops(shape: TransformerShape, seq_len: Number, causal: bo
 
     Of an encoder-decoder, for one source and one target token, both sequences ``seq_len`` long.
     """
-    looks_back = causal and shape.kind in ("decoder", "encoder-decoder")
-
-    def reach(limit: Number, tokens_per_entry: Number) -> Number:
-        return mean_context(seq_len / tokens_per_entry, limit, looks_back)
-
+    attended = attended_of_sequence(seq_len, causal and shape.kind in ("decoder", "encoder-decoder"))
     everything = 2 * shape.heads * (shape.head_dim + shape.v_head_dim) * seq_len
     cross = present(shape.encoder_layers) * shape.layers * everything
-    return attention_flops(shape, reach) + cross + encoder_attention_flops(shape, seq_len)
+    return shape.attention_kind.flops(attended) + cross + encoder_attention_flops(shape, seq_len)
 
 
 def forward_flops_per_token(shape: TransformerShape, seq_len: Number, causal: bool = True) -> Number:
@@ -124,10 +87,25 @@ def encoder_attention_flops(shape: TransformerShape, seq_len: Number) -> Number:
 
 def decode_flops_per_token(shape: TransformerShape, context: Number) -> Number:
     """Operations of generating one token when ``context`` tokens are visible to it, source tokens among them."""
+    weights = matmul_per_token(shape) - encoder_matmul_per_token(shape)
+    return 2 * weights + shape.attention_kind.flops(attended_at_end(context))
 
-    def reach(limit: Number, tokens_per_entry: Number) -> Number:
-        entries = context / tokens_per_entry
-        visible: Number = np.minimum(limit + (1 - present(limit)) * entries, entries)
-        return visible
 
-    return 2 * (matmul_per_token(shape) - encoder_matmul_per_token(shape)) + attention_flops(shape, reach)
+def kv_elements_per_token(shape: TransformerShape) -> Number:
+    """Elements of keys and values one token adds to the cache, before any window drops it.
+
+    An encoder keeps none; an encoder-decoder keeps as many of a source token for cross-attention.
+    """
+    if shape.kind not in ("decoder", "encoder-decoder"):
+        return 0
+    return (1 + present(shape.encoder_layers)) * shape.attention_kind.cached()
+
+
+def cache_elements(shape: TransformerShape, context: Number) -> Number:
+    """Elements kept of one sequence of ``context`` tokens when windowed layers drop what they cannot see.
+
+    Includes an indexer's keys, and the state of linear attention, which does not grow.
+    """
+    kind = shape.attention_kind
+    growing = kv_elements_per_token(shape) + kind.indexed()
+    return growing * context + kind.in_windows(context) * (shape.kind == "decoder") + kind.state()

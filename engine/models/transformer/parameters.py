@@ -1,17 +1,13 @@
-"""Parameters of a transformer, counted part by part."""
+"""Parameters of a transformer, counted part by part, and the weight matrices of its layers one by one."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from capacity_tui.engine.models.transformer.attention import (
-    attention_vectors,
-    attention_weights,
-    multi_head_vectors,
-    multi_head_weights,
-)
-from capacity_tui.engine.models.transformer.shape import TransformerShape, present
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.models.transformer.attention import Matrix, multi_head_vectors, multi_head_weights
+from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.numeric import Number, any_true, present
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +174,7 @@ def matmul_per_token(shape: TransformerShape) -> Number:
     bare = replace(shape, biases=frozenset(), router_scales=False, qk_norm="none", attention_sinks=False)
     mixture = router_per_moe_layer(bare) + shared_experts_per_layer(bare)
     mixture = mixture + shape.experts_active * expert(bare)
-    blocks = attention_weights(bare) + shape.dense_layers * mlp_per_dense_layer(bare) + shape.moe_layers * mixture
+    blocks = bare.attention_kind.weights() + shape.dense_layers * mlp_per_dense_layer(bare) + shape.moe_layers * mixture
     cross = shape.layers * present(shape.encoder_layers) * (multi_head_weights(bare) - cross_key_value_weights(shape))
     encoded = encoder_matmul_per_token(bare)
     return blocks + cross + encoded + embedding_projections(shape) + output_weights(bare)
@@ -213,7 +209,7 @@ def count_parameters(shape: TransformerShape) -> ParameterCounts:
         layers=shape.layers,
         dense_layers=shape.dense_layers,
         moe_layers=shape.moe_layers,
-        attention=attention_weights(shape) + attention_vectors(shape),
+        attention=shape.attention_kind.weights() + shape.attention_kind.vectors(),
         mlp_per_dense_layer=mlp_per_dense_layer(shape),
         norms_per_layer=norms_per_layer(shape),
         router_per_moe_layer=router_per_moe_layer(shape),
@@ -226,3 +222,25 @@ def count_parameters(shape: TransformerShape) -> ParameterCounts:
         extra=embedding_projections(shape),
         matmul_per_token=matmul_per_token(shape),
     )
+
+
+def layer_matrices(shape: TransformerShape) -> tuple[Matrix, ...]:
+    """Return the matrices of the mean layer, with its share of an encoder."""
+    attention: Iterator[Matrix] = shape.attention_kind.matrices()
+    if any_true(shape.encoder_layers > 0):
+        attentions = 1.0 + shape.encoder_layers / shape.layers + present(shape.encoder_layers)
+        attention = (replace(matrix, number=attentions) for matrix in attention)
+    return (*attention, *_feed_forward_matrices(shape))
+
+
+def _feed_forward_matrices(shape: TransformerShape) -> Iterator[Matrix]:
+    hidden, ups = shape.hidden, 1.0 + shape.gated
+    dense = (shape.dense_layers + shape.encoder_layers) / shape.layers
+    yield Matrix("feed-forward up projection", hidden, shape.ffn, dense * ups)
+    yield Matrix("feed-forward down projection", shape.ffn, hidden, dense)
+    moe = shape.moe_layers / shape.layers
+    yield Matrix("router", hidden, shape.experts, moe)
+    yield Matrix("shared expert, up projection", hidden, shape.shared_ffn, moe * shape.experts_shared * ups)
+    yield Matrix("shared expert, down projection", shape.shared_ffn, hidden, moe * shape.experts_shared)
+    yield Matrix("experts, up projection", hidden, shape.moe_ffn, moe * shape.experts * ups, routed=True)
+    yield Matrix("experts, down projection", shape.moe_ffn, hidden, moe * shape.experts, routed=True)

@@ -9,16 +9,9 @@ from typing import Any
 import numpy as np
 
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.models.transformer.shape import (
-    Compression,
-    GlobalAttention,
-    Indexer,
-    LinearAttention,
-    TransformerShape,
-    Vision,
-    present,
-)
-from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.models.transformer.latent_attention import ATTENTION_PARTS
+from capacity_tui.engine.models.transformer.shape import TransformerShape, Vision
+from capacity_tui.engine.numeric import Number, any_true, present
 
 LARGEST_SIZE = 10**9
 """Bound of every size: far beyond anything built, and no product of sizes overflows."""
@@ -27,13 +20,7 @@ AT_LEAST_ONE = ("layers", "hidden", "heads", "kv_heads", "head_dim", "v_head_dim
 LARGEST: Mapping[str, int] = {"layers": 10**6, "encoder_layers": 10**6, "heads": 10**5, "hidden": 10**7}
 """Closer bounds of the sizes that are multiplied with each other."""
 
-PARTS: Mapping[str, type] = {
-    "indexer": Indexer,
-    "linear": LinearAttention,
-    "full_attention": GlobalAttention,
-    "compression": Compression,
-    "vision": Vision,
-}
+PARTS: Mapping[str, type] = {**ATTENTION_PARTS, "vision": Vision}
 
 
 def resolve_shape(values: Mapping[str, Any], where: Place | None = None) -> TransformerShape:
@@ -139,8 +126,7 @@ def _needed(shape: TransformerShape) -> dict[str, Number]:
     routed = present(shape.experts)
     found: dict[str, Number] = dict.fromkeys(AT_LEAST_ONE, 1.0)
     found |= {"experts_active": routed, "moe_ffn": routed, "shared_ffn": routed * present(shape.experts_shared)}
-    latent, words = float(shape.latent), float(shape.vision is None)
-    return found | {"qk_nope_head_dim": latent, "qk_rope_head_dim": latent, "vocab": words}
+    return found | {"vocab": float(shape.vision is None)} | dict.fromkeys(shape.attention_kind.needed, 1.0)
 
 
 def _check_part(name: str, part: object, where: Place) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from capacity_tui.engine.models.transformer.latent_attention import ATTENTION_PARTS, Latent
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.present.frameworks.job import Job
 
@@ -49,20 +50,15 @@ def model_remarks(job: Job) -> Iterator[str]:
         yield f"a sliding window of {int(shape.sliding_window)} tokens: see --window-size and --window-attn-skip-freq"
     if shape.attention_sinks:
         yield "attention sinks: see --softmax-type"
-    parts = {
-        "linear attention": shape.linear,
-        "other heads in layers of full context": shape.full_attention,
-        "an indexer": shape.indexer,
-        "compressed attention": shape.compression,
-        "vision": shape.vision,
-    }
-    for name, part in parts.items():
-        if part is not None:
-            yield f"{name}: not among these options, so this is another model"
+    titles = {name: kind.title for name, kind in ATTENTION_PARTS.items()} | {"vision": "vision"}
+    for name, title in titles.items():
+        if getattr(shape, name) is not None:
+            yield f"{title}: not among these options, so this is another model"
 
 
 def _attention(shape: TransformerShape) -> Arguments:
-    if shape.latent:
+    latent = isinstance(shape.attention_kind, Latent)
+    if latent:
         yield ("--multi-latent-attention",)
         if shape.q_lora_rank:
             yield "--q-lora-rank", str(int(shape.q_lora_rank))
@@ -75,7 +71,7 @@ def _attention(shape: TransformerShape) -> Arguments:
         if shape.kv_heads != shape.heads:
             yield ("--group-query-attention",)
             yield "--num-query-groups", str(int(shape.kv_heads))
-    if shape.qk_norm != "none" or shape.latent:
+    if shape.qk_norm != "none" or latent:
         yield ("--qk-layernorm",)
 
 
