@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
+from sources import name_of, source_files, tree_of
 
 from capacity_tui.engine.keys import Figure, Key
 
-ROOT = Path(__file__).parents[1]
 # Plain words that are keys too, and mostly mean something else.
 WORDS = {Key.VERSION, Key.TASK, Key.SCENARIOS}
 KEYS = ({*map(str, Key)} | {*map(str, Figure)}) - {*map(str, WORDS)}
-
-
-@cache
-def parsed() -> tuple[tuple[str, ast.Module], ...]:
-    files = (file for room in ("engine", "tui") for file in sorted((ROOT / room).rglob("*.py")))
-    found = ((str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")) for file in files)
-    return tuple((name, ast.parse(text)) for name, text in found if name != "engine/keys.py")
 
 
 def literals(node: ast.AST) -> Iterator[ast.Constant]:
@@ -38,11 +29,11 @@ def literals(node: ast.AST) -> Iterator[ast.Constant]:
 
 @pytest.mark.parametrize("room", ["engine", "tui"])
 def test_keys_stand_as_names(room: str) -> None:
-    found = [
-        f"{name}:{constant.lineno} {constant.value}"
-        for name, tree in parsed()
-        if name.startswith(f"{room}/")
-        for constant in literals(tree)
+    written_out = [
+        f"{name_of(file)}:{constant.lineno} {constant.value}"
+        for file in source_files(room)
+        if name_of(file) != "engine/keys.py"
+        for constant in literals(tree_of(file))
         if constant.value in KEYS
     ]
-    assert found == [], "write Key.NAME or Figure.NAME of engine/keys.py"
+    assert written_out == [], "write Key.NAME or Figure.NAME of engine/keys.py"

@@ -5,17 +5,16 @@ import importlib
 import pkgutil
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
+from sources import nodes_of, source_files
 
 from capacity_tui.engine import catalog
 from capacity_tui.engine.catalog.catalog import Catalog
 from capacity_tui.engine.catalog.rows.base import Informational
 from capacity_tui.engine.models.transformer.architecture import COLUMNS
 
-SOURCES = [path for name in ("engine", "tui") for path in (Path(__file__).parents[2] / name).rglob("*.py")]
 # Fields copied by a list of names.
 BY_NAME = {
     "Accelerator": {row.peak_field for row in catalog.load_catalog().precisions.values()},
@@ -39,18 +38,12 @@ BLOCKS = blocks()
 
 
 @cache
-def trees():
-    """Return the source files, parsed."""
-    return [ast.parse(path.read_text("utf-8")) for path in SOURCES]
-
-
-@cache
 def words():
     """Return the names each source file knows, and those it reads: attributes and dotted names in strings."""
     found = []
-    for tree in trees():
+    for file in source_files():
         known, read = set(), set()
-        for node in ast.walk(tree):
+        for node in nodes_of(file):
             if isinstance(node, ast.Attribute):
                 read.add(node.attr)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -64,7 +57,7 @@ def words():
 @cache
 def holders():
     """Return the attributes of each class as their types are written: ``("Rates", "Algorithm")``."""
-    classes = [node for tree in trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for file in source_files() for node in nodes_of(file) if isinstance(node, ast.ClassDef)]
     written = [(each.name, entry) for each in classes for entry in each.body if isinstance(entry, ast.AnnAssign)]
     return {(name, ast.unparse(entry.annotation)) for name, entry in written}
 
@@ -76,6 +69,7 @@ def readers(name):
     return [read for known, read in words() if knowing & known]
 
 
+@cache
 def tables():
     """Return the classes of rows by the table of the catalogue that holds them, or by what looks some of them up."""
     members = {name: getattr(each, "func", each) for name, each in vars(Catalog).items() if not name.startswith("_")}

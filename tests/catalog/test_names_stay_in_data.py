@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from sources import ROOT, name_of, nodes_of, source_files
 
 from capacity_tui.engine.catalog import load_catalog
 
-ROOT = Path(__file__).parents[2]
 # Each of these is about one maker's devices or one tool's files.
 OWN_FILES = ("engine/machine", "engine/present/frameworks", "engine/plan/imports")
 # Words of plain English that are also ids of rows.
@@ -69,16 +69,11 @@ def names() -> frozenset[str]:
     return frozenset(name.lower() for name in found) - ENGLISH - frozenset(facts.precisions)
 
 
-def texts(tree: ast.AST) -> Iterator[str]:
+def texts(file: Path) -> Iterator[str]:
     """Yield identifiers as words, and texts that are not docstrings."""
-    told = {
-        id(entry.value)
-        for node in ast.walk(tree)
-        for entry in (getattr(node, "body", None) if isinstance(getattr(node, "body", None), list) else ())
-        if isinstance(entry, ast.Expr)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+    docstrings = {id(node.value) for node in nodes_of(file) if isinstance(node, ast.Expr)}
+    for node in nodes_of(file):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value
         for field in ("id", "attr", "name", "arg"):
             name = getattr(node, field, None)
@@ -86,27 +81,21 @@ def texts(tree: ast.AST) -> Iterator[str]:
                 yield re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
 
 
+@cache
 def named(file: Path) -> set[str]:
     """Return the names of the catalogue that a file holds."""
-    words: set[str] = set()
-    for text in texts(ast.parse(file.read_text("utf-8"))):
-        words.update(re.findall(r"[a-z0-9]+(?:[-._][a-z0-9]+)*", text.lower()))
-        words.update(re.findall(r"[a-z0-9]+", text.lower()))
+    text = "\n".join(dict.fromkeys(texts(file))).lower()
+    words = {*re.findall(r"[a-z0-9]+(?:[-._][a-z0-9]+)*", text), *re.findall(r"[a-z0-9]+", text)}
     return words & names()
-
-
-def sources() -> list[str]:
-    files = (file for folder in ("engine", "tui") for file in sorted((ROOT / folder).rglob("*.py")))
-    found = (str(file.relative_to(ROOT)) for file in files)
-    return [file for file in found if not file.startswith(OWN_FILES)]
 
 
 @pytest.mark.parametrize("folder", ["engine", "tui"])
 def test_names_of_hardware_and_software_stand_in_data(folder: str) -> None:
     strays = {
-        file: sorted(left)
-        for file in sources()
-        if file.startswith(folder) and (left := named(ROOT / file) - ALLOWED.get(file, (set(), ""))[0])
+        name: sorted(left)
+        for file in source_files(folder)
+        if not (name := name_of(file)).startswith(OWN_FILES)
+        and (left := named(file) - ALLOWED.get(name, (set(), ""))[0])
     }
     assert strays == {}, "make it a row or a field of a row in profiles/"
 

@@ -6,12 +6,12 @@ import ast
 from pathlib import Path
 
 import pytest
+from sources import ROOT, nodes_of, source_files, text_of
 
-import capacity_tui.engine.estimate
 from capacity_tui.engine.api import explain, load_catalog, plan_from_data
 from capacity_tui.engine.catalog.counts import counts
 
-ESTIMATE = Path(capacity_tui.engine.estimate.__file__).parent
+ESTIMATE = ROOT / "engine/estimate"
 # What arithmetic itself is made of: nothing, all, both, and a half of a symmetric whole or of a mean.
 OBVIOUS = {0.0, 0.5, 1.0, 2.0}
 # Guards of arithmetic and of wording, none of which changes an estimate.
@@ -29,15 +29,14 @@ COUNTED_IN_PLACE = "classical"
 
 
 def numbers_of(file: Path) -> list[tuple[int, float]]:
-    tree = ast.parse(file.read_text("utf-8"))
     return [
         (node.lineno, node.value)
-        for node in ast.walk(tree)
+        for node in nodes_of(file)
         if isinstance(node, ast.Constant) and isinstance(node.value, float)
     ]
 
 
-@pytest.mark.parametrize("file", sorted(ESTIMATE.rglob("*.py")), ids=lambda file: str(file.relative_to(ESTIMATE)))
+@pytest.mark.parametrize("file", source_files("engine/estimate"), ids=lambda file: str(file.relative_to(ESTIMATE)))
 def test_no_formula_holds_a_number_without_a_source(file):
     name = file.relative_to(ESTIMATE).as_posix()
     allowed = OBVIOUS | set(GUARDS.get(name, {}))
@@ -48,7 +47,7 @@ def test_no_formula_holds_a_number_without_a_source(file):
 
 
 def test_every_count_is_used_and_says_how_it_was_counted():
-    code = "".join(file.read_text("utf-8") for file in ESTIMATE.rglob("*.py"))
+    code = "".join(map(text_of, source_files("engine/estimate")))
     for key, count in counts().items():
         assert f'counted("{key}")' in code, key
         assert count.value > 0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from recorded import write
+from sources import ROOT, nodes_of, source_files
 
-from capacity_tui.engine import machine as package
 from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.doctor import examine
 from capacity_tui.engine.machine.facts import detected, missing
@@ -20,7 +20,7 @@ from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, GpuSample, Vendor
 
-MACHINE = Path(package.__file__).parent
+MACHINE = ROOT / "engine/machine"
 NAMES = re.compile(
     r"nvidia|nvml|nvlink|nccl|cuda|geforce|jetson|\btegra|\bamd\b|amdsmi|amdgpu|rocm|radeon|xgmi|mi300|\bintel\b|oneapi|xpu|"
     r"gaudi|habana|apple|\bmetal\b|\bmps\b|google|\btpu\b|\bjax\b|\baws\b|neuron|trainium|inferentia",
@@ -113,10 +113,9 @@ def test_a_tool_in_its_vendors_folder_is_found_off_the_search_path(tmp_path):
 
 def texts_and_names(file: Path) -> list[str]:
     """Return the texts of a file that are no docstrings, and its identifiers."""
-    tree = ast.parse(file.read_text("utf-8"))
-    bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    bare = {id(node.value) for node in nodes_of(file) if isinstance(node, ast.Expr)}
     found = []
-    for node in ast.walk(tree):
+    for node in nodes_of(file):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
             found.append(node.value)
         elif isinstance(node, ast.Name):
@@ -126,7 +125,7 @@ def texts_and_names(file: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("file", sorted(MACHINE.rglob("*.py")), ids=lambda file: str(file.relative_to(MACHINE)))
+@pytest.mark.parametrize("file", source_files("engine/machine"), ids=lambda file: str(file.relative_to(MACHINE)))
 def test_no_vendor_is_named_outside_its_folder(file):
     inside = file.relative_to(MACHINE).parts
     if inside[0] == "vendors" and (len(inside) == 3 or inside[1] == "registry.py"):

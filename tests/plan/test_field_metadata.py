@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
+from sources import name_of, nodes_of, source_files
 
-import capacity_tui.engine
-import capacity_tui.tui
 from capacity_tui.engine import present
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.plan.all_fields import KnownField, all_fields, automatic_parameters
@@ -27,11 +26,7 @@ from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.schema.report_formats import REPORT_FORMATS
 
 FIELDS = all_fields()
-SOURCES = [
-    file
-    for package in (capacity_tui.engine, capacity_tui.tui)
-    for file in sorted(Path(str(package.__file__)).parent.rglob("*.py"))
-]
+KNOWN = frozenset({*FIELDS, *automatic_parameters()})
 LONGEST_LIST = 2
 # Lists that say something no field says of itself.
 ALLOWED = {
@@ -98,11 +93,12 @@ def listed_fields(file: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
 
     What gives each of several fields a name of its own is no list.
     """
-    known = {*FIELDS, *automatic_parameters()}
-    nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
-    named = [node.value for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)]
+    nodes = nodes_of(file)
+    named = {
+        id(node.value) for node in nodes if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple)
+    }
     for node in nodes:
-        if node in named:
+        if id(node) in named:
             continue
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
             entries = node.elts
@@ -110,7 +106,7 @@ def listed_fields(file: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
             entries = [key for key in node.keys if key is not None]
         else:
             continue
-        found = [entry.value for entry in entries if isinstance(entry, ast.Constant) and entry.value in known]
+        found = [entry.value for entry in entries if isinstance(entry, ast.Constant) and entry.value in KNOWN]
         if found:
             yield node.lineno, tuple(map(str, found))
 
@@ -118,8 +114,8 @@ def listed_fields(file: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
 def test_nothing_beside_the_metadata_lists_fields() -> None:
     lists = [
         f"{file}:{line}: {', '.join(found)}"
-        for file in SOURCES
-        if not any(file.as_posix().endswith(f"/{allowed}") for allowed in ALLOWED)
+        for file in source_files()
+        if name_of(file) not in ALLOWED
         for line, found in listed_fields(file)
         if len(found) > LONGEST_LIST
     ]
