@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.audit.audit import audit as audit
     from capacity_tui.engine.choose.candidates.candidate import Candidate as Candidate
     from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan as EstimatedPlan
-    from capacity_tui.engine.choose.candidates.reached import Reached as Reached
+    from capacity_tui.engine.choose.candidates.reached import CheckedConstraint as CheckedConstraint
     from capacity_tui.engine.choose.command_line import command_text as command_text
     from capacity_tui.engine.choose.command_line import command_words as command_words
     from capacity_tui.engine.choose.command_line import fewest_settings as fewest_settings
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.line_plan import plan_of_line as plan_of_line
     from capacity_tui.engine.choose.line_plan import refuse_faults as refuse_faults
     from capacity_tui.engine.choose.modes.filled import ModePlan as ModePlan
-    from capacity_tui.engine.choose.modes.layout_sizes import possible_sizes as possible_sizes
+    from capacity_tui.engine.choose.modes.layout_sizes import feasible_sizes as feasible_sizes
     from capacity_tui.engine.choose.modes.limits import Limit as Limit
     from capacity_tui.engine.choose.modes.limits import to_the_limit as to_the_limit
     from capacity_tui.engine.choose.modes.mode_groups import ModeGroup as ModeGroup
@@ -89,13 +89,13 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.placing import placed as placed
     from capacity_tui.engine.choose.proposal import open_plan as open_plan
     from capacity_tui.engine.choose.proposal import propose as propose
-    from capacity_tui.engine.choose.scaling import Scaled as Scaled
+    from capacity_tui.engine.choose.scaling import ScaledRun as ScaledRun
     from capacity_tui.engine.choose.scaling import growing_runs as growing_runs
     from capacity_tui.engine.choose.scaling import scaling_points as scaling_points
     from capacity_tui.engine.choose.search import answer as _choose_search_answer
     from capacity_tui.engine.choose.search import question as _choose_search_question
-    from capacity_tui.engine.choose.search.answer import Found as Found
     from capacity_tui.engine.choose.search.answer import Rejected as Rejected
+    from capacity_tui.engine.choose.search.answer import SearchResult as SearchResult
     from capacity_tui.engine.choose.search.axes import parse_axis as parse_axis
     from capacity_tui.engine.choose.search.question import Question as Question
     from capacity_tui.engine.choose.search.question import parse_figures as parse_figures
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity as Sensitivity
     from capacity_tui.engine.choose.sensitivity.tornado import sensitivity as sensitivity
     from capacity_tui.engine.choose.space.grid import Axis as Axis
-    from capacity_tui.engine.choose.whatif.together import estimated_changes as estimated_changes
+    from capacity_tui.engine.choose.whatif.together import estimate_changes as estimate_changes
     from capacity_tui.engine.cluster import own_machine as _cluster_own_machine
     from capacity_tui.engine.cluster.cluster import Cluster as Cluster
     from capacity_tui.engine.cluster.cluster import Device as Device

@@ -26,10 +26,10 @@ from capacity_tui.engine.api import (
     dump_plan,
     edited,
     explanation_text,
+    feasible_sizes,
     fill,
     offers,
     picture_of,
-    possible_sizes,
     resolve_cluster,
     to_the_limit,
 )
@@ -98,7 +98,7 @@ class PlanDocument:
 
     def sizes(self, key: str) -> tuple[int, ...]:
         """Return the parallel sizes with which the plan can be laid out; none for other fields."""
-        return possible_sizes(self.plan, key, self.catalog, self.machine)
+        return feasible_sizes(self.plan, key, self.catalog, self.machine)
 
     def edited(self, key: str, text: str) -> PlanDocument:
         """Return the plan with one field changed; ``auto`` gives it back to the modes, or to its default."""

@@ -12,7 +12,7 @@ from typing import Literal
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.choose.whatif.deltas import unit_seconds
-from capacity_tui.engine.choose.whatif.together import estimated_changes
+from capacity_tui.engine.choose.whatif.together import estimate_changes
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.bottleneck import NETWORK
 from capacity_tui.engine.estimate.figures import figure
@@ -64,7 +64,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScaledRun:
     """A plan on some number of devices.
 
     Attributes:
@@ -113,7 +113,7 @@ def scalability(case: EstimatedPlan) -> tuple[Scaling, ...]:
     )
 
 
-def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[Scaled]:
+def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[ScaledRun]:
     """Yield the plan on more and more devices, at least up to ``FARTHEST``; none of what is fitted in one go.
 
     More devices are more replicas in the plan's own layout, as long as that can be and fits. Beyond, the model is split
@@ -137,7 +137,7 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[Scaled]:
             yield better
 
 
-def scaling_points(runs: Iterable[Scaled], growth: Growth = "strong") -> tuple[Scaling, ...]:
+def scaling_points(runs: Iterable[ScaledRun], growth: Growth = "strong") -> tuple[Scaling, ...]:
     """Return runs by rising device count as points of a curve."""
     points = tuple(runs)
     # One sample's device-seconds where they are fewest: usually on the fewest devices, unless these waste the most, or
@@ -170,7 +170,7 @@ def communication_share(estimate: Estimate) -> float:
     return waits / mean(estimate.computation.step_seconds.value)
 
 
-def _point(run: Scaled, least: float, growth: Growth, before: Scaled | None) -> Scaling:
+def _point(run: ScaledRun, least: float, growth: Growth, before: ScaledRun | None) -> Scaling:
     estimate = run.candidate.estimate
     efficiency = least / run.device_seconds
     seconds, usd = _job(estimate)
@@ -235,13 +235,13 @@ def _model_devices(case: EstimatedPlan) -> int:
 
 def _runs(
     case: EstimatedPlan, counts: Iterable[int], batch: int, kind: Parallelism, growth: Growth
-) -> Iterator[Scaled]:
+) -> Iterator[ScaledRun]:
     """Yield the fastest run on each of some counts on which there is any."""
     for count in counts:
         whole = _batch_on(case, count, batch, growth)
         fastest = min(case.pinned.possible(_spread(case, count, whole, kind)), key=_seconds, default=None)
         if fastest is not None:
-            yield Scaled(count, whole, kind, {**case.filled_values, **fastest.change}, fastest)
+            yield ScaledRun(count, whole, kind, {**case.filled_values, **fastest.change}, fastest)
 
 
 def _seconds(candidate: Candidate) -> float:
@@ -253,10 +253,10 @@ def _batch_on(case: EstimatedPlan, devices: int, batch: int, growth: Growth) -> 
     return batch if growth == "strong" else max(1, round(batch * devices / own))
 
 
-def _split(case: EstimatedPlan, devices: int, batch: int) -> Scaled | None:
+def _split(case: EstimatedPlan, devices: int, batch: int) -> ScaledRun | None:
     """Return the fastest way to split the model over devices, one that fits where there is any."""
     pinned, changes = case.pinned, tuple(_splits(case, devices, batch))
-    looks = estimated_changes(pinned.wanted, changes, case.machine, case.catalog) if changes else ()
+    looks = estimate_changes(pinned.wanted, changes, case.machine, case.catalog) if changes else ()
     ranked = [
         (look.verdict is not Verdict.DOES_NOT_FIT, figure(look, Figure.TOKENS_PER_SECOND).number or 0.0, change)
         for look, change in zip(looks, changes, strict=True)
@@ -268,7 +268,7 @@ def _split(case: EstimatedPlan, devices: int, batch: int) -> Scaled | None:
     fastest = pinned.changed(change)
     if fastest.filled is None:
         return None
-    return Scaled(devices, batch, "model", {**case.filled_values, **fastest.change}, fastest)
+    return ScaledRun(devices, batch, "model", {**case.filled_values, **fastest.change}, fastest)
 
 
 def _splits(case: EstimatedPlan, devices: int, batch: int) -> Iterator[Mapping[str, object]]:

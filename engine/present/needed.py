@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from capacity_tui.engine.choose.candidates.candidate import Candidate
-from capacity_tui.engine.choose.candidates.reached import Reached
+from capacity_tui.engine.choose.candidates.reached import CheckedConstraint
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.budget import GROWING
 from capacity_tui.engine.choose.need.furthest import READS
@@ -103,7 +103,7 @@ def _title(key: str) -> str:
     return f"the limit of {key}"
 
 
-def _limit(each: Reached) -> dict[str, object]:
+def _limit(each: CheckedConstraint) -> dict[str, object]:
     value = each.constraint.reached
     ends = {} if value is None or mean(value.low) == mean(value.high) else {"low": value.low, "high": value.high}
     limit = {"most": each.most} if each.most is not None else {"least": each.least}
@@ -120,7 +120,7 @@ def _tried(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
     return {"value": needed.value_of(tried), "set": dict(tried.change), "broken": broken, "fault": tried.fault or None}
 
 
-def _row(each: Reached, of: Candidate) -> tuple[str, ...]:
+def _row(each: CheckedConstraint, of: Candidate) -> tuple[str, ...]:
     sign, value = ("<=", each.most) if each.most is not None else (">=", each.least)
     bound = f"{sign} {_written(value or 0.0, each)}"
     reached, state = each.constraint.reached, "holds" if each.holds else _missed_by(each)
@@ -130,14 +130,14 @@ def _row(each: Reached, of: Candidate) -> tuple[str, ...]:
     return _label(each, of), _text(each), ends, bound, state
 
 
-def _broken(each: Reached, of: Candidate) -> str:
+def _broken(each: CheckedConstraint, of: Candidate) -> str:
     """Say what of a limit is not kept: the end of the range that counts, or the figure itself."""
     is_end = each.end is not None and each.end != each.value
     end = f" at the {'upper' if each.most is not None else 'lower'} end of its range" if is_end else ""
     return f"{_label(each, of)} {_end_text(each)}{end}, {_missed_by(each)}"
 
 
-def _relaxed(each: Reached, of: Candidate) -> str:
+def _relaxed(each: CheckedConstraint, of: Candidate) -> str:
     """Say to what a limit would have to be relaxed."""
     if each.end is None or not np.isfinite(each.end):
         return f"{_label(each, of)}: {_text(each)}, no limit of it can be kept"
@@ -145,24 +145,24 @@ def _relaxed(each: Reached, of: Candidate) -> str:
     return f"{_label(each, of)}: {word} {_end_text(each)} would do"
 
 
-def _label(each: Reached, of: Candidate) -> str:
+def _label(each: CheckedConstraint, of: Candidate) -> str:
     """Return what a figure is called in the words of the run."""
     return figure(of.estimate, each.key).metric.label if each.key in METRICS else each.constraint.label
 
 
-def _text(each: Reached) -> str:
+def _text(each: CheckedConstraint) -> str:
     return "n/a" if each.value is None else _written(each.value, each)
 
 
-def _end_text(each: Reached) -> str:
+def _end_text(each: CheckedConstraint) -> str:
     return "n/a" if each.end is None else _written(each.end, each)
 
 
-def _written(value: float, each: Reached) -> str:
+def _written(value: float, each: CheckedConstraint) -> str:
     return format_quantity(value, each.constraint.unit) if np.isfinite(value) else "without end"
 
 
-def _missed_by(each: Reached) -> str:
+def _missed_by(each: CheckedConstraint) -> str:
     if not np.isfinite(each.excess):
         return "missed"
     return f"missed by {format_percent(each.excess, 1 if each.excess < _WHOLE else 0)}"

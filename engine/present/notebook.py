@@ -10,7 +10,7 @@ from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import Comparison
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.search.answer import Answer as SearchAnswer
-from capacity_tui.engine.choose.search.answer import Found
+from capacity_tui.engine.choose.search.answer import SearchResult
 from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity
 from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.figures import figure, figures_of
@@ -87,7 +87,7 @@ def _search(of: SearchAnswer) -> Iterator[Part]:
             yield table_part((title, "why", "such as"), reason_rows(reasons), (0,))
 
 
-def _found(of: Found) -> Iterator[Part]:
+def _found(of: SearchResult) -> Iterator[Part]:
     yield table_part(("setting", "value"), [(path, plan_value_text(value)) for path, value in of.set.items()])
     yield table_part(("", "value"), [(label_of(key), figure_text(key, value)) for key, value in of.figures.items()])
 
@@ -121,7 +121,7 @@ _PARTS: dict[type, Callable[[Any], Iterable[Part]]] = {
     Comparison: _comparison,
     Estimate: _estimate,
     Explained: _explained,
-    Found: _found,
+    SearchResult: _found,
     Machine: machine_parts,
     Migration: migration_parts,
     ModePlan: _mode,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
+from capacity_tui.engine.choose.search.answer import Answer, Rejected, SearchResult
 from capacity_tui.engine.choose.search.question import unit_of
 from capacity_tui.engine.estimate.figure_parts import part_label
 from capacity_tui.engine.estimate.figure_table import METRICS
@@ -59,7 +59,7 @@ def search_as_dict(answer: Answer) -> dict[str, object]:
     }
 
 
-def _found(found: Found) -> dict[str, object]:
+def _found(found: SearchResult) -> dict[str, object]:
     return {
         "set": to_builtins(dict(found.set)),
         "fits": found.fits,
@@ -78,7 +78,7 @@ def search_table(answer: Answer) -> SearchTable:
     figures = _figures(answer)
     front = set(answer.pareto)
 
-    def row(place: int, found: Found) -> tuple[str, ...]:
+    def row(place: int, found: SearchResult) -> tuple[str, ...]:
         mark = "*" if place in front else " "
         said = ((path, found.set.get(path)) for path in settings)
         told = ", ".join(f"{short_name(path)} {_value(value)}" for path, value in said if not _is_plain(path, value))

@@ -8,7 +8,7 @@ import pytest
 
 from capacity_tui.engine.api import compare, fill, plan_from_data
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes.feeding import fed
+from capacity_tui.engine.choose.modes.feeding import with_data_settings
 from capacity_tui.engine.choose.modes.modes import Comparison
 from capacity_tui.engine.cluster.node_host import NodeHost
 from capacity_tui.engine.estimate.data.supply import usual_workers
@@ -57,7 +57,7 @@ def test_a_disk_without_room_makes_every_mode_stream() -> None:
     small = replace(plan.resolved.cluster, host=NodeHost(cores=12, disk_kind="NVMe", disk_free_bytes=1e9))
     wanted = replace(plan.resolved, cluster=small)
     opened = wanted.plan.model_copy(update={"data": plan.plan.data.model_copy(update={"source": "auto"})})
-    found, _, reasons = fed(replace(wanted, plan=opened), plan.mode, plan.estimate, catalog)
+    found, _, reasons = with_data_settings(replace(wanted, plan=opened), plan.mode, plan.estimate, catalog)
     assert found.plan.data.source == "streaming"
     assert "no room" in reasons["data.source"]
 

@@ -6,8 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.choose.candidates.candidate import Candidate
-from capacity_tui.engine.choose.candidates.reached import Reached
-from capacity_tui.engine.choose.need.numbers import Line
+from capacity_tui.engine.choose.candidates.reached import CheckedConstraint
+from capacity_tui.engine.choose.need.numbers import ValueSearch
 from capacity_tui.engine.choose.need.scales import Whole, WholeNodes, scale_of
 from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.schema.field_meta import Knob
@@ -18,7 +18,9 @@ TIME, COST = "computation.estimated_train_time_seconds", "cost.usd"
 
 def tried(value, *sides):
     """Return what was tried, with figures and the most that each may be."""
-    reached = tuple(Reached(Constraint(key, key, "", Interval.exactly(number), most)) for key, number, most in sides)
+    reached = tuple(
+        CheckedConstraint(Constraint(key, key, "", Interval.exactly(number), most)) for key, number, most in sides
+    )
     return Candidate({"hardware.devices": value}, None, object(), reached)
 
 
@@ -26,7 +28,9 @@ def tried(value, *sides):
 @given(low=st.integers(1, 5000), width=st.integers(0, 3000), start=st.integers(1, 100_000))
 def test_a_band_of_values_is_found_from_anywhere(low, width, start):
     high = low + width
-    line = Line(Whole(1, 100_000), lambda value: tried(value, (TIME, low / value, 1.0), (COST, value / high, 1.0)))
+    line = ValueSearch(
+        Whole(1, 100_000), lambda value: tried(value, (TIME, low / value, 1.0), (COST, value / high, 1.0))
+    )
     line.spread(start)
     assert line.holding
     lower, upper = line.edge(line.holding[0], -1), line.edge(line.holding[0], 1)
@@ -39,7 +43,9 @@ def test_a_band_of_values_is_found_from_anywhere(low, width, start):
 @given(st.integers(2, 4000), st.integers(1, 100_000))
 def test_what_nothing_keeps_has_a_nearest(least, start):
     most = least / 2
-    line = Line(Whole(1, 100_000), lambda value: tried(value, (TIME, least / value, 1.0), (COST, value / most, 1.0)))
+    line = ValueSearch(
+        Whole(1, 100_000), lambda value: tried(value, (TIME, least / value, 1.0), (COST, value / most, 1.0))
+    )
     line.spread(start)
     assert not line.holding
     best = min(max(least / value, value / most) for value in range(max(1, least // 4), min(100_000, 2 * least)))
@@ -48,7 +54,7 @@ def test_what_nothing_keeps_has_a_nearest(least, start):
 
 def test_a_value_that_holds_behind_one_that_does_not_is_found():
     # Odd numbers do not divide anything.
-    line = Line(Whole(1, 10_000), lambda value: tried(value, (TIME, 100 / value + (value % 2), 1.0)))
+    line = ValueSearch(Whole(1, 10_000), lambda value: tried(value, (TIME, 100 / value + (value % 2), 1.0)))
     line.spread(8)
     edge = line.edge(line.holding[0], -1)
     assert (edge.holds, edge.fails) == (100, 99)

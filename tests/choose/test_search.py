@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search.answer import Answer, Found
+from capacity_tui.engine.choose.search.answer import Answer, SearchResult
 from capacity_tui.engine.choose.search.front import Front, dominator, undominated
 from capacity_tui.engine.choose.search.question import Goal, Limit, Question
 from capacity_tui.engine.choose.search.search import search
@@ -208,7 +208,7 @@ def test_few_of_each_leave_room_for_other_devices_and_are_the_best_of_theirs() -
     asked = Question(plan, axes, ("h100-sxm-80gb", "a100-sxm-80gb"), (4, 8), goal=Goal(MONEY), top=300)
     found, few = search(asked), search(replace(asked, each=1))
 
-    def kind(each: Found) -> tuple[object, object]:
+    def kind(each: SearchResult) -> tuple[object, object]:
         return each.set["hardware.name"], each.set["hardware.devices"]
 
     assert len(found.top) > len(few.top) == len({kind(each) for each in few.top}) == 4

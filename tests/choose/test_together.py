@@ -8,7 +8,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.sensitivity.lever import neighbours
-from capacity_tui.engine.choose.whatif.together import estimated_together
+from capacity_tui.engine.choose.whatif.together import estimate_stacked
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.figures import figure
@@ -52,7 +52,7 @@ def variants_of(data: dict[str, object], *, of_hardware: bool = True) -> list[Re
 @pytest.mark.parametrize("data", [TRAINED, ADAPTED, SERVED, NETWORK], ids=["trained", "adapted", "served", "network"])
 def test_variants_together_say_what_each_says_alone(data: dict[str, object]) -> None:
     catalog, variants = load_catalog(), variants_of(data)
-    groups = estimated_together(variants, catalog)
+    groups = estimate_stacked(variants, catalog)
     assert len({place for group in groups for place in group.places}) == sum(len(group.places) for group in groups)
     for group in groups:
         for key in KEYS:
@@ -72,7 +72,7 @@ def test_sequences_on_one_device_launch_no_merging_beside_ones_that_are_shared()
     small = {**TRAINED, "model": {"name": "gpt2"}, "training": {"seq_len": 512}, "parallelism": {}}
     shared = {**small, "parallelism": {"cp": 2}}
     alone, other = (resolve_plan(Plan.model_validate(data), catalog) for data in (small, shared))
-    (group,) = estimated_together([alone, other], catalog)
+    (group,) = estimate_stacked([alone, other], catalog)
     numbers = group.numbers("computation.step_seconds")
     assert numbers is not None
     assert numbers[0] == pytest.approx(float(estimate_resolved(alone, catalog).computation.step_seconds.value))
@@ -80,4 +80,4 @@ def test_sequences_on_one_device_launch_no_merging_beside_ones_that_are_shared()
 
 def test_all_steps_of_a_transformers_settings_are_one_call() -> None:
     variants = variants_of(TRAINED, of_hardware=False)
-    assert len(estimated_together(variants, load_catalog())) == 1
+    assert len(estimate_stacked(variants, load_catalog())) == 1

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.whatif.together import estimated_changes
+from capacity_tui.engine.choose.whatif.together import estimate_changes
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.plan.edit import edited
@@ -41,7 +41,7 @@ def lines(pilot: Pilot[None]) -> list[str]:
 def test_pairs_estimated_together_are_what_each_is_alone(data: dict[str, object], across: str, down: str) -> None:
     plan, catalog = plan_from_data(data), load_catalog()
     changes = [{across: str(x), down: str(y)} for x in (1, 8, 64) for y in (256, 4096)]
-    for change, found in zip(changes, estimated_changes(plan, changes, None, catalog), strict=True):
+    for change, found in zip(changes, estimate_changes(plan, changes, None, catalog), strict=True):
         try:
             alone = fill(edited(plan, change, catalog).plan, "balanced", None, catalog).estimate
         except CapacityError as error:

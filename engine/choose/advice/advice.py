@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.choose.advice.hardware_remedies import SPOT, larger_devices, larger_devices_text
-from capacity_tui.engine.choose.advice.make_fit import searched_settings, smallest_fit
+from capacity_tui.engine.choose.advice.make_fit import cheapest_fitting_change, searched_change
 from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.advice.warnings import cautions
@@ -97,13 +97,13 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
         tried.append(pair)
         if not is_wanted():
             return Advice()
-    settings = searched_settings(case, case.mode)
+    settings = searched_change(case, case.mode)
     if settings is not None:
         tried.append((Remedy("settings", setting_words(settings.change), settings.change), settings))
     offers = recommended(case, tried)
     if case.estimate.verdict is not Verdict.DOES_NOT_FIT:
         return Advice(offers)
-    return Advice(offers, smallest_fit(case, tried), larger_devices(case))
+    return Advice(offers, cheapest_fitting_change(case, tried), larger_devices(case))
 
 
 def offers(

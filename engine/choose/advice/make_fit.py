@@ -25,7 +25,7 @@ _ENOUGH = 3
 MAX_COST_RATIO = 2.0
 
 
-def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) -> Candidate | None:
+def cheapest_fitting_change(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) -> Candidate | None:
     """Return the plan that fits with the fewest changed fields, as long as that is not much dearer than others.
 
     Another layout, or recomputation, comes before what changes the results or the hardware.
@@ -50,9 +50,7 @@ def smallest_fit(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]])
     return min((candidate for candidate in (single, combined) if candidate is not None), key=cost, default=None)
 
 
-def searched_settings(
-    case: EstimatedPlan, mode: ModeName, base: Mapping[str, object] | None = None
-) -> Candidate | None:
+def searched_change(case: EstimatedPlan, mode: ModeName, base: Mapping[str, object] | None = None) -> Candidate | None:
     """Return the plan with the layout and settings that a mode finds where the user gave others.
 
     What the user left open stays open. None where nothing is found, or nothing else than what there is.
@@ -94,7 +92,7 @@ def _combined(case: EstimatedPlan) -> Candidate | None:
         base: dict[str, object] = {Key.HARDWARE_DEVICES: devices * 2**doubling} if doubling else {}
         if doubling == 1 and not searched and _is_out_of_reach(case, devices * 2**_DOUBLINGS):
             return cheapest
-        candidate = searched_settings(case, "extreme", base) if searched else None
+        candidate = searched_change(case, "extreme", base) if searched else None
         if (candidate is None or not candidate.fits) and not (searched and doubling):
             candidate = _combination(case, base)
         if candidate is not None and candidate.fits:

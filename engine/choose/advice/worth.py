@@ -7,7 +7,7 @@ import numpy as np
 from capacity_tui.engine.choose.advice.hardware_remedies import SPOT
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
-from capacity_tui.engine.choose.candidates.reached import Reached, reached
+from capacity_tui.engine.choose.candidates.reached import CheckedConstraint, checked_constraints
 from capacity_tui.engine.choose.whatif.deltas import cost_ratio, effects, reserved_bytes, value_of
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.keys import Figure
@@ -63,7 +63,7 @@ def allowed(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> bool:
     before, after = case.estimate, candidate.estimate
     if any(not np.isfinite(effect.after) for effect in effects(before, after)):
         return False
-    held = {constraint.key: constraint for constraint in reached(before)}
+    held = {constraint.key: constraint for constraint in checked_constraints(before)}
     for constraint in candidate.violations:
         was = held.get(constraint.key)
         if was is None or was.holds or not constraint.excess <= was.excess:
@@ -79,7 +79,7 @@ def allowed(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> bool:
     return reserved_bytes(after) <= most or reserved_bytes(after) < reserved_bytes(before)
 
 
-def _share_left(constraint: Reached, candidate: Candidate) -> float:
+def _share_left(constraint: CheckedConstraint, candidate: Candidate) -> float:
     """Return what is left with a change of that by which a limit is missed, as a share of it."""
     left = next((other.excess for other in candidate.violations if other.key == constraint.key), 0.0)
     return left / constraint.excess if np.isfinite(constraint.excess) else float(not np.isfinite(left))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.candidates.reached import Reached, reached
+from capacity_tui.engine.choose.candidates.reached import CheckedConstraint, checked_constraints
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import MODES, ModeName, fill, open_fields
 from capacity_tui.engine.choose.search.question import Goal, Limit
@@ -47,7 +47,7 @@ class Candidate:
     change: Mapping[str, object]
     plan: Plan | None = None
     filled: ModePlan | None = None
-    constraints: tuple[Reached, ...] = ()
+    constraints: tuple[CheckedConstraint, ...] = ()
     fault: str = ""
 
     @property
@@ -67,7 +67,7 @@ class Candidate:
         return self.made.estimate
 
     @property
-    def violations(self) -> tuple[Reached, ...]:
+    def violations(self) -> tuple[CheckedConstraint, ...]:
         """The limits that it does not keep, the one that is missed most first."""
         return tuple(
             sorted(
@@ -122,7 +122,7 @@ def candidate(
         filled = fill(changed, mode, machine, catalog)
     except CapacityError as error:
         return Candidate(change, fault=error.one_line())
-    return Candidate(plain, changed, filled, tuple(reached(filled.estimate, limits)))
+    return Candidate(plain, changed, filled, tuple(checked_constraints(filled.estimate, limits)))
 
 
 def is_better(one: Candidate, other: Candidate, goal: Goal) -> bool:
@@ -165,9 +165,9 @@ class EstimatedPlan:
         return self.resolved.plan
 
     @property
-    def violations(self) -> tuple[Reached, ...]:
+    def violations(self) -> tuple[CheckedConstraint, ...]:
         """The limits that it does not keep."""
-        return tuple(constraint for constraint in reached(self.estimate) if not constraint.holds)
+        return tuple(constraint for constraint in checked_constraints(self.estimate) if not constraint.holds)
 
     @property
     def pinned(self) -> EstimatedPlan:

@@ -18,7 +18,7 @@ _SAME: Mapping[str, str] = {MEMORY: RESERVED}
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class CheckedConstraint:
     """A constraint of a single plan, and how sure it has to be.
 
     Attributes:
@@ -74,7 +74,7 @@ class Reached:
         return self.excess <= 0.0
 
 
-def reached(estimate: Estimate, limits: Iterable[Limit] = ()) -> Iterator[Reached]:
+def checked_constraints(estimate: Estimate, limits: Iterable[Limit] = ()) -> Iterator[CheckedConstraint]:
     """Yield the limits of a question, then the constraints of the plan itself, each beside what is reached.
 
     Args:
@@ -84,8 +84,8 @@ def reached(estimate: Estimate, limits: Iterable[Limit] = ()) -> Iterator[Reache
     asked = tuple(limits)
     named = {key for limit in asked for key in (limit.figure, _SAME.get(limit.figure))}
     for limit in asked:
-        yield Reached(limit.constraint(estimate), surely=True)
-    yield from (Reached(constraint) for constraint in estimate.constraints if constraint.figure not in named)
+        yield CheckedConstraint(limit.constraint(estimate), surely=True)
+    yield from (CheckedConstraint(constraint) for constraint in estimate.constraints if constraint.figure not in named)
 
 
 def _single(value: object) -> float | None:

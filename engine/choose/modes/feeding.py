@@ -41,7 +41,7 @@ _LEAST_LENGTH = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Fed:
+class FeedState:
     """A training and its data, once its settings stand.
 
     Attributes:
@@ -92,7 +92,7 @@ def taken_per_second(estimate: Estimate) -> float:
     return mean(computation.units_per_step / working)
 
 
-def fed(
+def with_data_settings(
     resolved: ResolvedPlan, mode: Mode, estimate: Estimate, catalog: Catalog
 ) -> tuple[ResolvedPlan, Estimate, dict[str, str]]:
     """Return a plan with what is open of its data as a mode has it, its estimate, and why for each path.
@@ -107,7 +107,7 @@ def fed(
     if content is None:
         return resolved, estimate, {}
     plan, reasons = resolved.plan, dict[str, str]()
-    here = Fed(
+    here = FeedState(
         plan, content, resolved, mode, catalog, taken_per_second(estimate), mean(estimate.computation.units_per_step)
     )
     for choose in (_format, _source, _workers, _cache, _prefetch, _shuffle_buffer, _phases):
@@ -132,12 +132,12 @@ def without_feeding(data: DataSection) -> DataSection:
     return data.model_copy(update={name: getattr(usual, name) for name in names})
 
 
-def _with(here: Fed, name: str, value: object) -> Fed:
+def _with(here: FeedState, name: str, value: object) -> FeedState:
     plan = here.plan.model_copy(update={"data": here.plan.data.model_copy(update={name: value})})
     return replace(here, plan=plan)
 
 
-def _left_open(here: Fed) -> str:
+def _left_open(here: FeedState) -> str:
     """Say what the usual format would do, where a plan says nothing of its data."""
     late, usual = here.waiting, here.supply.format.name
     effect = f"would hold up each step by {format_seconds(late)}" if late > 0 else "would hold up no step"
@@ -147,12 +147,12 @@ def _left_open(here: Fed) -> str:
 _Choice = Iterator[tuple[str, object, str]]
 
 
-def _format(here: Fed) -> _Choice:
+def _format(here: FeedState) -> _Choice:
     row = here.supply.format
     yield "format", row.id, f"{row.name}, the usual form of {here.content.holds}"
 
 
-def _source(here: Fed) -> _Choice:
+def _source(here: FeedState) -> _Choice:
     """Weigh room on the disk and a shuffle of the whole against bandwidth from afar and no copy to wait for."""
     if here.plan.data.source != AUTO:
         return
@@ -174,7 +174,7 @@ def _source(here: Fed) -> _Choice:
         yield "source", STREAMING, f"{rates}: no copy to wait for, shuffled in a buffer alone"
 
 
-def _workers(here: Fed) -> _Choice:
+def _workers(here: FeedState) -> _Choice:
     supply = here.supply
     most = usual_workers(supply.cores)
     if not np.isfinite(mean(supply.core_rate)):
@@ -188,7 +188,7 @@ def _workers(here: Fed) -> _Choice:
     yield "workers", max(1, min(wanted, most)), f"{why}{short}"
 
 
-def _cache(here: Fed) -> _Choice:
+def _cache(here: FeedState) -> _Choice:
     supply, cluster = here.supply, here.resolved.cluster
     size = None if supply.bytes is None else mean(supply.bytes)
     if size is None or mean(supply.epochs) <= 1:
@@ -208,21 +208,21 @@ def _cache(here: Fed) -> _Choice:
     yield "cache", NO_CACHE, f"{format_bytes(size)} are more than memory may take"
 
 
-def _prefetch(here: Fed) -> _Choice:
+def _prefetch(here: FeedState) -> _Choice:
     if here.plan.data.workers == 0:
         yield "prefetch", 0, "without workers nothing is read ahead"
     else:
         yield "prefetch", here.mode.data.prefetch, here.mode.data.style
 
 
-def _shuffle_buffer(here: Fed) -> _Choice:
+def _shuffle_buffer(here: FeedState) -> _Choice:
     if here.plan.data.source == LOCAL and here.supply.format.any_order:
         yield "shuffle_buffer", 0, "samples on a disk are read in any order"
     else:
         yield "shuffle_buffer", here.mode.data.shuffle_buffer, here.mode.data.style
 
 
-def _phases(here: Fed) -> _Choice:
+def _phases(here: FeedState) -> _Choice:
     """Split a training in two where the plan leaves that open: short sequences first, all of the length last."""
     length, first = int(here.plan.training.seq_len), here.mode.data.first_share
     short = int(length * here.mode.data.first_length)

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.choose.modes.feeding import fed, without_feeding
+from capacity_tui.engine.choose.modes.feeding import with_data_settings, without_feeding
 from capacity_tui.engine.choose.modes.limits import serving_room
-from capacity_tui.engine.choose.modes.looking_after import looked_after, settings_alone
+from capacity_tui.engine.choose.modes.looking_after import settings_alone, with_run_policies
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
 from capacity_tui.engine.choose.modes.ranges import outside_ranges, reserve_text
 from capacity_tui.engine.choose.modes.shares import memory_budget, used_shares
@@ -54,8 +54,8 @@ class ModePlan(ShownInNotebooks):
         cls, mode: Mode, resolved: ResolvedPlan, estimate: Estimate, reasons: Mapping[str, str], catalog: Catalog
     ) -> ModePlan:
         """Return an estimated plan with what the mode says of its data, and of the run while it goes on."""
-        resolved, estimate, feeding = fed(resolved, mode, estimate, catalog)
-        plan, running = looked_after(resolved.plan, mode, estimate, catalog)
+        resolved, estimate, feeding = with_data_settings(resolved, mode, estimate, catalog)
+        plan, running = with_run_policies(resolved.plan, mode, estimate, catalog)
         return cls(mode, replace(resolved, plan=plan), estimate, reasons, catalog, {**feeding, **running})
 
     @property

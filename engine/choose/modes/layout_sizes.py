@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Machine
 
 
-def possible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | None = None) -> tuple[int, ...]:
+def feasible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | None = None) -> tuple[int, ...]:
     """Return the values of one parallel size that leave a layout that can be, all other sizes as they are.
 
     Args:

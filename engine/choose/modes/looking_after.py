@@ -22,7 +22,7 @@ SectionT = TypeVar("SectionT", bound=Section)
 _Chosen = Mapping[str, tuple[object, str]]
 
 
-def looked_after(plan: Plan, mode: Mode, estimate: Estimate, catalog: Catalog) -> tuple[Plan, dict[str, str]]:
+def with_run_policies(plan: Plan, mode: Mode, estimate: Estimate, catalog: Catalog) -> tuple[Plan, dict[str, str]]:
     """Return a plan with what is open of watching and recovery as a mode has it, and why for each path.
 
     What only the machine can tell, threads and steps on battery, stays open.

@@ -15,7 +15,7 @@ from capacity_tui.engine.choose.modes.serving_settings import ServedSpaces, choo
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.choose.modes.training_settings import Search
-from capacity_tui.engine.choose.modes.ways_out import explained, with_ways_out
+from capacity_tui.engine.choose.modes.ways_out import explained, with_fallbacks
 from capacity_tui.engine.choose.space.evaluations import Evaluations
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.estimate.estimate import estimate_resolved
@@ -208,7 +208,7 @@ def _settled(
 def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...], float]:
     """Choose the settings of a training run, with what had to be given up for memory, and the time of a step."""
     base, before = search.before(wanted)
-    taken = with_ways_out(search, base, wanted)
+    taken = with_fallbacks(search, base, wanted)
     reasons, notes = explained(search, taken)
     searched = {path: why for path, why in taken.searched.reasons.items() if path in wanted}
     return taken.searched.values, {**before, **searched, **reasons}, notes, taken.searched.step_seconds

@@ -20,7 +20,7 @@ SHORTEST = 512
 
 
 @dataclass(frozen=True, slots=True)
-class WayOut:
+class Fallback:
     """One thing to give up for memory.
 
     Attributes:
@@ -41,7 +41,7 @@ class WayOut:
         return (*self.opens, *self.sets)
 
 
-def ways_out(plan: Plan, seq_len: int, catalog: Catalog) -> Iterator[WayOut]:
+def fallbacks(plan: Plan, seq_len: int, catalog: Catalog) -> Iterator[Fallback]:
     """Yield what may be given up for a plan, in order of harm; never what the user wrote.
 
     Args:
@@ -59,24 +59,24 @@ def touched_fields(catalog: Catalog) -> frozenset[str]:
     return frozenset(path for way in every for path in way.paths)
 
 
-def _every(is_tuned: bool, optimizer: str, seq_len: int, catalog: Catalog) -> list[WayOut]:
+def _every(is_tuned: bool, optimizer: str, seq_len: int, catalog: Catalog) -> list[Fallback]:
     every = [
-        WayOut("smaller micro-batches", (Key.TRAINING_MICRO_BATCH,), same_result=True),
-        WayOut("recompute activations", (Key.TRAINING_CHECKPOINTING,), same_result=True),
-        WayOut("shard states over the replicas (ZeRO)", (Key.PARALLELISM_ZERO,), same_result=True),
-        WayOut("split the model over devices", (Key.PARALLELISM_TP, Key.PARALLELISM_PP), same_result=True),
-        WayOut("fuse the loss, so that no logits are held", sets={Key.TRAINING_LOSS: FUSED}, same_result=True),
+        Fallback("smaller micro-batches", (Key.TRAINING_MICRO_BATCH,), same_result=True),
+        Fallback("recompute activations", (Key.TRAINING_CHECKPOINTING,), same_result=True),
+        Fallback("shard states over the replicas (ZeRO)", (Key.PARALLELISM_ZERO,), same_result=True),
+        Fallback("split the model over devices", (Key.PARALLELISM_TP, Key.PARALLELISM_PP), same_result=True),
+        Fallback("fuse the loss, so that no logits are held", sets={Key.TRAINING_LOSS: FUSED}, same_result=True),
     ]
     lighter = catalog.optimizers.find(optimizer).eight_bit
     if lighter is not None:
-        every.append(WayOut("optimizer states in 8 bits", sets={Key.TRAINING_OPTIMIZER: lighter}))
-    every.append(WayOut("optimizer states in host memory", sets={Key.PARALLELISM_OFFLOAD: "optimizer"}))
+        every.append(Fallback("optimizer states in 8 bits", sets={Key.TRAINING_OPTIMIZER: lighter}))
+    every.append(Fallback("optimizer states in host memory", sets={Key.PARALLELISM_OFFLOAD: "optimizer"}))
     if is_tuned:
-        every.append(WayOut("train LoRA adapters in place of all weights", sets={Key.TRAINING_METHOD: "lora"}))
-        every.append(WayOut("adapters on a base in 4 bits (QLoRA)", sets={Key.TRAINING_METHOD: "qlora"}))
+        every.append(Fallback("train LoRA adapters in place of all weights", sets={Key.TRAINING_METHOD: "lora"}))
+        every.append(Fallback("adapters on a base in 4 bits (QLoRA)", sets={Key.TRAINING_METHOD: "qlora"}))
     while seq_len // 2 >= SHORTEST:
         seq_len //= 2
-        every.append(WayOut(f"sequences of {seq_len} tokens", sets={Key.TRAINING_SEQ_LEN: seq_len}))
+        every.append(Fallback(f"sequences of {seq_len} tokens", sets={Key.TRAINING_SEQ_LEN: seq_len}))
     return every
 
 
@@ -87,7 +87,7 @@ def is_written(plan: Plan, path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FallbackOutcome:
     """What a search arrived at with the ways out that it took.
 
     Attributes:
@@ -98,7 +98,7 @@ class Taken:
     """
 
     searched: Searched
-    ways: tuple[WayOut, ...]
+    ways: tuple[Fallback, ...]
     needed_before: float
     least: float
 
@@ -110,7 +110,7 @@ class Taken:
         return {path: values[path] for path in paths if path in values and not {AUTO, values[path]} & set(given[path])}
 
 
-def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Taken:
+def with_fallbacks(search: Search, base: Values, wanted: tuple[str, ...]) -> FallbackOutcome:
     """Return the settings a search finds, going further than the open fields only where nothing fits.
 
     What leaves the result of training alone is tried while the mode's own share of memory is exceeded; what changes it
@@ -122,10 +122,10 @@ def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Take
         wanted: paths of the open fields.
     """
     first = best = search.settings(base, wanted)
-    free: tuple[WayOut, ...] = ()
-    given_up: tuple[WayOut, ...] = ()
+    free: tuple[Fallback, ...] = ()
+    given_up: tuple[Fallback, ...] = ()
     seq_len = int(str(base.get(Key.TRAINING_SEQ_LEN, search.resolved.plan.training.seq_len)))
-    for way in ways_out(search.plan, seq_len, search.catalog):
+    for way in fallbacks(search.plan, seq_len, search.catalog):
         if best.inside or (best.fits and not way.same_result):
             break
         if set(way.opens) & set(wanted):
@@ -139,16 +139,16 @@ def with_ways_out(search: Search, base: Values, wanted: tuple[str, ...]) -> Take
         elif helps:
             given_up = (*given_up, way)
     if not best.fits:
-        return Taken(first, (), first.needed, best.needed)
-    return _trimmed(search, base, wanted, Taken(best, (*free, *given_up), first.needed, best.needed))
+        return FallbackOutcome(first, (), first.needed, best.needed)
+    return _trimmed(search, base, wanted, FallbackOutcome(best, (*free, *given_up), first.needed, best.needed))
 
 
-def _searched(search: Search, base: Values, wanted: tuple[str, ...], ways: tuple[WayOut, ...]) -> Searched:
+def _searched(search: Search, base: Values, wanted: tuple[str, ...], ways: tuple[Fallback, ...]) -> Searched:
     values = {**base, **{path: value for way in ways for path, value in way.sets.items()}}
     return search.settings(values, (*wanted, *(path for way in ways for path in way.opens)))
 
 
-def _trimmed(search: Search, base: Values, wanted: tuple[str, ...], taken: Taken) -> Taken:
+def _trimmed(search: Search, base: Values, wanted: tuple[str, ...], taken: FallbackOutcome) -> FallbackOutcome:
     """Leave out what turned out not to be needed once something stronger was taken."""
     for way in taken.ways[:-1]:
         if way.opens and way.same_result:
@@ -160,7 +160,7 @@ def _trimmed(search: Search, base: Values, wanted: tuple[str, ...], taken: Taken
     return taken
 
 
-def explained(search: Search, taken: Taken) -> tuple[dict[str, str], tuple[Note, ...]]:
+def explained(search: Search, taken: FallbackOutcome) -> tuple[dict[str, str], tuple[Note, ...]]:
     """Return the reasons of what was given up, and a warning that says so.
 
     Args:

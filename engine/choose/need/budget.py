@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import Candidate
-from capacity_tui.engine.choose.candidates.reached import Reached
+from capacity_tui.engine.choose.candidates.reached import CheckedConstraint
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, TIME, USD
 from capacity_tui.engine.choose.need.names import Choice
-from capacity_tui.engine.choose.need.trials import Trials
+from capacity_tui.engine.choose.need.trials import Evaluator
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.estimate.scaling_law import LOSS, learned
 from capacity_tui.engine.keys import Figure, Key
@@ -28,7 +28,7 @@ def is_budget(path: str, plan: Plan, goal: Goal, limits: Iterable[Limit]) -> boo
     return named and plan.training.tokens == AUTO and any(map(_pays, limits))
 
 
-def promising(choices: Iterable[Choice], limits: Iterable[Limit], catalog: Catalog) -> Iterator[Choice]:
+def affordable_choices(choices: Iterable[Choice], limits: Iterable[Limit], catalog: Catalog) -> Iterator[Choice]:
     """Yield the models that a scaling law is of, with the loss that the limits pay for at best.
 
     Args:
@@ -51,7 +51,7 @@ def promising(choices: Iterable[Choice], limits: Iterable[Limit], catalog: Catal
         yield replace(choice, best=best)
 
 
-def with_paid_tokens(choice: Choice, trials: Trials) -> Candidate:
+def with_paid_tokens(choice: Choice, trials: Evaluator) -> Candidate:
     """Return a model with as many tokens as the limits pay for."""
     tried = trials.of(choice.change)
     for kept in (1.0, _LESS):
@@ -76,7 +76,7 @@ def budget_of(candidate: Candidate) -> str:
     return max(paid, key=lambda constraint: constraint.excess).key if paid else ""
 
 
-def _grows(constraint: Reached) -> bool:
+def _grows(constraint: CheckedConstraint) -> bool:
     return constraint.surely and constraint.most is not None and constraint.key in GROWING
 
 

@@ -11,9 +11,9 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import Candidate, is_better
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.choices import DEVICES, besides
-from capacity_tui.engine.choose.need.numbers import Edge, Line
+from capacity_tui.engine.choose.need.numbers import Edge, ValueSearch
 from capacity_tui.engine.choose.need.scales import Scale, WholeNodes, scale_of
-from capacity_tui.engine.choose.need.trials import Trials
+from capacity_tui.engine.choose.need.trials import Evaluator
 from capacity_tui.engine.choose.search.question import Goal, Question
 from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
@@ -53,7 +53,7 @@ class Values:
 
     path: str
     others: tuple[Mapping[str, object], ...]
-    trials: Trials
+    trials: Evaluator
     goal: Goal | None
     stopped: Callable[[], bool]
     last: list[Mapping[str, object]] = field(default_factory=list)
@@ -80,7 +80,7 @@ class Values:
         return (one.holds, -one.excess) > (other.holds, -other.excess)
 
 
-def furthest(path: str, question: Question, trials: Trials, stopped: Callable[[], bool]) -> Needed:
+def outermost_value(path: str, question: Question, trials: Evaluator, stopped: Callable[[], bool]) -> Needed:
     """Return the value of a number that keeps the limits: the outermost one, or the one that suits the goal best.
 
     Args:
@@ -99,7 +99,7 @@ def furthest(path: str, question: Question, trials: Trials, stopped: Callable[[]
     scale = scale_of(knob, is_whole, _grain(path, plan))
     if path == DEVICES and (node := _node(trials)) is not None:
         scale = WholeNodes(node, _grain(path, plan), int(knob.maximum or LARGEST_COUNT))
-    line = Line(scale, Values(path, besides(path, question), trials, goal, stopped))
+    line = ValueSearch(scale, Values(path, besides(path, question), trials, goal, stopped))
     own = entry.value if isinstance(entry.value, int | float) and not isinstance(entry.value, bool) else None
     needed = Needed(path, question.limits, goal, None)
     try:
@@ -118,7 +118,7 @@ def furthest(path: str, question: Question, trials: Trials, stopped: Callable[[]
     return replace(needed, found=line.at(place), neighbour=beyond, is_ragged=line.is_ragged, ended_by=ended)
 
 
-def _outermost(path: str, line: Line) -> tuple[int, int | None]:
+def _outermost(path: str, line: ValueSearch) -> tuple[int, int | None]:
     """Return the outermost place that holds in the direction in which the limits end it, and the next that fails.
 
     Where they end it in both directions, or in none, the fewest devices are wanted, and the most of all else; and the
@@ -147,7 +147,7 @@ def _fewest(path: str) -> bool:
     return path.startswith("hardware.")
 
 
-def _best(line: Line, goal: Goal) -> tuple[int, int | None]:
+def _best(line: ValueSearch, goal: Goal) -> tuple[int, int | None]:
     """Return the place that holds and suits a goal best, and the next one that fails where it stands at an edge."""
     start = line.holding[0]
     edges: tuple[Edge, ...] = (line.edge(start, 1), line.edge(start, -1))
@@ -197,7 +197,7 @@ def _grain(path: str, plan: Plan) -> int:
     return given.get(_SPLITS[-1], 1) if path == _SEQUENCE else 1
 
 
-def _node(trials: Trials) -> int | None:
+def _node(trials: Evaluator) -> int | None:
     """Return the devices of a full node of the hardware, since whole nodes are rented; None where unknown."""
     plan = trials.plan
     many = plan.hardware.model_copy(update={"devices": LARGEST_COUNT})

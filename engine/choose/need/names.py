@@ -11,7 +11,7 @@ import numpy as np
 from capacity_tui.engine.choose.candidates.candidate import Candidate, is_better
 from capacity_tui.engine.choose.candidates.reached import MEMORY
 from capacity_tui.engine.choose.need.bounds import PARAMETERS, PRICED, RATE, can_beat, missed_at_best
-from capacity_tui.engine.choose.need.trials import Trials
+from capacity_tui.engine.choose.need.trials import Evaluator
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.estimate.limits import REQUESTS
 from capacity_tui.engine.units import PERCENT
@@ -45,17 +45,17 @@ class Named:
     complete: bool = True
 
 
-Trial: TypeAlias = Callable[[Choice, Trials], Candidate]
+Trial: TypeAlias = Callable[[Choice, Evaluator], Candidate]
 
 
-def as_it_is(choice: Choice, trials: Trials) -> Candidate:
+def as_it_is(choice: Choice, trials: Evaluator) -> Candidate:
     """Return what becomes of a choice."""
     return trials.of(choice.change)
 
 
 def best_name(
     choices: Sequence[Choice],
-    trials: Trials,
+    trials: Evaluator,
     goal: Goal,
     stopped: Callable[[], bool],
     trial: Trial = as_it_is,
@@ -107,7 +107,7 @@ def _promise(choice: Choice, goal: Goal) -> float:
 
 
 def _beyond(
-    best: Candidate | None, left_out: Sequence[tuple[float, Choice]], trials: Trials, goal: Goal
+    best: Candidate | None, left_out: Sequence[tuple[float, Choice]], trials: Evaluator, goal: Goal
 ) -> Candidate | None:
     """Return what breaks a limit and would else be the next better answer; estimated, if it was not yet.
 

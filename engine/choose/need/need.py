@@ -11,11 +11,11 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.candidates.candidate import Candidate
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS
-from capacity_tui.engine.choose.need.budget import budget_of, is_budget, promising, with_paid_tokens
+from capacity_tui.engine.choose.need.budget import affordable_choices, budget_of, is_budget, with_paid_tokens
 from capacity_tui.engine.choose.need.choices import besides, choices, names_of, usual_goal
-from capacity_tui.engine.choose.need.furthest import furthest
+from capacity_tui.engine.choose.need.furthest import outermost_value
 from capacity_tui.engine.choose.need.names import best_name
-from capacity_tui.engine.choose.need.trials import Trials
+from capacity_tui.engine.choose.need.trials import Evaluator
 from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.search import goal_of
@@ -72,13 +72,13 @@ def need(
     if any(field in others for others in besides(path, question)):
         hint = "leave it out of what else may change"
         raise PlanError("is solved for", hint=hint, place=Place(field=field))
-    trials = Trials(question.plan, question.limits, facts, machine, told)
+    trials = Evaluator(question.plan, question.limits, facts, machine, told)
     if question.goal is not None:
         question = replace(question, goal=goal_of(question))
     if names_of(path, question.plan, facts):
         needed = _named(path, question, trials, stopped)
     else:
-        needed = furthest(path, question, trials, stopped)
+        needed = outermost_value(path, question, trials, stopped)
     if needed.found is None:
         if needed.complete:
             _refuse_unknown(trials)
@@ -87,7 +87,7 @@ def need(
     return replace(needed, tried=len(trials.all), seconds=perf_counter() - began)
 
 
-def _named(path: str, question: Question, trials: Trials, stopped: Callable[[], bool]) -> Needed:
+def _named(path: str, question: Question, trials: Evaluator, stopped: Callable[[], bool]) -> Needed:
     """Return the name that keeps the limits and reaches the goal best."""
     plan, limits, facts = question.plan, question.limits, trials.catalog
     goal = question.goal or usual_goal(path, plan)
@@ -95,7 +95,7 @@ def _named(path: str, question: Question, trials: Trials, stopped: Callable[[], 
     if not is_budget(path, plan, goal, limits):
         named = best_name(names, trials, goal, stopped)
         return Needed(path, limits, goal, named.found, named.beyond, complete=named.complete)
-    named = best_name(tuple(promising(names, limits, facts)), trials, goal, stopped, with_paid_tokens)
+    named = best_name(tuple(affordable_choices(names, limits, facts)), trials, goal, stopped, with_paid_tokens)
     ended = "" if named.found is None else budget_of(named.found)
     return Needed(path, limits, goal, named.found, ended_by=ended, complete=named.complete)
 
@@ -104,7 +104,7 @@ def _distance(tried: Candidate) -> float:
     return tried.excess
 
 
-def _refuse_unknown(trials: Trials) -> None:
+def _refuse_unknown(trials: Evaluator) -> None:
     """Refuse a question whose every candidate is a fault, or lacks the same figure.
 
     Raises:

@@ -34,7 +34,7 @@ class Edge:
 
 
 @dataclass(slots=True)
-class Line:
+class ValueSearch:
     """The values of a number, and what became of those that were tried.
 
     Attributes:

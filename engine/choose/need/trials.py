@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Trials:
+class Evaluator:
     """Plans candidates of one plan as the balanced mode fills them, each of them once.
 
     Attributes:

@@ -26,7 +26,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class Found(ShownInNotebooks):
+class SearchResult(ShownInNotebooks):
     """One configuration.
 
     Attributes:
@@ -74,7 +74,7 @@ class Answer(ShownInNotebooks):
     seconds: float = 0.0
     rejected: tuple[Rejected, ...] = ()
     missed: tuple[Rejected, ...] = ()
-    top: tuple[Found, ...] = ()
+    top: tuple[SearchResult, ...] = ()
     pareto: tuple[int, ...] = ()
     compared: tuple[str, ...] = ()
     goal: str = ""

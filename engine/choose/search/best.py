@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.search.answer import Answer, Found, Rejected
+from capacity_tui.engine.choose.search.answer import Answer, Rejected, SearchResult
 from capacity_tui.engine.choose.search.front import Front, dominator
 from capacity_tui.engine.choose.search.judge import MEMORY
-from capacity_tui.engine.choose.search.part import Part, Row
+from capacity_tui.engine.choose.search.part import BlockResult, Row
 from capacity_tui.engine.choose.search.question import Goal, Question, better_of
 from capacity_tui.engine.choose.space.grid import Floats, Values
 from capacity_tui.engine.estimate.estimate import estimate_resolved
@@ -34,7 +34,7 @@ TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.TOKENS_PER_SECOND)
 MOST_OF_FRONT = 100
 
 
-class Best:
+class TopK:
     """The best so far.
 
     Args:
@@ -52,14 +52,14 @@ class Best:
         self._rejected: dict[str, Rejected] = {}
         self._missed: dict[str, Rejected] = {}
         self._varied: dict[str, dict[object, None]] = {}
-        self._found: dict[Key, Found] = {}
+        self._found: dict[Key, SearchResult] = {}
 
     @property
     def worst(self) -> float:
         """The goal's figure of the worst of the best, less being better; infinite while there are not enough."""
         return self._rows[-1].score if len(self._rows) >= self._question.top else np.inf
 
-    def add(self, part: Part) -> None:
+    def add(self, part: BlockResult) -> None:
         """Take the best of a part. They come in the order of the question: of equal configurations the first stays."""
         self.evaluated += part.evaluated
         self.valid += part.valid
@@ -98,7 +98,7 @@ class Best:
         compared = self._compared(rows)
         points = _points(rows, compared)
         top = tuple(
-            Found(result.set, result.verdict, result.figures, dominator(points, place))
+            SearchResult(result.set, result.verdict, result.figures, dominator(points, place))
             for place, result in enumerate(rows)
         )
         return Answer(
@@ -125,7 +125,7 @@ class Best:
             if isinstance(owner, Row):
                 yield owner.change
 
-    def _compared(self, rows: list[Found]) -> tuple[str, ...]:
+    def _compared(self, rows: list[SearchResult]) -> tuple[str, ...]:
         """Return the figures that tell which of two configurations dominates."""
         if self._question.pareto:
             return self._question.pareto
@@ -134,19 +134,19 @@ class Best:
         known = (key for key in others if all(key in result.figures for result in rows))
         return tuple(dict.fromkeys((goal, next(known, MEMORY))))
 
-    def _estimated(self, change: Values, before: Mapping[Key, Found]) -> Found:
+    def _estimated(self, change: Values, before: Mapping[Key, SearchResult]) -> SearchResult:
         """Return a configuration estimated by itself, as it was before where it was."""
         key = tuple(sorted((path, str(value)) for path, value in change.items()))
         self._found[key] = before.get(key) or self._alone(change)
         return self._found[key]
 
-    def _alone(self, change: Values) -> Found:
+    def _alone(self, change: Values) -> SearchResult:
         plan = edited(self._question.plan, change, self._catalog).plan
         resolved = resolve_plan(plan, self._catalog, self._machine)
         estimate = estimate_resolved(resolved, self._catalog)
         asked = tuple(limit.constraint(estimate) for limit in self._question.limits)
         judged = replace(estimate, limits=(*estimate.limits, *asked))
-        return Found(change, judged.verdict, figures_of(estimate))
+        return SearchResult(change, judged.verdict, figures_of(estimate))
 
 
 def _count(reasons: dict[str, Rejected], more: Rejected) -> None:
@@ -158,7 +158,7 @@ def _most_first(reasons: Mapping[str, Rejected]) -> tuple[Rejected, ...]:
     return tuple(sorted(reasons.values(), key=lambda rejected: -rejected.count))
 
 
-def _points(rows: list[Found], compared: tuple[str, ...]) -> Floats:
+def _points(rows: list[SearchResult], compared: tuple[str, ...]) -> Floats:
     """Return the compared figures of each configuration, less of each being better; what is not known is worst."""
     points = np.full((len(rows), len(compared)), np.inf)
     for place, result in enumerate(rows):

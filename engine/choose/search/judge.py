@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.choose.search.answer import Rejected
 from capacity_tui.engine.choose.search.front import Front, Positions
-from capacity_tui.engine.choose.search.part import FrontRow, Part, Row
+from capacity_tui.engine.choose.search.part import BlockResult, FrontRow, Row
 from capacity_tui.engine.choose.search.question import Goal, Question, better_of
 from capacity_tui.engine.choose.search.spaces import Prepared, Refused
 from capacity_tui.engine.choose.space.grid import Axis, Floats
@@ -24,14 +24,14 @@ NOT_HELD = "does not fit into memory"
 TIE = Goal(Figure.TOKENS_PER_SECOND, "more")
 
 
-def refused_part(refused: Refused) -> Part:
+def refused_part(refused: Refused) -> BlockResult:
     """Return what a space that cannot be comes to."""
     error = refused.error
     example = ": ".join(filter(None, (_setting_words(refused.change), error.detail or error.hint)))
-    return Part(evaluated=refused.count, rejected=(Rejected(error.title, refused.count, example),))
+    return BlockResult(evaluated=refused.count, rejected=(Rejected(error.title, refused.count, example),))
 
 
-def space_part(prepared: Prepared) -> Part:
+def space_part(prepared: Prepared) -> BlockResult:
     """Return what rules exclude from a space, and what varies in it."""
     rejected = tuple(
         Rejected(excluded.rule.broken, excluded.count, f"{_setting_words(excluded.example)}: {excluded.figures}")
@@ -39,10 +39,10 @@ def space_part(prepared: Prepared) -> Part:
     )
     apart = (Axis(path, (value,)) for path, value in prepared.apart.items())
     evaluated = sum(excluded.count for excluded in rejected)
-    return Part(evaluated=evaluated, rejected=rejected, varied=(*prepared.space.grid.axes, *apart))
+    return BlockResult(evaluated=evaluated, rejected=rejected, varied=(*prepared.space.grid.axes, *apart))
 
 
-class Judge:
+class Scorer:
     """Judges blocks of spaces by a question.
 
     Args:
@@ -54,7 +54,7 @@ class Judge:
         self._question, self._goal = question, goal
         self._signs = [1.0 if better_of(key) == "less" else -1.0 for key in question.pareto]
 
-    def block_part(self, prepared: Prepared, block: Block, worst: float, front: Front | None) -> Part:
+    def block_part(self, prepared: Prepared, block: Block, worst: float, front: Front | None) -> BlockResult:
         """Return what a block comes to.
 
         Args:
@@ -72,12 +72,12 @@ class Judge:
             kept = _without(np.zeros_like(kept), kept, why, prepared, block, missed)
         fitting = grid.count(kept)
         if goal is None or not kept.any():
-            return Part(count, count, fitting, missed=tuple(missed))
+            return BlockResult(count, count, fitting, missed=tuple(missed))
         whole = np.broadcast_to(kept, shape).ravel()
         scores = self._goal.sign * over(goal, grid)
         tie = block.value(TIE.figure)
         ties = TIE.sign * over(0.0 if tie is None else tie, grid)
-        return Part(
+        return BlockResult(
             count,
             count,
             fitting,

@@ -49,7 +49,7 @@ class FrontRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BlockResult:
     """A piece of a search: a block of a space, what rules exclude from a space, or a space that cannot be.
 
     Attributes:

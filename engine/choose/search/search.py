@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.search.answer import Answer
-from capacity_tui.engine.choose.search.best import Best
-from capacity_tui.engine.choose.search.judge import Judge, refused_part, space_part
+from capacity_tui.engine.choose.search.best import TopK
+from capacity_tui.engine.choose.search.judge import Scorer, refused_part, space_part
 from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of
 from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
 from capacity_tui.engine.errors import PlanError
@@ -52,7 +52,7 @@ def search(
     question = answerable(question)
     spaces = spaces_of(question, facts, machine)
     goal = goal_of(question)
-    best, judge = Best(question, goal, facts, machine), Judge(question, goal)
+    best, judge = TopK(question, goal, facts, machine), Scorer(question, goal)
     refused: list[Refused] = []
     due, share = started + REPORT_SECONDS, 0.0
     for number, prepared in spaces.all():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.choose.whatif.together import estimated_changes
+from capacity_tui.engine.choose.whatif.together import estimate_changes
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.result import Estimate
@@ -60,7 +60,7 @@ def estimated_steps(case: EstimatedPlan, wanted: Callable[[PlanField], bool]) ->
     """
     steps = tuple(one_step_away(case.resolved, case.catalog, wanted))
     changes = [case.same_batch({field.path: value}) for field, value in steps]
-    looks = estimated_changes(case.pinned.wanted, changes, case.machine, case.catalog)
+    looks = estimate_changes(case.pinned.wanted, changes, case.machine, case.catalog)
     return [
         Step(*step, change, None if isinstance(look, CapacityError) else look)
         for step, change, look in zip(steps, changes, looks, strict=True)

@@ -34,7 +34,7 @@ class Excluded:
         return f"{self.rule.broken}: {self.figures}"
 
 
-def held(layout: Layout, rules: Iterable[LayoutRule]) -> Flags:
+def satisfied(layout: Layout, rules: Iterable[LayoutRule]) -> Flags:
     """Return where layouts keep all rules; the array has only the axes that rules look at."""
     kept = np.asarray(True)
     for rule in rules:

@@ -12,7 +12,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.space.excluded import Excluded
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
-from capacity_tui.engine.choose.space.space import BLOCK, Block, Piece
+from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.estimate import estimate_resolved
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
@@ -50,7 +50,7 @@ class OneByOneSpace:
         """Combinations that can be."""
         return len(self.possible)
 
-    def pieces(self, most: int = BLOCK) -> Iterator[Piece]:  # noqa: ARG002 - each is a piece of its own
+    def pieces(self, most: int = BLOCK) -> Iterator[LazyBlock]:  # noqa: ARG002 - each is a piece of its own
         """Yield the combinations one after the other, each estimated when it is called."""
         return (partial(self._block, values, resolved) for values, resolved in self.possible)
 

@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
+from capacity_tui.engine.choose.space.excluded import Excluded, excluded, satisfied
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.settings import Settings
-from capacity_tui.engine.choose.space.space import BLOCK, Block, Piece
+from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
 from capacity_tui.engine.estimate.assemble import Assembled
 from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
 from capacity_tui.engine.estimate.limits import plan_limits
@@ -87,9 +87,9 @@ class ServingSpace:
     @property
     def count(self) -> int:
         """Combinations that no rule excludes and whose settings go together."""
-        return sum(part.count(held(self.layout(part), self.rules)) for part in self.settings.parts(self.grid))
+        return sum(part.count(satisfied(self.layout(part), self.rules)) for part in self.settings.parts(self.grid))
 
-    def pieces(self, most: int = BLOCK) -> Iterator[Piece]:
+    def pieces(self, most: int = BLOCK) -> Iterator[LazyBlock]:
         """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:
@@ -114,7 +114,7 @@ class ServingSpace:
         varied = (axis for axis in grid.axes if axis.path in LIMITING)
         numbers = {axis.path: None if None in axis.values else grid.numbers(axis.path) for axis in varied}
         limits = plan_limits(self.resolved.plan, plain, {**numbers, BATCH: run.batch})
-        return Block(grid, held(layout, self.rules), plain, ranged, limits)
+        return Block(grid, satisfied(layout, self.rules), plain, ranged, limits)
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with the sizes that modes would choose for another."""
@@ -175,14 +175,14 @@ def serving_space(
     whole = ServingSpace(plan, resolved, shape, catalog, grid, Settings(NUMBERS, served), rules)
     layout = whole.layout(grid)
     gone = excluded(layout, grid, rules)
-    kept = replace(whole, grid=grid.kept(held(layout, rules))) if gone else whole
+    kept = replace(whole, grid=grid.kept(satisfied(layout, rules))) if gone else whole
     return replace(kept, excluded=(*gone, *_refused(kept)))
 
 
 def _refused(space: ServingSpace) -> Iterator[Excluded]:
     """Yield what layouts leave and settings exclude that do not go together."""
     for part, why in space.settings.refused(space.grid):
-        holds = held(space.layout(part), space.rules)
+        holds = satisfied(space.layout(part), space.rules)
         if holds.any():
             field = next((axis.path for axis in part.axes), "")
             rule = LayoutRule("settings", why.title, "", why.hint, field, lambda _: False)

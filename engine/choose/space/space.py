@@ -76,7 +76,7 @@ class Block:
         return self._with_ranges()
 
 
-Piece: TypeAlias = Callable[[], Block]
+LazyBlock: TypeAlias = Callable[[], Block]
 
 
 class Space(Protocol):
@@ -102,7 +102,7 @@ class Space(Protocol):
     def count(self) -> int:
         """Combinations that no rule excludes."""
 
-    def pieces(self, most: int = BLOCK) -> Iterator[Piece]:
+    def pieces(self, most: int = BLOCK) -> Iterator[LazyBlock]:
         """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:

@@ -70,7 +70,7 @@ def _stacked(values: Sequence[object], shape: tuple[int, ...]) -> object:
     return first
 
 
-def picked(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
+def select(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
     """Return what a record of arrays holds at one place of their shape.
 
     Args:

@@ -10,12 +10,12 @@ from math import prod
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.space.excluded import Excluded, excluded, held
+from capacity_tui.engine.choose.space.excluded import Excluded, excluded, satisfied
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.open_batch import OpenBatch, open_batch
 from capacity_tui.engine.choose.space.settings import Refused, Settings
-from capacity_tui.engine.choose.space.space import BLOCK, Block, Piece
+from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
 from capacity_tui.engine.estimate.assemble import Assembled
 from capacity_tui.engine.estimate.estimate import transformer_work
 from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
@@ -89,9 +89,9 @@ class TrainingSpace:
     @property
     def count(self) -> int:
         """Combinations that no rule excludes."""
-        return self.grid.count(held(self.layout(self.grid), self.rules))
+        return self.grid.count(satisfied(self.layout(self.grid), self.rules))
 
-    def pieces(self, most: int = BLOCK) -> Iterator[Piece]:
+    def pieces(self, most: int = BLOCK) -> Iterator[LazyBlock]:
         """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:
@@ -166,7 +166,7 @@ class TrainingSpace:
     def possible(self, grid: Grid) -> Flags:
         """Return which combinations no rule excludes; an open batch is whole micro-batches for each replica."""
         layout, micro_batch = self.layout(grid), self.micro_batch(grid)
-        kept = held(layout, self.rules)
+        kept = satisfied(layout, self.rules)
         if grid.has(Key.TRAINING_GLOBAL_BATCH):
             return kept
         if self.batch is not None:
@@ -228,7 +228,7 @@ def training_space(
     whole = TrainingSpace(plan, resolved, shape, catalog, Grid(tuple(axes)), rules)
     layout = whole.layout(whole.grid)
     gone = excluded(layout, whole.grid, rules)
-    kept = held(layout, rules)
+    kept = satisfied(layout, rules)
     space = replace(whole, grid=whole.grid.kept(kept), excluded=gone) if gone else whole
     if replica_batch is None or not np.any(kept):
         return space

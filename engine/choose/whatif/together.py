@@ -10,7 +10,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.space.grid import Floats
-from capacity_tui.engine.choose.space.stacking import alike, picked, stacked
+from capacity_tui.engine.choose.space.stacking import alike, select, stacked
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.estimate import estimate_resolved, estimate_run
@@ -35,7 +35,7 @@ _ELSEWHERE = ("model.", "hardware.", "pricing.")
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class StackedEstimate:
     """Variants that one estimate of arrays covers.
 
     Attributes:
@@ -54,9 +54,9 @@ class Together:
         return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(self.places),))
 
 
-def estimated_together(
+def estimate_stacked(
     variants: Sequence[ResolvedPlan], catalog: Catalog, *, with_ranges: bool = False
-) -> list[Together]:
+) -> list[StackedEstimate]:
     """Estimate variants of a plan in as few calls as there are kinds of them; what cannot run is left out.
 
     Args:
@@ -65,12 +65,12 @@ def estimated_together(
         with_ranges: whether figures have ranges, for which the variants have to name the same things.
     """
     groups: list[tuple[list[int], list[Run]]] = []
-    estimates: list[Together] = []
+    estimates: list[StackedEstimate] = []
     for place, resolved in enumerate(variants):
         try:
             run = _run(resolved, catalog)
             if run is None:
-                estimates.append(Together((place,), estimate_resolved(resolved, catalog)))
+                estimates.append(StackedEstimate((place,), estimate_resolved(resolved, catalog)))
         except CapacityError:
             continue
         if run is None:
@@ -89,7 +89,7 @@ def estimated_together(
     return estimates
 
 
-def estimated_changes(
+def estimate_changes(
     plan: Plan, changes: Sequence[Values], machine: Machine | None = None, catalog: Catalog | None = None
 ) -> tuple[Estimate | CapacityError, ...]:
     """Estimate a plan with each of several changes; what cannot be is told by its error.
@@ -111,10 +111,10 @@ def estimated_changes(
             variants.append((number, resolve_plan(changed, facts, machine, same)))
         except CapacityError as error:
             estimates[number] = error
-    for together in estimated_together([resolved for _, resolved in variants], facts, with_ranges=True):
+    for together in estimate_stacked([resolved for _, resolved in variants], facts, with_ranges=True):
         shape = (len(together.places),)
         for at, place in enumerate(together.places):
-            estimates[variants[place][0]] = picked(together.estimate, (at,), shape)
+            estimates[variants[place][0]] = select(together.estimate, (at,), shape)
     for number, resolved in variants:
         if number not in estimates:
             estimates[number] = _alone(resolved, facts)
@@ -148,7 +148,9 @@ def _same_job(one: ResolvedPlan, other: ResolvedPlan) -> bool:
     )
 
 
-def _together(places: Sequence[int], runs: Sequence[Run], like: ResolvedPlan, evidence: Evidence | None) -> Together:
+def _together(
+    places: Sequence[int], runs: Sequence[Run], like: ResolvedPlan, evidence: Evidence | None
+) -> StackedEstimate:
     run = stacked(runs, (len(runs),)) if len(runs) > 1 else runs[0]
     estimate = estimate_run(run, like.plan)
     if evidence is not None:
@@ -156,4 +158,4 @@ def _together(places: Sequence[int], runs: Sequence[Run], like: ResolvedPlan, ev
         splits = run_splits(run.tp, run.pp, cp, run.ep, zero)
         work = replace(estimate.work, evidence=with_numbers(evidence, estimate.work, run.cluster.devices, splits))
         estimate = assemble(work, run.cluster, like.plan.pricing, estimate.computation.iteration)
-    return Together(tuple(places), estimate)
+    return StackedEstimate(tuple(places), estimate)

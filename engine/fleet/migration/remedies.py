@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.serving_settings import WEIGHTS
-from capacity_tui.engine.choose.modes.ways_out import ways_out
+from capacity_tui.engine.choose.modes.ways_out import fallbacks
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
@@ -80,7 +80,7 @@ class Remedies:
 
     def _trained(self) -> Iterator[tuple[str, Mapping[str, object]]]:
         # Sequences stay as long as they are: what is learned from shorter ones is another thing.
-        for way in ways_out(self._plan, 0, self._catalog):
+        for way in fallbacks(self._plan, 0, self._catalog):
             if way.sets:
                 yield way.words, way.sets
             elif any(path.endswith("offload") for path in way.opens):

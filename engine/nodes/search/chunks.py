@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from capacity_tui.engine.choose.search.answer import Rejected
-from capacity_tui.engine.choose.search.part import FrontRow, Part, Row
+from capacity_tui.engine.choose.search.part import BlockResult, FrontRow, Row
 from capacity_tui.engine.choose.space.grid import Axis
 from capacity_tui.engine.choose.space.space import BLOCK
 
@@ -59,7 +59,7 @@ class Outcome:
         chunks: how many chunks these are worth.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[BlockResult, ...]
     pieces: int = 0
     chunks: int = 0
 
@@ -89,7 +89,7 @@ def outcomes_from_text(text: str) -> tuple[Outcome, ...]:
     )
 
 
-def _part(part: Part) -> list[object]:
+def _part(part: BlockResult) -> list[object]:
     return [
         [part.evaluated, part.valid, part.fitting],
         [[entry.rule, entry.count, entry.example] for entry in part.rejected],
@@ -100,9 +100,9 @@ def _part(part: Part) -> list[object]:
     ]
 
 
-def _read_part(data: Sequence[Any]) -> Part:
+def _read_part(data: Sequence[Any]) -> BlockResult:
     (evaluated, valid, fitting), rejected, missed, varied, rows, front = data
-    return Part(
+    return BlockResult(
         evaluated=int(evaluated),
         valid=int(valid),
         fitting=int(fitting),

@@ -8,14 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.search.best import Best
-from capacity_tui.engine.choose.search.judge import Judge, refused_part, space_part
-from capacity_tui.engine.choose.search.part import Part
+from capacity_tui.engine.choose.search.best import TopK
+from capacity_tui.engine.choose.search.judge import Scorer, refused_part, space_part
+from capacity_tui.engine.choose.search.part import BlockResult
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.search import goal_of
 from capacity_tui.engine.choose.search.spaces import Prepared, Refused, spaces_of
 from capacity_tui.engine.choose.space.grid import Values
-from capacity_tui.engine.choose.space.space import Piece
+from capacity_tui.engine.choose.space.space import LazyBlock
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class Evaluator:
     def __init__(self, question: Question, catalog: Catalog, machine: Machine | None, cutting: Cutting) -> None:
         self._spaces, self._cutting = spaces_of(question, catalog, machine), cutting
         self._goal = goal_of(question)
-        self._judge = Judge(question, self._goal)
-        self._begin = partial(Best, question, self._goal, catalog, machine)
+        self._judge = Scorer(question, self._goal)
+        self._begin = partial(TopK, question, self._goal, catalog, machine)
         self._made: tuple[int, tuple[Prepared | Refused, ...]] = (-1, ())
 
     def evaluated(self, chunk: Chunk, filled: Mapping[tuple[object, ...], Values]) -> tuple[Outcome, ...]:
@@ -50,7 +50,7 @@ class Evaluator:
             return (Outcome(tuple(self._judged(pieces, best))),)
         return tuple(self._number(number, best) for number in range(chunk.first, chunk.last))
 
-    def _number(self, number: int, best: Best) -> Outcome:
+    def _number(self, number: int, best: TopK) -> Outcome:
         """Return what a number comes to; one that is large is not evaluated, but says how large it is."""
         candidates = self._spaces_at(number)
         parts = [
@@ -64,7 +64,7 @@ class Evaluator:
             return Outcome(tuple(parts), pieces, chunks)
         return Outcome((*parts, *self._judged(_pieces(candidates), best)))
 
-    def _judged(self, pieces: Iterator[tuple[Prepared, Piece]], best: Best) -> Iterator[Part]:
+    def _judged(self, pieces: Iterator[tuple[Prepared, LazyBlock]], best: TopK) -> Iterator[BlockResult]:
         """Yield what pieces come to, without what is behind the best of those before them."""
         for prepared, piece in pieces:
             part = self._judge.block_part(prepared, piece(), best.worst, best.front)
@@ -78,7 +78,7 @@ class Evaluator:
         return self._made[1]
 
 
-def _pieces(candidates: tuple[Prepared | Refused, ...]) -> Iterator[tuple[Prepared, Piece]]:
+def _pieces(candidates: tuple[Prepared | Refused, ...]) -> Iterator[tuple[Prepared, LazyBlock]]:
     """Yield the pieces of spaces, in their order."""
     for candidate in candidates:
         if isinstance(candidate, Prepared):

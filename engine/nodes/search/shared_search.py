@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.search.answer import Answer
-from capacity_tui.engine.choose.search.best import Best
-from capacity_tui.engine.choose.search.part import Part
+from capacity_tui.engine.choose.search.best import TopK
+from capacity_tui.engine.choose.search.part import BlockResult
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.search import REPORT_SECONDS, REPORT_SHARE, answerable, goal_of, search
 from capacity_tui.engine.choose.search.spaces import spaces_of
@@ -69,7 +69,7 @@ class _Slot:
 
     chunk: Chunk
     share: float = 1.0
-    content: Sequence[tuple[Part, ...] | _Slot] | None = None
+    content: Sequence[tuple[BlockResult, ...] | _Slot] | None = None
 
 
 class SharedSearch:
@@ -88,10 +88,10 @@ class SharedSearch:
         self._asked, self._catalog, self._machine = question, catalog, machine
         self._question = answerable(question)
         self._spaces = spaces_of(self._question, catalog, machine)
-        self._best = Best(self._question, goal_of(self._question), catalog, machine)
+        self._best = TopK(self._question, goal_of(self._question), catalog, machine)
         self._known, self._cutting = known, cutting
         self._slots: dict[Chunk, _Slot] = {}
-        self._order: deque[tuple[Part, ...] | _Slot] = deque()
+        self._order: deque[tuple[BlockResult, ...] | _Slot] = deque()
         self._cut: deque[_Slot] = deque()
         self._next = 0
         self._share = 0.0
@@ -160,7 +160,7 @@ class SharedSearch:
 
     def _take(self, slot: _Slot, outcomes: Outcomes) -> None:
         """Store the result of a chunk; what is not evaluated yet follows as further chunks."""
-        content: list[tuple[Part, ...] | _Slot] = []
+        content: list[tuple[BlockResult, ...] | _Slot] = []
         for number, outcome in enumerate(outcomes, slot.chunk.first):
             content.append(outcome.parts)
             cut = [_Slot(chunk, 1.0 / outcome.chunks) for chunk in outcome.cut(number)]

@@ -79,8 +79,8 @@ def _verdict(row: FoundRow, tried: Candidate) -> Verdict:
     return row.verdict if tried.holds or row.verdict.holds is False else Verdict.MISSES_LIMIT
 
 
-def _plans(tried: Candidate) -> Iterator[engine.Found]:
+def _plans(tried: Candidate) -> Iterator[engine.SearchResult]:
     """Yield what was tried as a search finds it; nothing where it cannot be estimated."""
     if tried.filled is not None:
         estimate = tried.filled.estimate
-        yield engine.Found(tried.change, estimate.verdict, figures_of(estimate))
+        yield engine.SearchResult(tried.change, estimate.verdict, figures_of(estimate))

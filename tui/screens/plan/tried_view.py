@@ -17,7 +17,7 @@ from capacity_tui.engine.api import (
     Quote,
     Verdict,
     edited,
-    estimated_changes,
+    estimate_changes,
     figure,
     fill,
 )
@@ -54,7 +54,7 @@ def tried_pairs(
     """
     changes = [dict(zip(keys, pair, strict=True)) for pair in pairs]
     is_open = any(path not in keys for path in balanced.reasons)
-    found = estimated_changes(balanced.plan, changes, machine, balanced.catalog)
+    found = estimate_changes(balanced.plan, changes, machine, balanced.catalog)
     told = (
         Tried(Verdict.CANNOT_RUN, reason=each.title) if isinstance(each, CapacityError) else _told(each, balanced.plan)
         for each in found

@@ -23,7 +23,7 @@ from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.scaled import WAITS, WEAK, ScaledPlan, ScaledRow
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Estimate, Scaled, Scaling
+    from capacity_tui.engine.api import Estimate, ScaledRun, Scaling
 
 _TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
 _SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)
@@ -46,7 +46,7 @@ def scaled_plans(case: EstimatedPlan, growth: str) -> Iterator[ScaledPlan]:
         growth: ``strong`` or ``weak``.
     """
     words = _Words(case, growth)
-    runs: list[Scaled] = []
+    runs: list[ScaledRun] = []
     for run in growing_runs(case, words.growth):
         runs.append(run)
         yield words.plan(runs)
@@ -70,7 +70,7 @@ class _Words:
         self._cost = _known(case.estimate, _COSTS)
         self._has_layout = case.resolved.shape is not None
 
-    def plan(self, runs: Sequence[Scaled], *, is_complete: bool = False) -> ScaledPlan:
+    def plan(self, runs: Sequence[ScaledRun], *, is_complete: bool = False) -> ScaledPlan:
         """Return what is known so far."""
         points = scaling_points(runs, self.growth)
         remarks = growth_remarks(points, is_complete=is_complete)
@@ -92,7 +92,7 @@ class _Words:
             yield TableColumn("layout", rank=5, is_number=False)
         yield TableColumn("limit", rank=7, is_number=False)
 
-    def _row(self, run: Scaled, point: Scaling, knee: int | None) -> ScaledRow:
+    def _row(self, run: ScaledRun, point: Scaling, knee: int | None) -> ScaledRow:
         estimate, plan = run.candidate.estimate, run.candidate.made.plan
         holds = point.fits is not False
         held = usage(estimate)
