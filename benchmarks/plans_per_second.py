@@ -106,7 +106,7 @@ def catalogue() -> Iterator[Figure]:
             first.append(time.process_time() - started)
 
     plan = Plan.model_validate({**PLAN, "hardware": {"name": "h100-sxm-80gb", "devices": 8}})
-    found = search(Question(plan, hardware=("any",), devices=COUNTS, goal=parse_goal("usd")), told=told)
+    found = search(Question(plan, hardware=("any",), devices=COUNTS, goal=parse_goal("usd")), callback=told)
     whole = time.process_time() - started
     yield Figure(f"any hardware, {len(COUNTS)} counts: {found.evaluated:,} layouts", whole, "s")
     yield from (Figure("any hardware: first rows", seconds, "s") for seconds in first)
@@ -150,7 +150,7 @@ def figures() -> Iterator[Figure]:
         size = search(question, catalog).evaluated
         yield Figure(name, size / seconds_of(partial(search, question, catalog)), PER_SECOND, WANTED, is_least=True)
     space = training_space(plan, resolved, resolved.shape, catalog, AXES)
-    searched = seconds_of(lambda: best((piece() for piece in space.pieces()), time_of_what_fits))
+    searched = seconds_of(lambda: best((piece() for piece in space.lazy_blocks()), time_of_what_fits))
     yield Figure("grid of the modes, all combinations", space.grid.size / searched, PER_SECOND)
     yield Figure("grid of the modes, possible layouts", space.count / searched, PER_SECOND)
     yield Figure("flat lists in its place", space.grid.size / seconds_of(lambda: flat(space)), PER_SECOND)

@@ -36,7 +36,7 @@ def faults_of(seed: int, catalog: Catalog, counts: Counter[str]) -> Iterator[str
         try:
             if seed % ADVISED:
                 filled = fill(plan, "balanced", None, catalog)
-                settled, estimate = filled.resolved.plan, filled.told
+                settled, estimate = filled.resolved.plan, filled.annotated_estimate
             else:
                 answered = answer(plan, None, catalog)
                 settled, estimate = answered.plan, answered.estimate

@@ -91,7 +91,7 @@ class Case:
     @cached_property
     def figures(self) -> Figures:
         """Its figures."""
-        return figures_of(self.filled.told)
+        return figures_of(self.filled.annotated_estimate)
 
     @cached_property
     def settings(self) -> dict[str, object] | None:
@@ -173,8 +173,8 @@ def screen_door(case: Case) -> Iterator[str]:
                 yield f"{row.key}: the screen shows {row.text}, planning says {_written(known)}"
         elif row.value != known.value or (row.low is not None and (row.low, row.high) != (known.low, known.high)):
             yield f"{row.key}: the screen shows {row.value}, {row.low}, {row.high}, planning says {_written(known)}"
-    if columns[0].verdict is not case.filled.told.verdict:
-        yield f"the screen says {columns[0].verdict}, planning {case.filled.told.verdict}"
+    if columns[0].verdict is not case.filled.annotated_estimate.verdict:
+        yield f"the screen says {columns[0].verdict}, planning {case.filled.annotated_estimate.verdict}"
 
 
 def search_door(case: Case) -> Iterator[str]:
@@ -224,8 +224,8 @@ def need_door(case: Case) -> Iterator[str]:
         needed = need(question, solve, catalog=case.catalog)
     except CapacityError:
         return
-    if needed.found is not None:
-        yield from _replanned(case, needed.found.change, figures_of(needed.found.estimate))
+    if needed.best is not None:
+        yield from _replanned(case, needed.best.change, figures_of(needed.best.estimate))
         if needed.neighbour is not None and needed.neighbour.holds:
             yield f"{solve}: the value after {needed.value} keeps the limits too"
 

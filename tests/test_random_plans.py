@@ -26,7 +26,7 @@ def test_what_is_answered_keeps_every_law(first: int) -> None:
         try:
             if seed % ADVISED:
                 filled = fill(plan, "balanced", None, catalog)
-                settled, estimate = filled.resolved.plan, filled.told
+                settled, estimate = filled.resolved.plan, filled.annotated_estimate
             else:
                 answered = answer(plan, None, catalog)
                 settled, estimate = answered.plan, answered.estimate

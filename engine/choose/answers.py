@@ -36,7 +36,7 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
     """
     facts = catalog or load_catalog()
     filled = fill(plan, "balanced", machine, facts)
-    resolved, estimate = filled.resolved, filled.told
+    resolved, estimate = filled.resolved, filled.annotated_estimate
     case = EstimatedPlan.of(plan, filled, machine)
     recommendations, warnings = notes(case)
     advised = replace(

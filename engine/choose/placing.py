@@ -140,7 +140,7 @@ def crossing_of(case: EstimatedPlan) -> Crossing | None:
         return None
     inside = 1 << (direct.bit_length() - 1)
     other = inside if size > direct else 2 * inside
-    trial = case.pinned.changed(case.same_batch({Key.PARALLELISM_TP: other}))
+    trial = case.pinned.evaluate(case.same_batch({Key.PARALLELISM_TP: other}))
     if trial.filled is None:
         return None
     waited = _waited(case.estimate), _waited(trial.estimate)

@@ -239,7 +239,7 @@ def _runs(
     """Yield the fastest run on each of some counts on which there is any."""
     for count in counts:
         whole = _batch_on(case, count, batch, growth)
-        fastest = min(case.pinned.possible(_spread(case, count, whole, kind)), key=_seconds, default=None)
+        fastest = min(case.pinned.feasible(_spread(case, count, whole, kind)), key=_seconds, default=None)
         if fastest is not None:
             yield ScaledRun(count, whole, kind, {**case.filled_values, **fastest.change}, fastest)
 
@@ -265,7 +265,7 @@ def _split(case: EstimatedPlan, devices: int, batch: int) -> ScaledRun | None:
     if not ranked:
         return None
     _, _, change = max(ranked, key=lambda entry: entry[:2])
-    fastest = pinned.changed(change)
+    fastest = pinned.evaluate(change)
     if fastest.filled is None:
         return None
     return ScaledRun(devices, batch, "model", {**case.filled_values, **fastest.change}, fastest)

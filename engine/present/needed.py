@@ -34,17 +34,17 @@ def needed_as_dict(needed: Needed, answer: Answer | None) -> dict[str, object]:
         needed: what was found.
         answer: the whole answer of the plan with the value; None where no value keeps the limits.
     """
-    shown = needed.found or needed.nearest
+    shown = needed.best or needed.nearest
     found: dict[str, object] = {
         "solve": needed.solve,
         "value": needed.value,
-        "set": None if needed.found is None else dict(needed.found.change),
+        "set": None if needed.best is None else dict(needed.best.change),
         "limits": {} if shown is None else {each.key: _limit(each) for each in shown.constraints},
         "binding": needed.binding,
         "goal": None if needed.goal is None else needed.goal.figure,
         "neighbour": _tried(needed, needed.neighbour),
         "nearest": _tried(needed, needed.nearest),
-        "monotone": not needed.is_ragged,
+        "monotone": needed.is_monotonic,
         "tried": needed.tried,
         "seconds": needed.seconds,
         "complete": needed.complete,
@@ -56,14 +56,14 @@ def needed_as_dict(needed: Needed, answer: Answer | None) -> dict[str, object]:
 
 def needed_parts(needed: Needed) -> Iterator[Part]:
     """Yield the lines of an answer: the value, each limit beside what is reached, and what the next value breaks."""
-    shown = needed.found or needed.nearest
-    if needed.found is None:
+    shown = needed.best or needed.nearest
+    if needed.best is None:
         yield TextPart(f"no {needed.solve} keeps the limits", "strong")
     else:
-        beside = {path: value for path, value in needed.found.change.items() if path != needed.solve}
+        beside = {path: value for path, value in needed.best.change.items() if path != needed.solve}
         others = "".join(f", {path} = {plan_value_text(value)}" for path, value in beside.items())
         yield TextPart(f"{needed.solve} = {_value_text(needed.solve, needed.value)}{others}", "strong")
-    if shown is not None and needed.found is None:
+    if shown is not None and needed.best is None:
         yield TextPart(f"nearest: {_change_text(shown)}")
     if shown is not None:
         heads = ("limit", "value", "range", "at most / at least", "")
@@ -77,7 +77,7 @@ def remarks(needed: Needed) -> Iterator[str]:
     """Yield what to know of an answer: what the next value breaks, what to relax, and what was not looked at."""
     if not needed.complete:
         yield "stopped before everything was tried: this is the best so far"
-    if needed.found is None:
+    if needed.best is None:
         if needed.nearest is not None:
             yield from (_relaxed(each, needed.nearest) for each in needed.nearest.violations)
         return
@@ -93,10 +93,10 @@ def remarks(needed: Needed) -> Iterator[str]:
         yield f"no limit ends it: the range of {needed.ended_by} does"
     elif needed.goal is not None:
         yield f"no limit ends it: it has the best {needed.goal.figure} of what was tried"
-    if needed.is_ragged:
+    if not needed.is_monotonic:
         yield "not monotone: some values beside it fail that lie between others that hold, since layouts differ"
-    if needed.found.filled is not None and needed.found.filled.estimate.verdict is Verdict.TIGHT:
-        yield f"{needed.found.filled.estimate.verdict_text}: it holds as estimated, not at the far end of its range"
+    if needed.best.filled is not None and needed.best.filled.estimate.verdict is Verdict.TIGHT:
+        yield f"{needed.best.filled.estimate.verdict_text}: it holds as estimated, not at the far end of its range"
 
 
 def _title(key: str) -> str:
@@ -114,7 +114,7 @@ def _tried(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
     if tried is None:
         return None
     broken: list[Mapping[str, object]] = [
-        {"figure": each.key, **_limit(each), "missed_by": each.excess, "relax_to": each.end}
+        {"figure": each.key, **_limit(each), "missed_by": each.violation, "relax_to": each.bound_value}
         for each in tried.violations
     ]
     return {"value": needed.value_of(tried), "set": dict(tried.change), "broken": broken, "fault": tried.fault or None}
@@ -132,14 +132,14 @@ def _row(each: CheckedConstraint, of: Candidate) -> tuple[str, ...]:
 
 def _broken(each: CheckedConstraint, of: Candidate) -> str:
     """Say what of a limit is not kept: the end of the range that counts, or the figure itself."""
-    is_end = each.end is not None and each.end != each.value
+    is_end = each.bound_value is not None and each.bound_value != each.value
     end = f" at the {'upper' if each.most is not None else 'lower'} end of its range" if is_end else ""
     return f"{_label(each, of)} {_end_text(each)}{end}, {_missed_by(each)}"
 
 
 def _relaxed(each: CheckedConstraint, of: Candidate) -> str:
     """Say to what a limit would have to be relaxed."""
-    if each.end is None or not np.isfinite(each.end):
+    if each.bound_value is None or not np.isfinite(each.bound_value):
         return f"{_label(each, of)}: {_text(each)}, no limit of it can be kept"
     word = "at most" if each.most is not None else "at least"
     return f"{_label(each, of)}: {word} {_end_text(each)} would do"
@@ -155,7 +155,7 @@ def _text(each: CheckedConstraint) -> str:
 
 
 def _end_text(each: CheckedConstraint) -> str:
-    return "n/a" if each.end is None else _written(each.end, each)
+    return "n/a" if each.bound_value is None else _written(each.bound_value, each)
 
 
 def _written(value: float, each: CheckedConstraint) -> str:
@@ -163,9 +163,9 @@ def _written(value: float, each: CheckedConstraint) -> str:
 
 
 def _missed_by(each: CheckedConstraint) -> str:
-    if not np.isfinite(each.excess):
+    if not np.isfinite(each.violation):
         return "missed"
-    return f"missed by {format_percent(each.excess, 1 if each.excess < _WHOLE else 0)}"
+    return f"missed by {format_percent(each.violation, 1 if each.violation < _WHOLE else 0)}"
 
 
 def _change_text(tried: Candidate) -> str:

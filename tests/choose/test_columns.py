@@ -50,7 +50,7 @@ def test_all_modes_do_the_same_job_inside_their_shares_or_say_why_not(
     for path in WISH:
         assert len({str(each.plan.value(path)) for each in columns}) == 1, path
     for each in columns:
-        told = each.told.basis.filled_by
+        told = each.annotated_estimate.basis.filled_by
         assert told is not None
         assert [share.figure for share in told.shares] == ["memory", "power"]
         for share in told.shares:

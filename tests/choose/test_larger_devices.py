@@ -47,7 +47,7 @@ def test_the_device_that_is_named_holds_it_and_none_smaller_does(sections: dict[
         assert other.memory_bytes <= same.memory_bytes
     least = min(rows[trial.made.resolved.cluster.device.id].memory_bytes for trial in found)
     for row in rows.values():
-        trial = case.changed({"hardware.name": row.id}) if row.memory_bytes < least else None
+        trial = case.evaluate({"hardware.name": row.id}) if row.memory_bytes < least else None
         assert trial is None or trial.filled is None or trial.estimate.verdict is Verdict.DOES_NOT_FIT
 
 

@@ -47,7 +47,11 @@ def test_the_conservative_mode_recovers_early_and_the_extreme_one_only_tells(com
 
 def test_each_value_that_a_mode_chose_has_its_reason(compared: Comparison) -> None:
     for each in compared.columns:
-        assert set(each.told.basis.running) >= {"watch.temperature_c", "recovery.heat", "recovery.checkpoint_every"}
+        assert set(each.annotated_estimate.basis.running) >= {
+            "watch.temperature_c",
+            "recovery.heat",
+            "recovery.checkpoint_every",
+        }
         assert all(each.running.values())
         assert each.mode.title in each.running["recovery.out_of_memory"]
 
@@ -65,7 +69,7 @@ def test_what_the_plan_says_stays_and_changes_no_figure() -> None:
     assert after.plan.recovery.battery.pause_below == 0.2
     assert after.plan.watch == told.watch
     assert "recovery.heat" not in after.running
-    figures = [result_as_dict(each.plan, each.told) for each in (before, after)]
+    figures = [result_as_dict(each.plan, each.annotated_estimate) for each in (before, after)]
     for result in figures:
         del result["plan"], result["basis"]
     assert figures[0] == figures[1]

@@ -98,10 +98,10 @@ def test_a_context_ends_where_the_model_reads_no_more():
 def test_an_answer_holds_and_its_neighbour_fails(hours, usd, path):
     limits = (f"time<={hours:.3g}h", f"usd<={usd:.3g}")
     found = asked(TRAINED, path, *limits)
-    if found.found is None:
+    if found.best is None:
         assert found.nearest is not None and found.nearest.violations
         return
-    assert holds(TRAINED, found.found.change, *limits)
+    assert holds(TRAINED, found.best.change, *limits)
     if found.neighbour is not None:
         assert not holds(TRAINED, found.neighbour.change, *limits)
         keys = {"computation.estimated_train_time_seconds", "cost.usd", "memory.reserved_bytes"}
@@ -111,7 +111,7 @@ def test_an_answer_holds_and_its_neighbour_fails(hours, usd, path):
 
 def test_tokens_for_a_budget_are_as_many_as_it_pays():
     found = asked(TRAINED, "training.tokens", "usd<=20")
-    cost = far_end(found.found.filled.estimate, "cost.usd")
+    cost = far_end(found.best.filled.estimate, "cost.usd")
     assert 19.8 < cost <= 20.0
     assert found.binding == "cost.usd"
 
@@ -154,7 +154,7 @@ def test_the_largest_model_is_that_of_trying_each():
     found = asked(TRAINED, "model.parameters", *limits, models=names)
     sizes = {name: FACTS.architectures[name].params_total for name in names}
     fitting = [name for name in names if holds(TRAINED, {"model.name": name}, *limits)]
-    assert found.found.change == {"model.name": max(fitting, key=sizes.get)}
+    assert found.best.change == {"model.name": max(fitting, key=sizes.get)}
     assert found.value == max(sizes[name] for name in fitting)
     assert found.value_of(found.neighbour) == min(size for size in sizes.values() if size > found.value)
 
@@ -184,8 +184,8 @@ def test_nothing_is_better_than_at_best(name):
 
 def test_what_else_may_change_comes_with_the_answer():
     found = asked(SERVED, "hardware.name", "hourly<=10", hardware=("l4", "t4", "a10g"), devices=(1, 2, 4))
-    assert set(found.found.change) == {"hardware.name", "hardware.devices"}
-    assert found.found.number("cost.usd_per_hour") <= 10
+    assert set(found.best.change) == {"hardware.name", "hardware.devices"}
+    assert found.best.number("cost.usd_per_hour") <= 10
 
 
 def test_no_answer_says_what_is_nearest_and_which_limit_binds():
@@ -239,10 +239,10 @@ def test_a_budget_goes_to_the_size_that_learns_most_from_it():
     losses = {}
     for name in names:
         paid = asked(edited(plan, {"model.name": name}, FACTS).plan, "training.tokens", "usd<=200")
-        losses[name] = None if paid.found is None else paid.found.number("training.expected_loss")
+        losses[name] = None if paid.best is None else paid.best.number("training.expected_loss")
     best = min((name for name, loss in losses.items() if loss is not None), key=losses.get)
-    assert found.found.change["model.name"] == best
-    assert found.found.number("training.expected_loss") == pytest.approx(losses[best], rel=1e-3)
+    assert found.best.change["model.name"] == best
+    assert found.best.number("training.expected_loss") == pytest.approx(losses[best], rel=1e-3)
     assert found.binding == "cost.usd"
 
 
@@ -257,7 +257,7 @@ def test_what_planning_says_fits_is_found_whatever_a_method_leaves_to_its_defaul
     plan = plan_of_line(read_line(line), catalog=FACTS).plan
     found = asked(plan, solve, "memory<=100%", **more)
     assert found.value == value
-    assert holds(plan, found.found.change, "memory<=100%")
+    assert holds(plan, found.best.change, "memory<=100%")
 
 
 @pytest.mark.parametrize("method", ["full", "lora", "qlora"])
@@ -275,4 +275,4 @@ def test_the_next_name_is_the_one_that_comes_nearest():
     found = asked(plan, "hardware.name", devices=(1, 2, 4, 8))
     assert found.value is not None
     if found.neighbour is not None:
-        assert found.neighbour.excess <= 1.0
+        assert found.neighbour.violation <= 1.0

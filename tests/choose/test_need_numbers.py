@@ -36,7 +36,7 @@ def test_a_band_of_values_is_found_from_anywhere(low, width, start):
     lower, upper = line.edge(line.holding[0], -1), line.edge(line.holding[0], 1)
     assert lower.holds == low and lower.fails == (low - 1 if low > 1 else None)
     assert upper.holds == high and upper.fails == (high + 1 if high < 100_000 else None)
-    assert not line.is_ragged
+    assert line.is_monotonic
 
 
 @settings(max_examples=15)
@@ -49,7 +49,7 @@ def test_what_nothing_keeps_has_a_nearest(least, start):
     line.spread(start)
     assert not line.holding
     best = min(max(least / value, value / most) for value in range(max(1, least // 4), min(100_000, 2 * least)))
-    assert line.at(line.nearest()).excess <= 1.1 * (best - 1.0)
+    assert line.at(line.nearest()).violation <= 1.1 * (best - 1.0)
 
 
 def test_a_value_that_holds_behind_one_that_does_not_is_found():

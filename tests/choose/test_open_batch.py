@@ -119,8 +119,8 @@ def test_where_nothing_fits_the_fastest_of_what_needs_least_is_taken() -> None:
     resolved = resolve_plan(with_values(resolved.plan, settled), catalog, like=resolved)
     axes = open_axes(plan, resolved, open_fields_of_training(), 16, catalog)
     space = training_space(plan, resolved, resolved.shape, catalog, axes, replica_batch=16)
-    (block,) = [piece() for piece in space.pieces()]
-    possible = over(block.possible, block.grid) > 0
+    (block,) = [piece() for piece in space.lazy_blocks()]
+    possible = over(block.feasible, block.grid) > 0
     memory, seconds = (over(block.value(key), block.grid)[possible] for key in (MEMORY, SECONDS))
     least = memory.min()
     chosen = figures_of(found.estimate)

@@ -206,7 +206,7 @@ def test_few_of_each_leave_room_for_other_devices_and_are_the_best_of_theirs() -
     plan = Plan.model_validate(PLAN)
     axes = (Axis("training.micro_batch", (1, 2, 4)), Axis("parallelism.tp", (1, 2, 4)))
     asked = Question(plan, axes, ("h100-sxm-80gb", "a100-sxm-80gb"), (4, 8), goal=Goal(MONEY), top=300)
-    found, few = search(asked), search(replace(asked, each=1))
+    found, few = search(asked), search(replace(asked, per_kind=1))
 
     def kind(each: SearchResult) -> tuple[object, object]:
         return each.set["hardware.name"], each.set["hardware.devices"]

@@ -29,7 +29,7 @@ def served(devices: int = 8, model: str = "llama-3.1-8b", hardware: str = "h100-
 
 
 def values(compared: Comparison, key: str) -> list[float]:
-    return [figure(each.told, key).number or 0.0 for each in compared.columns]
+    return [figure(each.annotated_estimate, key).number or 0.0 for each in compared.columns]
 
 
 @settings(max_examples=8, deadline=None)
@@ -58,7 +58,7 @@ def test_each_mode_is_best_at_what_it_is_called_after(model: str, hardware: str,
 
 
 def test_modes_of_serving_say_what_they_are() -> None:
-    told = compare(served()).extreme.told.basis.filled_by
+    told = compare(served()).extreme.annotated_estimate.basis.filled_by
     assert told is not None
     assert told.line.startswith("cheapest token: up to 95 % of memory")
 
@@ -77,7 +77,7 @@ def test_what_keeps_limits_of_latency_is_chosen() -> None:
     assert max(values(free, key)) > 0.02
     assert max(values(limited, key)) <= 0.02
     for each in limited.columns:
-        seconds = [limit for limit in each.told.limits if limit.unit == "s"]
+        seconds = [limit for limit in each.annotated_estimate.limits if limit.unit == "s"]
         assert len(seconds) == 2 and all(limit.holds is not Holds.NO for limit in seconds)
         assert "limits of latency" in each.reasons["inference.batch"]
 
@@ -97,12 +97,12 @@ def test_a_limit_that_is_missed_is_in_the_verdict_and_in_the_result() -> None:
 
 def test_under_a_load_limits_hold_for_the_percentile() -> None:
     found = compare(served(8, "llama-3.1-70b", batch=1, request_rate=3, ttft_seconds=0.5, tpot_seconds=0.03)).balanced
-    assert [limit.figure.rpartition(".")[2] for limit in found.told.limits] == [
+    assert [limit.figure.rpartition(".")[2] for limit in found.annotated_estimate.limits] == [
         "largest_requests_per_second",
         "time_to_first_token_percentile_seconds",
         "time_per_output_token_percentile_seconds",
     ]
-    assert not found.told.broken
+    assert not found.annotated_estimate.broken
 
 
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "llama-3.1-70b"])

@@ -98,13 +98,13 @@ PATHS = st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4, unique
 def test_a_grid_of_serving_says_what_each_plan_says_by_itself(
     paths: tuple[str, ...], model: str, data: st.DataObject
 ) -> None:
-    several = [piece() for piece in space_of(paths, model).pieces(50)]
+    several = [piece() for piece in space_of(paths, model).lazy_blocks(50)]
     for number in data.draw(st.lists(st.integers(0, 10**6), max_size=3)) if several else ():
         block = several[number % len(several)]
         position = data.draw(st.integers(0, block.grid.size - 1))
         place = tuple(int(where) for where in np.unravel_index(position, block.grid.shape))
         plan = with_values(plan_of(model), block.grid.at(position))
-        if np.broadcast_to(block.possible, block.grid.shape)[place]:
+        if np.broadcast_to(block.feasible, block.grid.shape)[place]:
             assert_same(block, place, estimate_plan(plan).estimate)
         else:
             with pytest.raises(CapacityError):
@@ -116,7 +116,9 @@ def test_a_grid_of_serving_says_what_each_plan_says_by_itself(
 def test_every_setting_of_serving_is_evaluated_or_excluded_with_a_reason(paths: tuple[str, ...], model: str) -> None:
     space = space_of(paths, model)
     assert space.size == Grid(tuple(Axis(path, VALUES[path]) for path in paths)).size
-    assert sum(block.grid.count(block.possible) for block in (piece() for piece in space.pieces(50))) == space.count
+    assert (
+        sum(block.grid.count(block.feasible) for block in (piece() for piece in space.lazy_blocks(50))) == space.count
+    )
     for each in space.excluded:
         # A number of replicas that the plan gives is refused first where it does not fill the devices.
         broken = f"{each.rule.broken}|{REPLICAS_FILL_DEVICES.broken}"

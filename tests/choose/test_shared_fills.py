@@ -42,7 +42,7 @@ def open_plans(draw: st.DrawFn, models: st.SearchStrategy[str]) -> Plan:
 
 
 def told(filled: ModePlan) -> tuple[object, ...]:
-    estimate = filled.told
+    estimate = filled.annotated_estimate
     return (
         filled.plan,
         filled.reasons,

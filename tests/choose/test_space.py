@@ -76,7 +76,7 @@ def test_a_grid_says_what_each_plan_says_by_itself(paths: tuple[str, ...], mixtu
     found = space.block(space.grid)
     for position in data.draw(st.lists(st.integers(0, space.grid.size - 1), min_size=1, max_size=3)):
         plan = with_values(space.plan, space.grid.at(position))
-        if not over(found.possible, space.grid)[position]:
+        if not over(found.feasible, space.grid)[position]:
             with pytest.raises(CapacityError):
                 estimate_plan(plan)
             continue
@@ -100,7 +100,7 @@ def test_blocks_do_not_change_answers(paths: tuple[str, ...], most: int) -> None
         assert part.grid.size <= max(most, 1)
         assert np.allclose(over(part.value(STEP), part.grid), seconds[block].ravel(), rtol=1e-9, atol=0)
         assert np.array_equal(
-            np.broadcast_to(part.possible, part.grid.shape), np.broadcast_to(whole.possible, space.grid.shape)[block]
+            np.broadcast_to(part.feasible, part.grid.shape), np.broadcast_to(whole.feasible, space.grid.shape)[block]
         )
 
 
@@ -129,10 +129,10 @@ def test_the_best_is_that_of_the_whole_grid_whatever_the_blocks() -> None:
         return np.where(np.less(memory, 70e9), 0.0, np.inf), seconds
 
     whole = space.block(space.grid)
-    usable = (over(whole.possible, space.grid) > 0) & np.isfinite(over(columns(whole)[0], space.grid))
+    usable = (over(whole.feasible, space.grid) > 0) & np.isfinite(over(columns(whole)[0], space.grid))
     fastest = over(columns(whole)[1], space.grid)[usable].min()
     for most in (7, 10**6):
-        found = best((piece() for piece in space.pieces(most)), columns)
+        found = best((piece() for piece in space.lazy_blocks(most)), columns)
         assert found is not None
         assert found.number(STEP) == pytest.approx(fastest)
         assert found.values in list(space.grid.innermost(tuple(found.values)).combinations())
@@ -140,4 +140,4 @@ def test_the_best_is_that_of_the_whole_grid_whatever_the_blocks() -> None:
 
 def test_nothing_is_best_where_nothing_can_be() -> None:
     space = space_of(("parallelism.tp",))
-    assert best((block().where(np.asarray(False)) for block in space.pieces()), lambda _: (0.0,)) is None
+    assert best((block().where(np.asarray(False)) for block in space.lazy_blocks()), lambda _: (0.0,)) is None

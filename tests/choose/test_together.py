@@ -53,11 +53,11 @@ def variants_of(data: dict[str, object], *, of_hardware: bool = True) -> list[Re
 def test_variants_together_say_what_each_says_alone(data: dict[str, object]) -> None:
     catalog, variants = load_catalog(), variants_of(data)
     groups = estimate_stacked(variants, catalog)
-    assert len({place for group in groups for place in group.places}) == sum(len(group.places) for group in groups)
+    assert len({place for group in groups for place in group.indices}) == sum(len(group.indices) for group in groups)
     for group in groups:
         for key in KEYS:
             numbers = group.numbers(key)
-            for at, place in list(enumerate(group.places))[::3]:
+            for at, place in list(enumerate(group.indices))[::3]:
                 alone = figure(estimate_resolved(variants[place], catalog), key).number
                 if numbers is None or alone is None:
                     assert numbers is None

@@ -300,7 +300,7 @@ def test_lever_and_advice_try_the_same_plan(size: int) -> None:
     catalog = load_catalog()
     resolved = resolve_plan(plan, catalog)
     case = EstimatedPlan(plan, resolved, estimate_resolved(resolved, catalog), catalog)
-    moved = case.changed(case.same_batch({"parallelism.tp": size}))
+    moved = case.evaluate(case.same_batch({"parallelism.tp": size}))
     parallel = {"tp": size}
     written = plan.model_copy(
         update={"parallelism": ParallelismSection.model_validate(parallel), "training": resolved.plan.training}

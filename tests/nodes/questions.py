@@ -26,7 +26,7 @@ def questions() -> dict[str, Question]:
     devices = ("h100-sxm-80gb", "l4", "a100-sxm-80gb")
     return {
         "unlike settings, a front of three": Question(
-            trained, many, devices[:2], (4, 8), pareto=(TIME, MONEY, "memory.reserved_bytes"), top=4, each=2
+            trained, many, devices[:2], (4, 8), pareto=(TIME, MONEY, "memory.reserved_bytes"), top=4, per_kind=2
         ),
         "limits and several models": Question(
             open_length,

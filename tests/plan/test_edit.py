@@ -50,7 +50,7 @@ def test_screen_settings_and_trials_make_the_same_plan_of_a_change(plan: Plan, p
     on_screen = PlanDocument(plan, None, catalog).edited(path, text).plan
     assert apply_settings(plan, [f"{path}={text}"]).plan == on_screen
     filled = fill(plan, "balanced", None, catalog)
-    tried = EstimatedPlan.of(plan, filled).changed({path: int(text) if text.isdigit() else text})
+    tried = EstimatedPlan.of(plan, filled).evaluate({path: int(text) if text.isdigit() else text})
     assert tried.made.plan == fill(on_screen, "balanced", None, catalog).plan
 
 

@@ -143,7 +143,7 @@ def _write_machine(
             data["benchmark"] = asdict(report)
         if comparison:
             data["configurations"] = {
-                entry.mode.id: result_as_dict(entry.plan, entry.told) for entry in _entries(comparison)
+                entry.mode.id: result_as_dict(entry.plan, entry.annotated_estimate) for entry in _entries(comparison)
             }
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
@@ -206,7 +206,10 @@ def configs(
         from capacity_tui.engine.api import result_as_dict, to_json
 
         results: dict[str, object] = {
-            entry.mode.id: {**result_as_dict(entry.plan, entry.told), "settings": settings_data(entry, machine)}
+            entry.mode.id: {
+                **result_as_dict(entry.plan, entry.annotated_estimate),
+                "settings": settings_data(entry, machine),
+            }
             for entry in chosen
         }
         write(to_json(results), None)
@@ -273,7 +276,7 @@ def _mode_lines(entry: ModePlan) -> list[str]:
 def _warning_lines(entry: ModePlan) -> list[str]:
     from capacity_tui.engine.api import note_text
 
-    return [note_text(note) for note in entry.told.warnings]
+    return [note_text(note) for note in entry.annotated_estimate.warnings]
 
 
 def _comment(entry: ModePlan, machine: Machine | None) -> str:

@@ -72,10 +72,10 @@ def need(
     progress = _Progress()
     try:
         with interrupted() as stopped:
-            needed = solved(question, solve, machine, told=progress.told, stopped=stopped)
+            needed = solved(question, solve, machine, callback=progress.told, stopped=stopped)
     finally:
         progress.clear()
-    found = needed.found.plan if needed.found is not None else None
+    found = needed.best.plan if needed.best is not None else None
     answer = None if found is None else answered(found, machine)
     form = wanted or format_of(output) or "table"
     if form == "json":
@@ -85,7 +85,7 @@ def need(
     else:
         text = _table(needed, answer, output is not None)
     write(text, output, (name,) if name else ())
-    return NO_ANSWER if needed.found is None else 0
+    return NO_ANSWER if needed.best is None else 0
 
 
 class _Progress:

@@ -77,7 +77,7 @@ def search(
     plan = changed_plan(source_of(name, flags).plan(), settings)
     figures = parse_figures(pareto, plan.task or "train") if pareto else ()
     asked = question_of(plan, vary, hardware, devices, limits, goal)
-    question = replace(asked, pareto=figures, top=top, each=each)
+    question = replace(asked, pareto=figures, top=top, per_kind=each)
     answer = _searched(question, plan, address)
     if (wanted or format_of(output)) == "json":
         write(to_json(search_as_dict(answer)), output)

@@ -147,19 +147,19 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
     is planned as well: what does not go with the settings that were chosen, and other hardware too small for them.
     """
     if not open_fields(case.wanted):
-        pairs = ((remedy, case.changed(remedy.change)) for remedy in tried)
+        pairs = ((remedy, case.evaluate(remedy.change)) for remedy in tried)
         yield from (pair for pair in pairs if pair[1].filled is not None)
         return
     pinned, promising = case.pinned, dict[str, list[tuple[float, Remedy]]]()
     for remedy in tried:
-        look = pinned.changed(remedy.change)
+        look = pinned.evaluate(remedy.change)
         unknown = look.filled is None or (remedy.moves_hardware and look.violations)
         promise = np.inf if unknown else worth(case, look, remedy.is_gentle)
         if promise >= LEAST_EFFECT:
             promising.setdefault(remedy.code, []).append((promise, remedy))
     for alternatives in promising.values():
         for _, remedy in sorted(alternatives, key=lambda entry: -entry[0])[:MOST_PLANNED]:
-            candidate = case.changed(remedy.change)
+            candidate = case.evaluate(remedy.change)
             if candidate.filled is None:
                 continue
             yield remedy, candidate

@@ -196,8 +196,8 @@ def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | N
         least = max(needed / times, 0.0 if times == 1 else float(np.max(own.memory_bytes or 0.0)) + 1.0)
         larger = [row for row in known if row.memory_bytes >= least]
         roomiest = max(larger, key=lambda row: row.memory_bytes, default=None)
-        if roomiest is not None and case.changed(_instead(case, roomiest, times)).fits:
-            tried = case.possible(_instead(case, row, times) for row in larger)
+        if roomiest is not None and case.evaluate(_instead(case, roomiest, times)).fits:
+            tried = case.feasible(_instead(case, row, times) for row in larger)
             return next((candidate for candidate in tried if candidate.fits), None)
     return None
 

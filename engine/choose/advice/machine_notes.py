@@ -168,7 +168,7 @@ def _mixed_precision(machine: Machine, answer: Answer, catalog: Catalog) -> Iter
     if answer.resolved.cluster.device.native(other) != other:
         return
     change: dict[str, object] = {Key.TRAINING_PRECISION: other}
-    candidate = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, catalog, machine).changed(change)
+    candidate = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, catalog, machine).evaluate(change)
     if candidate.filled is None:
         return
     tried = candidate.filled.estimate

@@ -75,7 +75,7 @@ def searched_change(case: EstimatedPlan, mode: ModeName, base: Mapping[str, obje
     change = {path: chosen.value(path) for path in paths if chosen.value(path) != case.plan.value(path)}
     if not change:
         return None
-    planned = case.changed({**changed, **change} if base else case.same_batch(change))
+    planned = case.evaluate({**changed, **change} if base else case.same_batch(change))
     return None if planned.filled is None else planned
 
 
@@ -114,20 +114,20 @@ def _combination(case: EstimatedPlan, base: Mapping[str, object]) -> Candidate |
     They are looked for with all else as it is, and what they come to is planned.
     """
     pinned = case.pinned
-    best = pinned.changed(base)
+    best = pinned.evaluate(base)
     if best.filled is None:
         return None
     grown = EstimatedPlan.of(pinned.wanted, best.filled, case.machine)
     usable = [remedy for remedy in remedies(grown) if Key.HARDWARE_DEVICES not in remedy.change]
     while not best.fits:
-        pairs = ((remedy, pinned.changed({**best.change, **remedy.change})) for remedy in usable)
+        pairs = ((remedy, pinned.evaluate({**best.change, **remedy.change})) for remedy in usable)
         possible = [(candidate, remedy) for remedy, candidate in pairs if candidate.filled is not None]
         candidate, remedy = min(possible, key=lambda pair: reserved_bytes(pair[0].estimate), default=(best, None))
         if remedy is None or reserved_bytes(candidate.estimate) >= reserved_bytes(best.estimate):
             return None
         best = candidate
         usable = [other for other in usable if not set(other.change) & set(remedy.change)]
-    planned = case.changed(best.change)
+    planned = case.evaluate(best.change)
     return planned if planned.fits else None
 
 
@@ -137,7 +137,7 @@ def _without_redundant(case: EstimatedPlan, candidate: Candidate, base: Mapping[
         rest = {key: value for key, value in candidate.change.items() if key != path}
         if path in base or not rest or path not in candidate.change:
             continue
-        smaller = case.changed(rest)
+        smaller = case.evaluate(rest)
         if smaller.fits:
             candidate = smaller
     return candidate

@@ -261,7 +261,7 @@ def _assumed(case: EstimatedPlan) -> Iterator[Note]:
     ):
         return
     ports = _number(network.bandwidth) / 1e9
-    slower = case.pinned.changed({Key.HARDWARE_SPEC: {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
+    slower = case.pinned.evaluate({Key.HARDWARE_SPEC: {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
     if slower.filled is None:
         return
     change = unit_seconds(slower.estimate) / unit_seconds(case.estimate) - 1.0

@@ -66,7 +66,7 @@ def allowed(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> bool:
     held = {constraint.key: constraint for constraint in checked_constraints(before)}
     for constraint in candidate.violations:
         was = held.get(constraint.key)
-        if was is None or was.holds or not constraint.excess <= was.excess:
+        if was is None or was.holds or not constraint.violation <= was.violation:
             return False
     if remedy.code == SPOT and not _surely_cheaper(before, after):
         return False
@@ -81,8 +81,8 @@ def allowed(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> bool:
 
 def _share_left(constraint: CheckedConstraint, candidate: Candidate) -> float:
     """Return what is left with a change of that by which a limit is missed, as a share of it."""
-    left = next((other.excess for other in candidate.violations if other.key == constraint.key), 0.0)
-    return left / constraint.excess if np.isfinite(constraint.excess) else float(not np.isfinite(left))
+    left = next((other.violation for other in candidate.violations if other.key == constraint.key), 0.0)
+    return left / constraint.violation if np.isfinite(constraint.violation) else float(not np.isfinite(left))
 
 
 def _surely_cheaper(before: Estimate, after: Estimate) -> bool:

@@ -72,7 +72,7 @@ class Candidate:
         return tuple(
             sorted(
                 (constraint for constraint in self.constraints if not constraint.holds),
-                key=lambda constraint: -constraint.excess,
+                key=lambda constraint: -constraint.violation,
             )
         )
 
@@ -87,10 +87,12 @@ class Candidate:
         return self.filled is not None and self.filled.estimate.verdict is not Verdict.DOES_NOT_FIT
 
     @property
-    def excess(self) -> float:
+    def violation(self) -> float:
         """By which share the limit that is missed most is missed; infinite where such a plan cannot be."""
         return (
-            np.inf if self.filled is None else max((constraint.excess for constraint in self.violations), default=0.0)
+            np.inf
+            if self.filled is None
+            else max((constraint.violation for constraint in self.violations), default=0.0)
         )
 
     def number(self, key: str) -> float | None:
@@ -196,13 +198,13 @@ class EstimatedPlan:
         """Whether the user left a field to the modes."""
         return self.wanted.value(path) == AUTO
 
-    def changed(self, change: Mapping[str, object]) -> Candidate:
+    def evaluate(self, change: Mapping[str, object]) -> Candidate:
         """Return what becomes of the plan with a change."""
         return candidate(self.wanted, change, self.catalog, self.machine, self.mode)
 
-    def possible(self, changes: Iterable[Mapping[str, object]]) -> Iterator[Candidate]:
+    def feasible(self, changes: Iterable[Mapping[str, object]]) -> Iterator[Candidate]:
         """Yield what becomes of the plan with each of several changes, as far as there are such plans."""
-        yield from (tried for change in changes if (tried := self.changed(change)).filled is not None)
+        yield from (tried for change in changes if (tried := self.evaluate(change)).filled is not None)
 
     def same_batch(self, change: Mapping[str, object]) -> Mapping[str, object]:
         """Return a change of a layout with the global batch that there is, where that follows and divides then."""

@@ -51,7 +51,7 @@ class CheckedConstraint:
         return None if reached is None else _single(reached.value)
 
     @property
-    def end(self) -> float | None:
+    def bound_value(self) -> float | None:
         """What counts of the figure: the end of its range that is nearer to the limit, or the figure itself."""
         reached = self.constraint.reached
         if reached is None or not self.surely:
@@ -59,9 +59,9 @@ class CheckedConstraint:
         return _single(reached.low if self.most is None else reached.high)
 
     @property
-    def excess(self) -> float:
+    def violation(self) -> float:
         """By which share of the limit it is missed; negative where it holds, infinite where there is no figure."""
-        end, most, least = self.end, self.most, self.least
+        end, most, least = self.bound_value, self.most, self.least
         if end is None:
             return np.inf
         over = [] if most is None else [(end - most) / abs(most or 1.0)]
@@ -71,7 +71,7 @@ class CheckedConstraint:
     @property
     def holds(self) -> bool:
         """Whether the figure keeps the limit."""
-        return self.excess <= 0.0
+        return self.violation <= 0.0
 
 
 def checked_constraints(estimate: Estimate, limits: Iterable[Limit] = ()) -> Iterator[CheckedConstraint]:

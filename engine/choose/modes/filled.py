@@ -70,7 +70,7 @@ class ModePlan(ShownInNotebooks):
         return self.resolved.plan
 
     @property
-    def told(self) -> Estimate:
+    def annotated_estimate(self) -> Estimate:
         """The estimate with what the mode warns of, why it filled open fields as it did, and what else would fit."""
         estimate = self.estimate
         warnings = (*estimate.warnings, *mode_warnings(self.mode, estimate, self.resolved.cluster))

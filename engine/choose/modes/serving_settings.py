@@ -59,7 +59,7 @@ class ServedSpaces:
         for plan, grid, blocks in self.kept:
             if (plan, grid) == (space.resolved.plan, space.grid):
                 return blocks
-        self.kept.append((space.resolved.plan, space.grid, tuple(piece() for piece in space.pieces())))
+        self.kept.append((space.resolved.plan, space.grid, tuple(piece() for piece in space.lazy_blocks())))
         return self.kept[-1][2]
 
 
@@ -97,12 +97,12 @@ class ServingChoice:
         """Requests of one replica at most."""
         return int(self.mode.batch_range[1] or (LARGEST_BATCH if self.goal == "devices" else MOST_REQUESTS))
 
-    def found(self, resolved: ResolvedPlan, axes: Sequence[Axis]) -> tuple[Ranked, int] | None:
+    def best_settings(self, resolved: ResolvedPlan, axes: Sequence[Axis]) -> tuple[Ranked, int] | None:
         """Return the best settings over some axes in one format, and how many there were; None where none can be."""
         space = serving_space(self.plan, resolved, self.shape, self.catalog, axes)
         blocks = self.spaces.blocks(space)
         ranked = best(blocks, lambda block: self._order(block, resolved))
-        return None if ranked is None else (ranked, sum(block.grid.count(block.possible) for block in blocks))
+        return None if ranked is None else (ranked, sum(block.grid.count(block.feasible) for block in blocks))
 
     def refined(self, resolved: ResolvedPlan, ranked: Ranked) -> Ranked:
         """Return the best batch between a power of two and the next, for the layout of some settings."""
@@ -111,7 +111,7 @@ class ServingChoice:
         layout = tuple(Axis(path, (value,)) for path, value in ranked.values.items() if path != BATCH)
         while True:
             batches = tuple(sorted({int(batch) for batch in np.ceil(np.linspace(low, high, POINTS))}))
-            again = self.found(resolved, (*layout, Axis(BATCH, batches)))
+            again = self.best_settings(resolved, (*layout, Axis(BATCH, batches)))
             assert again is not None  # noqa: S101 - the batch that was found is among them
             ranked = again[0]
             place = batches.index(int(str(ranked.values[BATCH])))
@@ -181,7 +181,7 @@ def choose_serving(
     chosen: tuple[Ranked, ResolvedPlan] | None = None
     tried = 0
     for formatted in formats(resolved, wanted, catalog):
-        settings = choice.found(formatted, axes) or choice.found(formatted, axes[len(axes) :])
+        settings = choice.best_settings(formatted, axes) or choice.best_settings(formatted, axes[len(axes) :])
         if settings is None:
             continue
         tried += settings[1]
@@ -291,7 +291,7 @@ def _fewest_devices(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPla
     smallest: Values = dict.fromkeys((path for path in (TENSOR, PIPELINE) if path in values), 1)
     if size == 1 or not smallest:
         return fits
-    alone = choice.found(resolved, [Axis(path, (1,)) for path in smallest])
+    alone = choice.best_settings(resolved, [Axis(path, (1,)) for path in smallest])
     if alone is None:
         return fits
     least = alone[0].number(Figure.MEMORY_RESERVED_BYTES)

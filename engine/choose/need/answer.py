@@ -17,11 +17,11 @@ class Needed(ShownInNotebooks):
         solve: what was asked for: a plan field, or the size of the model.
         limits: what was to be kept.
         goal: what decides between values that keep the limits; None where the outermost one was wanted.
-        found: the answer; None where no value keeps the limits.
+        best: the answer; None where no value keeps the limits.
         neighbour: the next value, which keeps them no longer; None where none was reached.
         nearest: what misses the limits by least, where there is no answer.
         ended_by: what ends the range of the value where no limit does: the field itself, or what the model reads.
-        is_ragged: whether values fail between others that hold.
+        is_monotonic: whether no value fails between two that hold.
         tried: how many values were estimated.
         seconds: how long it took.
         complete: whether everything was looked at: else somebody stopped it.
@@ -30,11 +30,11 @@ class Needed(ShownInNotebooks):
     solve: str
     limits: tuple[Limit, ...]
     goal: Goal | None
-    found: Candidate | None
+    best: Candidate | None
     neighbour: Candidate | None = None
     nearest: Candidate | None = None
     ended_by: str = ""
-    is_ragged: bool = False
+    is_monotonic: bool = True
     tried: int = 0
     seconds: float = 0.0
     complete: bool = True
@@ -42,7 +42,7 @@ class Needed(ShownInNotebooks):
     @property
     def value(self) -> object:
         """The value asked for; None where no value keeps the limits."""
-        return None if self.found is None else self.value_of(self.found)
+        return None if self.best is None else self.value_of(self.best)
 
     def value_of(self, candidate: Candidate) -> object:
         """Return the value that a candidate has of what was asked for; None for the size of a model that cannot be."""
@@ -54,7 +54,7 @@ class Needed(ShownInNotebooks):
     @property
     def binding(self) -> str | None:
         """Result key of the limit that the next value breaks, or the nearest one; None where no limit ends it."""
-        beyond = self.neighbour if self.found is not None else self.nearest
+        beyond = self.neighbour if self.best is not None else self.nearest
         if beyond is None:
             return self.ended_by or None
         return next((constraint.key for constraint in beyond.violations), None)

@@ -53,18 +53,18 @@ def affordable_choices(choices: Iterable[Choice], limits: Iterable[Limit], catal
 
 def with_paid_tokens(choice: Choice, trials: Evaluator) -> Candidate:
     """Return a model with as many tokens as the limits pay for."""
-    tried = trials.of(choice.change)
+    tried = trials.evaluate(choice.change)
     for kept in (1.0, _LESS):
         shares = [
-            constraint.most / constraint.end
+            constraint.most / constraint.bound_value
             for constraint in tried.constraints
-            if _grows(constraint) and constraint.end and constraint.most
+            if _grows(constraint) and constraint.bound_value and constraint.most
         ]
         if tried.filled is None or not shares:
             return tried
         tokens = kept * min(shares) * float(tried.filled.plan.training.tokens or 0)
         change = {**choice.change, Key.TRAINING_TOKENS: _floor(tokens)}
-        tried = trials.of(change)
+        tried = trials.evaluate(change)
         if tried.holds:
             break
     return tried
@@ -73,7 +73,7 @@ def with_paid_tokens(choice: Choice, trials: Evaluator) -> Candidate:
 def budget_of(candidate: Candidate) -> str:
     """Return the result key of the limit that ends the tokens of an answer."""
     paid = [constraint for constraint in candidate.constraints if _grows(constraint)]
-    return max(paid, key=lambda constraint: constraint.excess).key if paid else ""
+    return max(paid, key=lambda constraint: constraint.violation).key if paid else ""
 
 
 def _grows(constraint: CheckedConstraint) -> bool:

@@ -64,7 +64,7 @@ class Values:
         for other in (*self.last[-1:], *self.others):
             if self.stopped():
                 raise StoppedError
-            tried = self.trials.of({self.path: value, **other})
+            tried = self.trials.evaluate({self.path: value, **other})
             if best is None or self._suits_better(tried, best):
                 best = tried
             if tried.holds and self.goal is None:
@@ -77,7 +77,7 @@ class Values:
     def _suits_better(self, one: Candidate, other: Candidate) -> bool:
         if one.holds and other.holds and self.goal is not None:
             return is_better(one, other, self.goal)
-        return (one.holds, -one.excess) > (other.holds, -other.excess)
+        return (one.holds, -one.violation) > (other.holds, -other.violation)
 
 
 def outermost_value(path: str, question: Question, trials: Evaluator, stopped: Callable[[], bool]) -> Needed:
@@ -110,12 +110,12 @@ def outermost_value(path: str, question: Question, trials: Evaluator, stopped: C
     except StoppedError:
         holding = line.holding
         so_far = holding[0 if _fewest(path) else -1 :][:1]
-        return replace(needed, found=line.at(so_far[0]) if so_far else None, complete=False)
+        return replace(needed, best=line.at(so_far[0]) if so_far else None, complete=False)
     ended = "" if fails is not None or place not in (scale.low, scale.high) else path
     if ended and reads is not None and place == scale.high == reads:
         ended = READS
     beyond = None if fails is None else line.at(fails)
-    return replace(needed, found=line.at(place), neighbour=beyond, is_ragged=line.is_ragged, ended_by=ended)
+    return replace(needed, best=line.at(place), neighbour=beyond, is_monotonic=line.is_monotonic, ended_by=ended)
 
 
 def _outermost(path: str, line: ValueSearch) -> tuple[int, int | None]:
@@ -139,7 +139,7 @@ def _outermost(path: str, line: ValueSearch) -> tuple[int, int | None]:
 def _eased(low: Candidate, high: Candidate) -> bool:
     """Whether any limit on the pace of the work is further from being missed at the high end than at the low one."""
     pairs = zip(low.constraints, high.constraints, strict=True)
-    return any(more.excess < less.excess for less, more in pairs if not less.key.startswith(_NO_PACE))
+    return any(more.violation < less.violation for less, more in pairs if not less.key.startswith(_NO_PACE))
 
 
 def _fewest(path: str) -> bool:

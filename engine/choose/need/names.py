@@ -35,13 +35,13 @@ class Named:
     """What came of trying names.
 
     Attributes:
-        found: the best that keeps the limits; None where none does.
-        beyond: the next that would be better, and breaks a limit.
+        best: the best that keeps the limits; None where none does.
+        neighbour: the next that would be better, and breaks a limit.
         complete: whether all that could be better was tried.
     """
 
-    found: Candidate | None
-    beyond: Candidate | None
+    best: Candidate | None
+    neighbour: Candidate | None
     complete: bool = True
 
 
@@ -50,7 +50,7 @@ Trial: TypeAlias = Callable[[Choice, Evaluator], Candidate]
 
 def as_it_is(choice: Choice, trials: Evaluator) -> Candidate:
     """Return what becomes of a choice."""
-    return trials.of(choice.change)
+    return trials.evaluate(choice.change)
 
 
 def best_name(
@@ -129,13 +129,13 @@ def _beyond(
         if best is None or (goal.figure in choice.best and can_beat(choice.best[goal.figure], reached, goal))
     ]
     for choice in better[:1]:
-        trials.of(choice.change)
+        trials.evaluate(choice.change)
     if best is None:
-        return min(trials.all, key=lambda choice: choice.excess, default=None)
+        return min(trials.all, key=lambda choice: choice.violation, default=None)
     failed = [candidate for candidate in trials.all if not candidate.holds and is_better(candidate, best, goal)]
-    known = [candidate for candidate in failed if by_size or np.isfinite(candidate.excess)]
+    known = [candidate for candidate in failed if by_size or np.isfinite(candidate.violation)]
     return min(
         known,
-        key=lambda candidate: (candidate.number(PARAMETERS) or 0.0) if by_size else candidate.excess,
+        key=lambda candidate: (candidate.number(PARAMETERS) or 0.0) if by_size else candidate.violation,
         default=None,
     )

@@ -40,7 +40,7 @@ def need(
     solve: str,
     machine: Machine | None = None,
     catalog: Catalog | None = None,
-    told: Callable[[Candidate], None] | None = None,
+    callback: Callable[[Candidate], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Needed:
     """Return the value of one field with which a plan keeps its limits, everything else being as it is.
@@ -54,7 +54,7 @@ def need(
         solve: the field that is asked for; ``model.parameters`` is the size of the model.
         machine: what was detected, for plans that run on it.
         catalog: facts; the shipped ones with the user's own by default.
-        told: is told every candidate as it is tried.
+        callback: is told every candidate as it is tried.
         stopped: is asked before every candidate whether to go on.
 
     Raises:
@@ -72,14 +72,14 @@ def need(
     if any(field in others for others in besides(path, question)):
         hint = "leave it out of what else may change"
         raise PlanError("is solved for", hint=hint, place=Place(field=field))
-    trials = Evaluator(question.plan, question.limits, facts, machine, told)
+    trials = Evaluator(question.plan, question.limits, facts, machine, callback)
     if question.goal is not None:
         question = replace(question, goal=goal_of(question))
     if names_of(path, question.plan, facts):
         needed = _named(path, question, trials, stopped)
     else:
         needed = outermost_value(path, question, trials, stopped)
-    if needed.found is None:
+    if needed.best is None:
         if needed.complete:
             _refuse_unknown(trials)
         nearest = needed.nearest or min(trials.all, key=_distance, default=None)
@@ -94,14 +94,14 @@ def _named(path: str, question: Question, trials: Evaluator, stopped: Callable[[
     names = tuple(choices(path, question, facts, trials.machine))
     if not is_budget(path, plan, goal, limits):
         named = best_name(names, trials, goal, stopped)
-        return Needed(path, limits, goal, named.found, named.beyond, complete=named.complete)
+        return Needed(path, limits, goal, named.best, named.neighbour, complete=named.complete)
     named = best_name(tuple(affordable_choices(names, limits, facts)), trials, goal, stopped, with_paid_tokens)
-    ended = "" if named.found is None else budget_of(named.found)
-    return Needed(path, limits, goal, named.found, ended_by=ended, complete=named.complete)
+    ended = "" if named.best is None else budget_of(named.best)
+    return Needed(path, limits, goal, named.best, ended_by=ended, complete=named.complete)
 
 
 def _distance(tried: Candidate) -> float:
-    return tried.excess
+    return tried.violation
 
 
 def _refuse_unknown(trials: Evaluator) -> None:
@@ -119,7 +119,7 @@ def _refuse_unknown(trials: Evaluator) -> None:
             reached
             for one in tried
             for reached in one.constraints
-            if reached.key == limit.figure and reached.end is None
+            if reached.key == limit.figure and reached.bound_value is None
         ]
         if len(lacking) == len(tried):
             why = lacking[0].constraint.why

@@ -39,19 +39,19 @@ class ValueSearch:
 
     Attributes:
         scale: the values.
-        of: tries the value at a place.
-        known: what was tried, by place.
+        evaluate: tries the value at a place.
+        evaluated: what was tried, by place.
     """
 
     scale: Scale
-    of: Callable[[int | float], Candidate]
-    known: dict[int, Candidate] = field(default_factory=dict)
+    evaluate: Callable[[int | float], Candidate]
+    evaluated: dict[int, Candidate] = field(default_factory=dict)
 
     def at(self, place: int) -> Candidate:
         """Return what becomes of the value at a place."""
-        if place not in self.known:
-            self.known[place] = self.of(self.scale.value(place))
-        return self.known[place]
+        if place not in self.evaluated:
+            self.evaluated[place] = self.evaluate(self.scale.value(place))
+        return self.evaluated[place]
 
     def holds(self, place: int) -> bool:
         """Whether the value at a place keeps the limits."""
@@ -60,7 +60,7 @@ class ValueSearch:
     @property
     def holding(self) -> list[int]:
         """The places tried that keep the limits, in order."""
-        return [place for place in sorted(self.known) if self.known[place].holds]
+        return [place for place in sorted(self.evaluated) if self.evaluated[place].holds]
 
     def spread(self, start: int) -> None:
         """Try values from a start outwards, until they miss the limits by more and more; all where there are few."""
@@ -79,14 +79,14 @@ class ValueSearch:
         for place in outwards(self.scale, start, direction):
             candidate = self.at(place)
             # Of what has no number, nobody can say whether it is worse.
-            worse = worse + 1 if np.inf > candidate.excess >= before.excess > 0 else 0
+            worse = worse + 1 if np.inf > candidate.violation >= before.violation > 0 else 0
             if worse > _WORSE:
                 return
             before = candidate
 
     def _between(self) -> None:
         """Look for values that hold between two that break different limits."""
-        places = sorted(self.known)
+        places = sorted(self.evaluated)
         for low, high in pairwise(places):
             if self._breaks(low) != self._breaks(high) and self._crossed(low, high):
                 return
@@ -126,7 +126,7 @@ class ValueSearch:
 
     def _nearest_edge(self, start: int, direction: int) -> Edge:
         """Return the edge between the last known place that holds and the first beyond it that does not."""
-        ahead = sorted((place for place in self.known if (place - start) * direction > 0), reverse=direction < 0)
+        ahead = sorted((place for place in self.evaluated if (place - start) * direction > 0), reverse=direction < 0)
         last_held = max((place for place in (start, *ahead) if self.holds(place)), key=lambda place: place * direction)
         fails = next((place for place in ahead if (place - last_held) * direction > 0), None)
         if fails is None:
@@ -147,16 +147,18 @@ class ValueSearch:
         end = self.scale.high if direction > 0 else self.scale.low
         near = [edge.fails + direction * step for step in range(1, _AROUND + 1)]
         yield from (place for place in near if (end - place) * direction >= 0)
-        ahead = sorted((place for place in self.known if (place - near[-1]) * direction > 0), reverse=direction < 0)
+        ahead = sorted((place for place in self.evaluated if (place - near[-1]) * direction > 0), reverse=direction < 0)
         if ahead:
             gap = abs(ahead[0] - near[-1])
             yield from (near[-1] + direction * gap * part // _AROUND for part in range(1, _AROUND) if gap >= _AROUND)
 
     @property
-    def is_ragged(self) -> bool:
-        """Whether values that fail were found between values that hold."""
+    def is_monotonic(self) -> bool:
+        """Whether no value that was tried fails between two that hold."""
         holding = self.holding
-        return any(not self.known[place].holds for place in self.known if holding and holding[0] < place < holding[-1])
+        return not any(
+            not self.evaluated[place].holds for place in self.evaluated if holding and holding[0] < place < holding[-1]
+        )
 
     def best(self, goal: Goal) -> int:
         """Return the place that holds and reaches a goal best: of what was tried, and of what lies around that."""
@@ -169,12 +171,12 @@ class ValueSearch:
 
     def nearest(self) -> int:
         """Return the place that misses the limits by least, of what was tried, and of what lies around that."""
-        return self._lowest(lambda tried: tried.excess)
+        return self._lowest(lambda tried: tried.violation)
 
     def _lowest(self, score: Callable[[Candidate], float]) -> int:
         while True:
-            places = sorted(self.known)
-            best = min(places, key=lambda place: score(self.known[place]))
+            places = sorted(self.evaluated)
+            best = min(places, key=lambda place: score(self.evaluated[place]))
             at = places.index(best)
             around = {places[max(at - 1, 0)], places[min(at + 1, len(places) - 1)]}
             untried = {(best + other) // 2 for other in around} - set(places)

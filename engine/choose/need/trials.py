@@ -24,27 +24,27 @@ class Evaluator:
         limits: what every candidate must keep.
         catalog: facts.
         machine: the detected machine, for plans that run on it.
-        seen: is told every candidate that was planned.
-        made: what was planned, by change.
+        callback: is told every candidate that was planned.
+        evaluated: what was planned, by change.
     """
 
     plan: Plan
     limits: tuple[Limit, ...]
     catalog: Catalog
     machine: Machine | None = None
-    seen: Callable[[Candidate], None] | None = None
-    made: dict[tuple[tuple[str, str], ...], Candidate] = field(default_factory=dict)
+    callback: Callable[[Candidate], None] | None = None
+    evaluated: dict[tuple[tuple[str, str], ...], Candidate] = field(default_factory=dict)
 
     @property
     def all(self) -> tuple[Candidate, ...]:
         """Everything that was planned, in its order."""
-        return tuple(self.made.values())
+        return tuple(self.evaluated.values())
 
-    def of(self, change: Mapping[str, object]) -> Candidate:
+    def evaluate(self, change: Mapping[str, object]) -> Candidate:
         """Return what becomes of the plan with a change."""
         key = tuple((path, str(entry)) for path, entry in change.items())
-        if key not in self.made:
-            self.made[key] = candidate(self.plan, change, self.catalog, self.machine, limits=self.limits)
-            if self.seen is not None:
-                self.seen(self.made[key])
-        return self.made[key]
+        if key not in self.evaluated:
+            self.evaluated[key] = candidate(self.plan, change, self.catalog, self.machine, limits=self.limits)
+            if self.callback is not None:
+                self.callback(self.evaluated[key])
+        return self.evaluated[key]

@@ -86,7 +86,7 @@ class TopK:
         before: Counter[tuple[str, ...]] = Counter()
         for row in rows:
             before[row.kind] += 1
-            if self._question.each is None or before[row.kind] <= self._question.each:
+            if self._question.per_kind is None or before[row.kind] <= self._question.per_kind:
                 yield row
 
     def answer(self, seconds: float, share: float, *, complete: bool) -> Answer:

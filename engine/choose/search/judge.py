@@ -64,7 +64,7 @@ class Scorer:
             front: the front of those before it; what it dominates is left out.
         """
         shape, grid = block.grid.shape, block.grid
-        count = grid.count(np.asarray(block.possible))
+        count = grid.count(np.asarray(block.feasible))
         kept, missed = self._kept(prepared, block)
         goal = block.value(self._goal.figure)
         if goal is None:
@@ -92,7 +92,7 @@ class Scorer:
         places = np.flatnonzero((scores <= worst) & np.isfinite(scores))
         memory = block.value(MEMORY)
         needs = over(0.0 if memory is None else memory, block.grid)
-        most = min(self._question.top, self._question.each or self._question.top)
+        most = min(self._question.top, self._question.per_kind or self._question.top)
         places = best_of(np.stack([scores, ties, needs], axis=1), places, most)
         return tuple(_row(prepared, block, int(place), scores, ties, needs) for place in places)
 
@@ -117,7 +117,7 @@ class Scorer:
 
         Limits of the question hold at the far end of their figure's range, those of the plan by its estimate.
         """
-        kept = np.asarray(block.possible)
+        kept = np.asarray(block.feasible)
         missed: list[Rejected] = []
         if block.held is not None:
             kept = _without(kept & block.held, kept, NOT_HELD, prepared, block, missed)

@@ -88,7 +88,7 @@ class Question:
         goal: what the best has least or most of; where models vary and None is given, the largest model.
         pareto: result keys of the figures whose front is wanted; none for no front.
         top: how many of the best.
-        each: how many of them at most with the same model, hardware and number of devices; None for any number.
+        per_kind: how many of them at most with the same model, hardware and number of devices; None for any number.
     """
 
     plan: Plan
@@ -100,7 +100,7 @@ class Question:
     goal: Goal | None = None
     pareto: tuple[str, ...] = ()
     top: int = MOST_TOP
-    each: int | None = None
+    per_kind: int | None = None
 
 
 def unit_of(figure: str) -> str:

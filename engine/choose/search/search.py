@@ -32,7 +32,7 @@ def search(
     question: Question,
     catalog: Catalog | None = None,
     machine: Machine | None = None,
-    told: Callable[[Answer], None] | None = None,
+    callback: Callable[[Answer], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Answer:
     """Return the best configurations of a question; the best so far where it is stopped.
@@ -41,7 +41,7 @@ def search(
         question: what is asked.
         catalog: facts; the shipped ones with the user's own by default.
         machine: the detected machine, for plans that run on it.
-        told: gets the best so far now and then.
+        callback: gets the best so far now and then.
         stopped: asked between blocks whether to stop.
 
     Raises:
@@ -64,14 +64,14 @@ def search(
             continue
         best.add(space_part(prepared))
         done = 0
-        for piece in prepared.space.pieces():
+        for piece in prepared.space.lazy_blocks():
             block = piece()
             best.add(judge.block_part(prepared, block, best.worst, best.front))
             done += block.grid.size
             share = (number + done / max(1, prepared.space.grid.size)) / spaces.count
             now = monotonic()
-            if told is not None and now >= due:
-                told(best.answer(now - started, share, complete=False))
+            if callback is not None and now >= due:
+                callback(best.answer(now - started, share, complete=False))
                 after = monotonic()
                 due = after + max(REPORT_SECONDS, (after - now) / REPORT_SHARE)
             if stopped():

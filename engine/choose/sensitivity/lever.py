@@ -72,7 +72,7 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
     ]
     best, most = None, LEAST_CHANGE
     for promise, step in sorted(promised, key=lambda pair: -pair[0])[:MOST_PLANNED]:
-        number = case.changed(step.change).number(key) if promise > LEAST_CHANGE else None
+        number = case.evaluate(step.change).number(key) if promise > LEAST_CHANGE else None
         gain = _gain(number, value, better)
         if number is not None and gain > most:
             known = step.field

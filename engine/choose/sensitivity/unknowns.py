@@ -148,7 +148,7 @@ def _price(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
     now = case.resolved.cluster.price.rate
     if ends is None or not of.startswith("cost."):
         return
-    trials = ((usd, case.pinned.changed({PRICE: usd})) for usd in ends)
+    trials = ((usd, case.pinned.evaluate({PRICE: usd})) for usd in ends)
     tried = ((usd, trial.number(of)) for usd, trial in trials)
     swing = swing_of("unknown", PRICE, "price: other offers of these devices", now, ((now, value), *tried), "USD/h")
     if swing is not None:

@@ -31,7 +31,7 @@ class Evaluations:
             if _same_but_open_batch(space, other):
                 yield from (_of_batch(block, space, other) for block in blocks)
                 return
-        pieces = space.pieces()
+        pieces = space.lazy_blocks()
         if space.grid.size > BLOCK:
             yield from (piece() for piece in pieces)
             return

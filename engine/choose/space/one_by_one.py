@@ -31,13 +31,13 @@ class OneByOneSpace:
     Attributes:
         catalog: facts.
         grid: the fields that vary.
-        possible: the combinations that can be, with the plans they make.
+        feasible: the combinations that can be, with the plans they make.
         excluded: what cannot be, by what is wrong with it.
     """
 
     catalog: Catalog
     grid: Grid
-    possible: tuple[tuple[Values, ResolvedPlan], ...]
+    feasible: tuple[tuple[Values, ResolvedPlan], ...]
     excluded: tuple[Excluded, ...]
 
     @property
@@ -48,11 +48,11 @@ class OneByOneSpace:
     @property
     def count(self) -> int:
         """Combinations that can be."""
-        return len(self.possible)
+        return len(self.feasible)
 
-    def pieces(self, most: int = BLOCK) -> Iterator[LazyBlock]:  # noqa: ARG002 - each is a piece of its own
+    def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:  # noqa: ARG002 - each is a piece of its own
         """Yield the combinations one after the other, each estimated when it is called."""
-        return (partial(self._block, values, resolved) for values, resolved in self.possible)
+        return (partial(self._block, values, resolved) for values, resolved in self.feasible)
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination; they say all that a plan has to."""

@@ -47,7 +47,7 @@ def best(blocks: Iterable[Block], columns: Callable[[Block], tuple[Number, ...]]
     first: Ranked | None = None
     for block in blocks:
         points = np.stack([over(column, block.grid) for column in columns(block)], axis=1)
-        usable = (over(block.possible, block.grid) > 0) & np.isfinite(points).all(axis=1)
+        usable = (over(block.feasible, block.grid) > 0) & np.isfinite(points).all(axis=1)
         for place in best_of(points, np.flatnonzero(usable), 1):
             order = tuple(points[place].tolist())
             if first is None or order < first.order:

@@ -89,7 +89,7 @@ class ServingSpace:
         """Combinations that no rule excludes and whose settings go together."""
         return sum(part.count(satisfied(self.layout(part), self.rules)) for part in self.settings.parts(self.grid))
 
-    def pieces(self, most: int = BLOCK) -> Iterator[LazyBlock]:
+    def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:
         """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:

@@ -39,7 +39,7 @@ class Block:
         ranged: Callable[[], Figured],
         limits: tuple[Constraint, ...] = (),
     ) -> None:
-        self.grid, self.possible, self.limits = grid, possible, limits
+        self.grid, self.feasible, self.limits = grid, possible, limits
         self._plain, self._with_ranges = plain, ranged
 
     def value(self, key: str) -> Number | None:
@@ -58,7 +58,7 @@ class Block:
 
     def where(self, flags: Flags) -> Block:
         """Return the block with only those combinations possible at which a condition holds too."""
-        return Block(self.grid, np.asarray(self.possible) & flags, self._plain, self._with_ranges, self.limits)
+        return Block(self.grid, np.asarray(self.feasible) & flags, self._plain, self._with_ranges, self.limits)
 
     def constraint(self, key: str, most: float | None, least: float | None, *, with_range: bool = False) -> Constraint:
         """Return a limit of a figure beside what is reached of it, broken without a figure."""
@@ -102,7 +102,7 @@ class Space(Protocol):
     def count(self) -> int:
         """Combinations that no rule excludes."""
 
-    def pieces(self, most: int = BLOCK) -> Iterator[LazyBlock]:
+    def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:
         """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:

@@ -91,7 +91,7 @@ class TrainingSpace:
         """Combinations that no rule excludes."""
         return self.grid.count(satisfied(self.layout(self.grid), self.rules))
 
-    def pieces(self, most: int = BLOCK) -> Iterator[LazyBlock]:
+    def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:
         """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
 
         Args:
@@ -111,7 +111,7 @@ class TrainingSpace:
             with_evidence = replace(work, evidence=self._evidence(run, work))
             return Assembled(with_evidence, run.cluster, plan.pricing, time=plain.time)
 
-        return Block(grid, self.possible(grid), plain, ranged)
+        return Block(grid, self.feasible(grid), plain, ranged)
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with the batch that its layout has where the plan leaves that open."""
@@ -163,7 +163,7 @@ class TrainingSpace:
             global_batch=self._global_batch(grid, layout, micro_batch),
         )
 
-    def possible(self, grid: Grid) -> Flags:
+    def feasible(self, grid: Grid) -> Flags:
         """Return which combinations no rule excludes; an open batch is whole micro-batches for each replica."""
         layout, micro_batch = self.layout(grid), self.micro_batch(grid)
         kept = satisfied(layout, self.rules)
@@ -235,6 +235,6 @@ def training_space(
     batch = open_batch(shape, float(layout.devices), float(resolved.plan.training.seq_len), replica_batch, catalog)
     fewest = np.min(np.where(kept, layout.dp, np.inf)) * np.min(whole.micro_batch(whole.grid))
     with_batch = replace(space, batch=batch.at_least(float(fewest)))
-    if np.any(with_batch.possible(with_batch.grid)):
+    if np.any(with_batch.feasible(with_batch.grid)):
         return with_batch
     return replace(space, batch=batch.at_least(float(fewest)).multiple_of(float(fewest)))

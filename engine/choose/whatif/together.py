@@ -39,11 +39,11 @@ class StackedEstimate:
     """Variants that one estimate of arrays covers.
 
     Attributes:
-        places: which of the variants asked for these are, in the order of the arrays.
+        indices: which of the variants asked for these are, in the order of the arrays.
         estimate: their estimate.
     """
 
-    places: tuple[int, ...]
+    indices: tuple[int, ...]
     estimate: Estimate
 
     def numbers(self, key: str) -> Floats | None:
@@ -51,7 +51,7 @@ class StackedEstimate:
         value = central(figure(self.estimate, key).value)
         if value is None:
             return None
-        return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(self.places),))
+        return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(self.indices),))
 
 
 def estimate_stacked(
@@ -112,8 +112,8 @@ def estimate_changes(
         except CapacityError as error:
             estimates[number] = error
     for together in estimate_stacked([resolved for _, resolved in variants], facts, with_ranges=True):
-        shape = (len(together.places),)
-        for at, place in enumerate(together.places):
+        shape = (len(together.indices),)
+        for at, place in enumerate(together.indices):
             estimates[variants[place][0]] = select(together.estimate, (at,), shape)
     for number, resolved in variants:
         if number not in estimates:

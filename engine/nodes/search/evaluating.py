@@ -82,5 +82,5 @@ def _pieces(candidates: tuple[Prepared | Refused, ...]) -> Iterator[tuple[Prepar
     """Yield the pieces of spaces, in their order."""
     for candidate in candidates:
         if isinstance(candidate, Prepared):
-            for piece in candidate.space.pieces():
+            for piece in candidate.space.lazy_blocks():
                 yield candidate, piece

@@ -195,7 +195,7 @@ def smaller_batch(
     if not isinstance(after, int) or after == before or len(taken) >= _most_restarts(answer):
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, load_catalog(), machine)
-    trial = case.changed({Key.TRAINING_MICRO_BATCH: after})
+    trial = case.evaluate({Key.TRAINING_MICRO_BATCH: after})
     if trial.filled is None:
         return None
     return Step(
@@ -264,7 +264,7 @@ def _rung_step(case: EstimatedPlan, failure: Failure, remedy: str, rung: Rung, d
         return None if there is None else _step(case, failure, "processor", there, environment={_VISIBLE: ""})
     if not rung.change:
         return Step(failure.kind, remedy, {}, {}, Answer(case.resolved, case.estimate), _as_it_was(failure))
-    trials = (case.changed(change) for change in rung.changes(case))
+    trials = (case.evaluate(change) for change in rung.changes(case))
     trial = next((trial for trial in trials if trial.filled is not None), None)
     return None if trial is None else _step(case, failure, remedy, trial, checkpoint=rung.checkpoint)
 
@@ -275,7 +275,7 @@ def _as_it_was(failure: Failure) -> str:
 
 def _whole_steps(case: EstimatedPlan, change: Change) -> Candidate | None:
     """Return a changed plan's estimate; None where such a plan cannot be, or cannot keep its global batch."""
-    trial = case.changed(change)
+    trial = case.evaluate(change)
     if trial.filled is None:
         return None
     training, parallel = trial.filled.plan.training, trial.filled.plan.parallelism

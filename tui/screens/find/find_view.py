@@ -92,7 +92,7 @@ class SearchQuestion(PlanQuestion):
             goal=None if texts["solve"] and "goal" not in self.said else goal,
             pareto=weighed_figures(self.plan, goal.figure),
             top=_TOP,
-            each=self._each(texts["each"]),
+            per_kind=self._each(texts["each"]),
         )
 
     def _numbers(self, said: tuple[str, ...]) -> tuple[object, ...]:

@@ -53,11 +53,11 @@ def solved(
 
 
 def _found(needed: Needed, question: Question, path: str) -> Found:
-    shown = [tried for tried in (needed.found or needed.nearest, needed.neighbour) if tried is not None]
+    shown = [tried for tried in (needed.best or needed.nearest, needed.neighbour) if tried is not None]
     plans = [plan for tried in shown for plan in _plans(tried)]
     answer = SearchAnswer(
         evaluated=needed.tried,
-        fitting=int(needed.found is not None),
+        fitting=int(needed.best is not None),
         seconds=needed.seconds,
         top=tuple(plans),
         complete=needed.complete,

@@ -75,7 +75,7 @@ def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -
         catalog: facts.
         machine: what was detected, for plans that run on it.
     """
-    filled, estimate = group.shown, group.shown.told
+    filled, estimate = group.shown, group.shown.annotated_estimate
     larger = larger_devices_note(EstimatedPlan.of(filled.plan, filled, machine))
     return Column(
         mode=filled.mode.title,
@@ -97,7 +97,7 @@ def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -
 
 def _about(group: ModeGroup) -> Iterator[str]:
     """Yield what the modes of a column are, and how much of their shares the run uses."""
-    told = group.shown.told.basis.filled_by
+    told = group.shown.annotated_estimate.basis.filled_by
     if told is not None:
         yield from (plan.mode.line for plan in group.plans)
         yield from (share.words for share in told.shares)
@@ -106,7 +106,7 @@ def _about(group: ModeGroup) -> Iterator[str]:
 def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | None:
     """Return why a mode chose a setting, and what of its shares it uses; None for a key that is a figure."""
     if key.startswith(_SHARE):
-        share = _share(filled.told, key)
+        share = _share(filled.annotated_estimate, key)
         return None if share is None else _share_explained(share, filled, mode, key)
     if key.partition(".")[0] not in {"training", "parallelism", "inference", "model", "watch", "recovery"}:
         return None
@@ -125,7 +125,7 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
 
 
 def _room_explained(filled: ModePlan, mode: str, key: str) -> ExplanationText:
-    found = figure(filled.told, key)
+    found = figure(filled.annotated_estimate, key)
     what = "prompt" if key == ROOM[1] else "batch"
     how = f"the largest {what} with which weights, cache and workspace fit a device, all else as it is"
     return ExplanationText(key=key, title=f"{found.title} ({mode})", formula=how, result=found.text)
