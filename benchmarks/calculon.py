@@ -19,13 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from capacity_tui.engine.api import load_catalog
-from capacity_tui.engine.choose.search.question import Question, parse_goal
-from capacity_tui.engine.choose.search.search import search
-from capacity_tui.engine.choose.space.grid import Axis, divisors, powers_of_two
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.search import Question, parse_goal, search
+from capacity_tui.engine.choose.space import Axis, powers_of_two
+from capacity_tui.engine.choose.space.grid import divisors
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.plan import Plan, edited
 
 DEVICES = BATCH = 4096
 LAYERS, LARGEST_TP = 96, 32

@@ -15,7 +15,7 @@ from statistics import median
 
 import numpy as np
 
-from capacity_tui.engine.api import fit_growth
+from capacity_tui.engine.growth import fit_growth
 
 PLANTED: dict[str, tuple[str, Callable[[float], float]]] = {
     "O(1)": ("O(1)", lambda _: 2.0),

@@ -21,14 +21,14 @@ from pathlib import Path
 
 import psutil
 
-from capacity_tui.engine.api import Answer, History, answer, plan_from_text, record_run
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import STATE_VARIABLE
+from capacity_tui.engine.observe.guard.running import Listeners, begin, new_order, take_up
 from capacity_tui.engine.observe.guard.running.attempt import RUN_VARIABLE
-from capacity_tui.engine.observe.guard.running.guarding import begin, new_order, take_up
-from capacity_tui.engine.observe.guard.running.told import Listeners
-from capacity_tui.engine.observe.history.places import VARIABLE
-from capacity_tui.engine.observe.runs.live_run import LiveRun, list_runs
-from capacity_tui.engine.observe.runs.run_follower import RunFollower
+from capacity_tui.engine.observe.history import VARIABLE, History, record_run
+from capacity_tui.engine.observe.runs import LiveRun, RunFollower, list_runs
+from capacity_tui.engine.plan.files import plan_from_text
 
 PLAN = """
 task: train

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from figures import Figure, show
 
-from capacity_tui.engine.plan.files.examples import example_names
+from capacity_tui.engine.plan.files import example_names
 
 RUNS = 5
 PLAN_SECONDS, DETECT_SECONDS, HISTORY_MS = 0.40, 0.25, 3

@@ -22,19 +22,16 @@ import numpy as np
 from figures import Figure, show
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search.answer import Answer
-from capacity_tui.engine.choose.search.question import Question, parse_goal, parse_limit
-from capacity_tui.engine.choose.search.search import search
-from capacity_tui.engine.choose.space.grid import Axis, divisors, powers_of_two
+from capacity_tui.engine.choose.search import Answer, Question, parse_goal, parse_limit, search
+from capacity_tui.engine.choose.space import Axis, powers_of_two
+from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.choose.space.ranking import best
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
-from capacity_tui.engine.estimate.assemble import memory_estimate
-from capacity_tui.engine.estimate.estimate import estimate_resolved, transformer_work
-from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate import estimate_resolved, memory_estimate, resolve_plan, transformer_work
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 WANTED, PER_SECOND = 2_000_000, "a second"
 REPEATS = 5

@@ -20,8 +20,8 @@ from drawn_plans import random_plan
 from plan_laws import broken_laws, broken_round_trip
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError
 
 # Of so many plans one is answered with its advice, and one written and read again.

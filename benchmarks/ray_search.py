@@ -14,9 +14,8 @@ import tempfile
 import time
 from dataclasses import replace
 
-from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import search
-from capacity_tui.engine.nodes.search.searching import search_on_ray
+from capacity_tui.engine.choose.search import Question, search
+from capacity_tui.engine.nodes.search import search_on_ray
 from tests.plans import TRAINING, plan_of
 
 QUESTION = Question(

@@ -6,12 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import date
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from capacity_tui.engine.catalog import price_age
 from capacity_tui.engine.catalog.loading import kept_catalog
 
 SHARED = bool(os.environ.get("CI"))
@@ -34,7 +34,7 @@ def _signals() -> None:
 def _day_of_prices() -> Iterator[None]:
     """Let prices be as old on any day as on this one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(price_age, "today", lambda: date(2026, 11, 22))
+        patch.setattr(import_module("capacity_tui.engine.catalog.price_age"), "today", lambda: date(2026, 11, 22))
         yield
 
 

@@ -9,12 +9,9 @@ from typing import TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.models.families import Kind
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.fields import PlanField, plan_fields
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.models import Kind
+from capacity_tui.engine.plan import AUTO, Plan, PlanField, all_fields, edited, plan_fields
+from capacity_tui.engine.plan.files import plan_from_data
 
 Document: TypeAlias = dict[str, object]
 # Kinds of plans with their shares.

@@ -19,28 +19,23 @@ import yaml
 from drawn_plans import settings_of
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.advice.advice import offers
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.modes.modes import fill, open_fields
-from capacity_tui.engine.choose.need.need import need
-from capacity_tui.engine.choose.scaling import growing_runs
-from capacity_tui.engine.choose.search.question import Question, parse_limit
-from capacity_tui.engine.choose.search.search import search
-from capacity_tui.engine.choose.space.grid import Axis
+from capacity_tui.engine.choose import answer, growing_runs
+from capacity_tui.engine.choose.advice import offers
+from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.choose.modes import ModePlan, fill
+from capacity_tui.engine.choose.modes.modes import open_fields
+from capacity_tui.engine.choose.need import need
+from capacity_tui.engine.choose.search import Question, parse_limit, search
+from capacity_tui.engine.choose.space import Axis
 from capacity_tui.engine.choose.whatif.deltas import saves
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figures import METRICS, figures_of
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.fleet.migration.migrate import migrate
-from capacity_tui.engine.fleet.migration.question import MigrationQuestion, job_kind_of
-from capacity_tui.engine.fleet.recommend import DeadlineQuestion, recommend
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.estimate import Estimate, estimate_plan, figures_of
+from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.fleet import DeadlineQuestion, recommend
+from capacity_tui.engine.fleet.migration import MigrationQuestion, job_kind_of, migrate
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.tui.cli import main
 from capacity_tui.tui.plan_document import PlanDocument
 

@@ -14,7 +14,10 @@ import pytest
 from command_lines import parsed
 from document_pages import PAGES, ROOT, Page, Row, Span, read_page
 
-from capacity_tui.engine import api
+from capacity_tui import engine
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.plan.files import read_source
+from capacity_tui.engine.present import result_as_dict
 from capacity_tui.tui.actions import ACTIONS, VIEWS, key_codes, key_names
 from capacity_tui.tui.cli import main
 from capacity_tui.tui.headless.group import PROGRAM
@@ -36,7 +39,7 @@ WRONG = """
 | no such view | key `space 9` | |
 | no such field | `training.nothing` | |
 | no such extra | `pip install 'capacity-tui[nothing]'` | |
-| no such call | `api.nothing()` | |
+| no such call | `engine.nothing()` | |
 | nothing | words | |
 """
 Command = Callable[[str], tuple[int, str]]
@@ -53,8 +56,8 @@ def dotted(value: object, above: str = "") -> Iterator[str]:
 @pytest.fixture(scope="session")
 def names() -> frozenset[str]:
     """Names of fields of plans and of figures of results."""
-    answers = [api.answer(api.read_source(name).plan()) for name in RESULTS]
-    found = {name for each in answers for name in dotted(api.result_as_dict(each.plan, each.estimate))}
+    answers = [answer(read_source(name).plan()) for name in RESULTS]
+    found = {name for each in answers for name in dotted(result_as_dict(each.plan, each.estimate))}
     return frozenset(name.removeprefix("plan.") for name in found)
 
 
@@ -144,7 +147,7 @@ class Trial:
         self._run = run
         self._names = names
         self._capfd = capfd
-        self._known: dict[str, object] = {"api": api}
+        self._known: dict[str, object] = {"engine": engine}
         for script in page.scripts:
             exec(script, self._known)
         self._decisions = " ".join((ROOT / "docs" / "decisions.md").read_text("utf-8").split())

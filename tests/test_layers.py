@@ -11,6 +11,6 @@ BARE_START = ("numpy", "pynvml", "yaml", "pydantic", "textual", "rich")
 
 
 def test_importing_the_engine_loads_nothing_heavy() -> None:
-    code = f"import sys, capacity_tui.engine.api; print([m for m in {BARE_START!r} if m in sys.modules])"
+    code = f"import sys, capacity_tui.engine; print([m for m in {BARE_START!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.present.machine_facts import machine_parts
+from capacity_tui.engine.machine import Host, detect
+from capacity_tui.engine.present import machine_parts
 from capacity_tui.engine.printable import csv_table, printable, printable_data, printable_lines
 from capacity_tui.tui.headless.group import group
 from capacity_tui.tui.headless.output import as_text

@@ -9,8 +9,8 @@ from drawn_plans import random_plan
 from plan_laws import broken_laws, broken_round_trip
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError
 
 # Seeds of one case, and how many cases: benchmarks/random_plans.py goes on where these end.

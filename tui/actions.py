@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
 from textual.message_pump import MessagePump
 
-from capacity_tui.engine.api import CapacityError, Place
+from capacity_tui.engine.errors import CapacityError, Place
 
 Commands = Mapping[str, Callable[[], object]]
 """What actions do, by their ids."""

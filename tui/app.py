@@ -22,7 +22,8 @@ from textual.binding import BindingType
 from textual.driver import Driver
 from textual.screen import ModalScreen, Screen
 
-from capacity_tui.engine.api import CapacityError, config_folder
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.files import config_folder
 from capacity_tui.tui import themes
 from capacity_tui.tui.actions import VIEWS, Commanded, bindings, checked_keymap
 from capacity_tui.tui.messages import Failed, MachineChanged, Opened, Restored

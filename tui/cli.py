@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError, printable
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.printable import printable
 
 PROGRAM = "capacity-tui"
 DEBUG_VARIABLE = "CAPACITY_TUI_DEBUG"

@@ -8,20 +8,24 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, cast
 
-from capacity_tui.engine import api as engine
-from capacity_tui.engine.api import (
-    Machine,
-    Part,
-    Plan,
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import plan_of_line, propose
+from capacity_tui.engine.machine import Machine, detect
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import (
     example_names,
     example_text,
-    load_catalog,
     locate_plan,
+    may_be_line,
     plan_from_text,
     plans_folder,
     read_plan_file,
+    read_source,
     write_plan_file,
 )
+from capacity_tui.engine.plan.imports import refuse_files_of_tools
+from capacity_tui.engine.plan.line import PlanFlags, completions, line_of_flags, read_line
+from capacity_tui.engine.present import Part, machine_report_parts
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.machine.benchmarks_view import Benchmarks
@@ -53,7 +57,7 @@ class CapacityEngine:
 
     def detect(self) -> tuple[HardwareRow, ...]:
         """Look at this machine."""
-        self._machine = engine.detect()
+        self._machine = detect()
         return machine_rows(self._machine)
 
     def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[Part, ...]:
@@ -62,7 +66,7 @@ class CapacityEngine:
         shown = document if isinstance(document, PlanDocument) else self.propose()
         if shown.plan.hardware.name != "detected":
             shown = self.propose()
-        parts, measured = engine.machine_report_parts, self._benchmarks
+        parts, measured = machine_report_parts, self._benchmarks
         return tuple(parts(machine, shown.plan, measured.report, self._catalog, ascii_only, measured.before))
 
     def machine_load(self) -> tuple[Load, ...]:
@@ -81,12 +85,12 @@ class CapacityEngine:
 
     def propose(self, hardware: str | None = None) -> PlanDocument:
         """Return a plan that suits this machine, or other hardware, such as ``8xH100-SXM``."""
-        return self._document(engine.propose(self._machine, hardware, self._catalog))
+        return self._document(propose(self._machine, hardware, self._catalog))
 
     def read_line(self, text: str, cursor: int) -> Understood:
         """Return what a line says."""
-        line = engine.read_line(text, self._catalog)
-        found = engine.completions(text, cursor, self._catalog)
+        line = read_line(text, self._catalog)
+        found = completions(text, cursor, self._catalog)
         return Understood(
             line.understood,
             line.guesses,
@@ -96,17 +100,17 @@ class CapacityEngine:
 
     def is_line(self, name: str) -> bool:
         """Return whether a name is no plan's but a line that says one, at least in part."""
-        return engine.may_be_line(name) and bool(engine.read_line(name, self._catalog).understood)
+        return may_be_line(name) and bool(read_line(name, self._catalog).understood)
 
     def plan_of_line(
         self, text: str, document: Document | None, hardware: str | None = None
     ) -> tuple[PlanDocument, tuple[str, ...]]:
         """Return the plan that a line says, and what was guessed."""
-        line = engine.read_line(text, self._catalog)
+        line = read_line(text, self._catalog)
         if hardware:
-            line = line.changed_by(engine.line_of_flags(engine.PlanFlags(gpu=hardware), line.task, self._catalog))
+            line = line.changed_by(line_of_flags(PlanFlags(gpu=hardware), line.task, self._catalog))
         before = document.plan.hardware if isinstance(document, PlanDocument) else None
-        made = engine.plan_of_line(line, self._found(), before, self._catalog)
+        made = plan_of_line(line, self._found(), before, self._catalog)
         return self._document(made.plan), made.assumed
 
     def locate(self, source: Path) -> Path | str:
@@ -144,8 +148,8 @@ class CapacityEngine:
         return WatchedRuns(self._catalog, self._found, self._document, history)
 
     def _plan_of_file(self, path: Path) -> Plan:
-        source = engine.read_source(str(path))
-        engine.refuse_files_of_tools(source.document)
+        source = read_source(str(path))
+        refuse_files_of_tools(source.document)
         return source.plan()
 
     def _found(self) -> Machine:

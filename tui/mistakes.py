@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError, make_folder, state_folder
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.files import make_folder, state_folder
 from capacity_tui.tui.messages import Failed
 
 TITLE = "the program made a mistake"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError, config_folder, make_folder, write_atomically
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.files import config_folder, make_folder, write_atomically
 
 
 def expanded(text: str) -> Path:

@@ -179,7 +179,7 @@ class PlanDocument:
         filled = self._mode(mode)
         if chosen := setting_reason(filled, mode, key):
             return chosen
-        found = explanation_text(engine.explain(filled.plan, key, self.machine, self.catalog), mode)
+        found = explanation_text(explain(filled.plan, key, self.machine, self.catalog), mode)
         picture = picture_of(key, Answer(filled.resolved, filled.estimate))
         return replace(found, remarks=(*found.remarks, *warning_lines(filled.estimate)), picture=picture)
 
@@ -195,16 +195,16 @@ class PlanDocument:
 
     def pinned(self, mode: str) -> PlanDocument:
         """Return the plan with that of a mode beside it."""
-        return replace(self, plan=engine.pinned(self.plan, self._mode(mode).plan))
+        return replace(self, plan=pinned(self.plan, self._mode(mode).plan))
 
     def pinned_with(self, change: Mapping[str, object]) -> PlanDocument:
         """Return the plan with what a change makes of it beside it, as the balanced mode fills that."""
         changed = edited(_alone(self.plan), change, self.catalog).plan
-        return replace(self, plan=engine.pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
+        return replace(self, plan=pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
 
     def pinned_beside(self, other: Document) -> PlanDocument:
         """Return the plan with another one beside it."""
-        return replace(self, plan=engine.pinned(self.plan, cast("PlanDocument", other).plan))
+        return replace(self, plan=pinned(self.plan, cast("PlanDocument", other).plan))
 
     def replaced_by(self, other: Document) -> PlanDocument:
         """Return another plan with those that stand beside this one."""
@@ -222,15 +222,15 @@ class PlanDocument:
 
     def unpinned(self, name: str) -> PlanDocument:
         """Return the plan without one of those beside it."""
-        return replace(self, plan=engine.unpinned(self.plan, name))
+        return replace(self, plan=unpinned(self.plan, name))
 
     def taken(self, name: str) -> PlanDocument:
         """Return one of the plans beside it in its place."""
-        return replace(self, plan=engine.taken(self.plan, name), followed={})
+        return replace(self, plan=taken(self.plan, name), followed={})
 
     def renamed(self, name: str, new: str) -> PlanDocument:
         """Return the plan with another name for one of those beside it."""
-        return replace(self, plan=engine.renamed(self.plan, name, new))
+        return replace(self, plan=renamed(self.plan, name, new))
 
     def exports(self, mode: str) -> tuple[Export, ...]:
         """Return every form in which the plan, as a mode fills it, can leave the program."""
@@ -283,7 +283,7 @@ class PlanDocument:
 
     @cached_property
     def _compared(self) -> EngineComparison:
-        return engine.compare(self.plan, self.machine, self.catalog)
+        return compare(self.plan, self.machine, self.catalog)
 
 
 def _alone(plan: Plan) -> Plan:

@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from capacity_tui.engine.api import StorageError, make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
 
 MOST = 12
 _LONGEST = 1000

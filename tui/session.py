@@ -16,7 +16,8 @@ from textual.dom import DOMNode
 from textual.timer import Timer
 from textual.worker import get_current_worker
 
-from capacity_tui.engine.api import CapacityError, config_folder
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.files import config_folder
 from capacity_tui.tui.messages import Compared, Failed, Opened, Restored
 from capacity_tui.tui.mistakes import reported
 from capacity_tui.tui.paths import expanded, settings_file, shortened, write_file

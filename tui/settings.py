@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError, Place, make_folder, write_atomically
+from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.tui import toml_file
 from capacity_tui.tui.terminal.glyphs import Glyphs
 
@@ -103,7 +104,7 @@ def _history(values: Mapping[str, object], file: str) -> str:
     if value is True:
         return ""
     if value is False:
-        from capacity_tui.engine.api import HISTORY_OFF  # the first frame does without
+        from capacity_tui.engine.observe.history import OFF as HISTORY_OFF
 
         return HISTORY_OFF
     if not isinstance(value, str):

@@ -19,7 +19,8 @@ from datetime import datetime
 from itertools import count
 from pathlib import Path
 
-from capacity_tui.engine.api import StorageError, make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
 
 _SUFFIX = ".plans.json"
 _MOST_BYTES = 1 << 24

@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
-from capacity_tui.engine.api import CapacityError, Place
+from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.tui import toml_file
 
 BUNDLED = ("dark", "light", "ansi", "colour-blind", "high-contrast")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 
-from capacity_tui.engine.api import CapacityError, Place
+from capacity_tui.engine.errors import CapacityError, Place
 
 _LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 

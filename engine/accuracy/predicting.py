@@ -12,18 +12,14 @@ from capacity_tui.engine.accuracy.report import AccuracyReport, Predict, evaluat
 from capacity_tui.engine.accuracy.scoring import Prediction
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.serving.room import CLAIMED
+from capacity_tui.engine.estimate import METRICS, Answer, Estimate, MemoryEstimate, estimate_plan
+from capacity_tui.engine.estimate.serving import CLAIMED
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.evidence import FigureName
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.uncertainty import FigureName, Interval
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 _SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
 _BYTES = "_bytes"

@@ -19,19 +19,14 @@ from pathlib import Path
 
 from capacity_tui.engine.accuracy.published import Kind, Measurement, measurement_of
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.rows.base import Row
+from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place, PlanError
 from capacity_tui.engine.files import NOWHERE, reading_error
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.models.families import FAMILIES
-from capacity_tui.engine.models.spec import knob_of
-from capacity_tui.engine.models.spec_types import spec_type_of
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.leaves import leaves
-from capacity_tui.engine.plan.names import known_words
-from capacity_tui.engine.plan.plan import DETECTED
+from capacity_tui.engine.models import FAMILIES, knob_of, spec_type_of
+from capacity_tui.engine.observe.history import RunRecord
+from capacity_tui.engine.plan import DETECTED, all_fields, known_words, leaves
+from capacity_tui.engine.plan.files import plan_from_data
 
 SOURCE = {"id": "shared/1", "key": "shared runs", "title": "runs that were shared", "url": ""}
 COLUMNS = (

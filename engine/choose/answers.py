@@ -11,16 +11,13 @@ from capacity_tui.engine.choose.advice.advice import notes
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.scaling import scalability
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.plan.files.examples import example_names, example_text
-from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text
-from capacity_tui.engine.plan.files.sources import read_source
-from capacity_tui.engine.plan.imports.imported import import_plan
-from capacity_tui.engine.plan.imports.mistaken import is_of_tool
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import example_names, example_text, load_plan, plan_from_text, read_source
+from capacity_tui.engine.plan.imports import import_plan, is_of_tool
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
@@ -65,7 +62,7 @@ def step_seconds(plan: Plan | Path | str) -> float:
 
 
 def _this_machine() -> Machine:
-    from capacity_tui.engine.machine.detect import detect  # noqa: PLC0415 - most plans name their hardware
+    from capacity_tui.engine.machine import detect  # noqa: PLC0415 - most plans name their hardware
 
     return detect()
 

@@ -12,15 +12,12 @@ from capacity_tui.engine.choose.line_plan import plan_of_line
 from capacity_tui.engine.choose.modes.ways_out import is_written, touched_fields
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.files.loading import apply_settings
-from capacity_tui.engine.plan.files.writing import setting_text
-from capacity_tui.engine.plan.leaves import leaves
-from capacity_tui.engine.plan.line.flags import line_of_flags
-from capacity_tui.engine.plan.line.given_flags import PlanFlags
-from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
+from capacity_tui.engine.plan import AUTO, DETECTED, Plan, leaves
+from capacity_tui.engine.plan.files import apply_settings, setting_text
+from capacity_tui.engine.plan.line import PlanFlags, line_of_flags
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 COMMAND = ("capacity-tui", "plan")
 _NOTHING = "null"

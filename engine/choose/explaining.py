@@ -9,14 +9,13 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
 from capacity_tui.engine.choose.sensitivity.lever import Lever, strongest_lever
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.explain.explain import Explanation, explain_estimate
+from capacity_tui.engine.estimate import estimate_resolved, resolve_plan
+from capacity_tui.engine.explain import Explanation, explain_estimate
 from capacity_tui.engine.notebook import ShownInNotebooks
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Accelerator as CatalogueAccelerator
 from capacity_tui.engine.catalog import Catalog, Instance
-from capacity_tui.engine.cluster.usable import usable_devices
-from capacity_tui.engine.machine.generations import (
+from capacity_tui.engine.cluster import usable_devices
+from capacity_tui.engine.machine import (
+    Accelerator,
+    Machine,
+    NetworkInterface,
     Setting,
     collectives_of,
     data_centre,
@@ -16,9 +19,7 @@ from capacity_tui.engine.machine.generations import (
     lacks_peer_access,
     templates,
 )
-from capacity_tui.engine.machine.machine import Accelerator, Machine, NetworkInterface
-from capacity_tui.engine.plan.names import FASTEST
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import FASTEST, Plan
 
 NEAR = ("PIX", "PXB")  # how an adapter must be reached to carry a device's traffic past the host bridge
 RDMA = ("infiniband", "roce")

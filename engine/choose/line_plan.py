@@ -10,19 +10,15 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.modes.modes import with_placeholders
 from capacity_tui.engine.choose.proposal import LargestModel, largest_model, open_plan
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.serving.released_weights import released_format
-from capacity_tui.engine.estimate.serving.resolve import vendor_of
+from capacity_tui.engine.estimate import resolve_plan
+from capacity_tui.engine.estimate.serving import released_format, vendor_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.assumption import Assumption
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, INFER, TRAIN, vocabulary
-from capacity_tui.engine.plan.line.words import OneLine
-from capacity_tui.engine.plan.plan import AUTO, DETECTED, HardwareSection, Plan
+from capacity_tui.engine.plan import AUTO, DETECTED, Assumption, HardwareSection, Plan, edited
+from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, OneLine, vocabulary
 from capacity_tui.engine.units import format_count
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
 _TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS

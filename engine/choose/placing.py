@@ -10,17 +10,14 @@ from capacity_tui.engine.choose.candidates.candidate import Candidate, Estimated
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
 from capacity_tui.engine.choose.whatif.deltas import effect_text
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import Answer, estimate_resolved
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.explain.placed import Placement, placement_of
+from capacity_tui.engine.estimate import Answer, Estimate, estimate_resolved, resolve_plan
+from capacity_tui.engine.explain import Placement, placement_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.plan import DeviceGroup, Plan
+from capacity_tui.engine.plan import DeviceGroup, Plan, with_values
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 _FOLLOWING = (Key.HARDWARE_DEVICES, Key.PARALLELISM_DP, Key.PARALLELISM_SHARD)
 """What follows from the devices, and is another for some of them."""

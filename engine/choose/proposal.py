@@ -8,20 +8,18 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import fill
 from capacity_tui.engine.choose.modes.shares import used_shares
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.schema.field_types import TRAINED
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.schema import TRAINED
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 def propose(machine: Machine | None = None, hardware: str | None = None, catalog: Catalog | None = None) -> Plan:

@@ -14,12 +14,10 @@ from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.choose.whatif.deltas import unit_seconds
 from capacity_tui.engine.choose.whatif.together import estimate_changes
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.bottleneck import NETWORK
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.result import Estimate, Scaling
+from capacity_tui.engine.estimate import NETWORK, Estimate, Scaling, figure
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.field_lists import model_sizes
+from capacity_tui.engine.plan import model_sizes
 from capacity_tui.engine.units import HOUR_SECONDS
 from capacity_tui.engine.verdict import Verdict
 

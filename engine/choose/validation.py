@@ -6,21 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.reading import Document, Plain
+from capacity_tui.engine.catalog import Catalog, Document, Plain
 from capacity_tui.engine.choose.advice.warnings import ignored
 from capacity_tui.engine.choose.modes.modes import with_placeholders
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.plan.files.loading import place_in_document
-from capacity_tui.engine.plan.files.sources import PlanSource
-from capacity_tui.engine.plan.line.similar_names import MODEL_NAME, similar_names
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.plan.validation_errors import MOST_FAULTS
+from capacity_tui.engine.estimate import estimate_resolved, resolve_plan
+from capacity_tui.engine.plan import MOST_FAULTS, Plan
+from capacity_tui.engine.plan.files import PlanSource, place_in_document
+from capacity_tui.engine.plan.line import MODEL_NAME, similar_names
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 # What stands in for a model where the one that is named cannot be used.
 _ANY_MODEL = "transformer_decoder"

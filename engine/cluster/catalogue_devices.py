@@ -8,13 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Processor
-from capacity_tui.engine.catalog.rows.assumptions import Assumption
-from capacity_tui.engine.catalog.rows.base import FROM_USER, MIB, Row
+from capacity_tui.engine.catalog.rows import FROM_USER, MIB, Assumption, Row
 from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Device, Efficiency
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine.facts import Provenance
-from capacity_tui.engine.machine.generations import Setting, find_generation
+from capacity_tui.engine.machine import Provenance, Setting, find_generation
 from capacity_tui.engine.units import TERA
 
 # One lane carries this much in one direction, by PCIe generation (GB/s; PCI-SIG, after encoding).

@@ -9,9 +9,7 @@ from typing import Literal
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost
 from capacity_tui.engine.cluster.quotes import Quote
-from capacity_tui.engine.machine.curve import Curve
-from capacity_tui.engine.machine.facts import Provenance, Quantity
-from capacity_tui.engine.machine.measured_constants import FitError
+from capacity_tui.engine.machine import Curve, FitError, Provenance, Quantity
 from capacity_tui.engine.numeric import Number
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]

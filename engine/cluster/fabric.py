@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Link
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
-from capacity_tui.engine.machine.facts import Origin, Provenance
+from capacity_tui.engine.machine import Origin, Provenance
 
 # One step of a collective between nodes is no shorter than this, whatever the link: software and switches (NCCL).
 LEAST_HOP_SECONDS = 5e-6

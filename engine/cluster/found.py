@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
-from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
+from capacity_tui.engine.catalog.rows import NODE, LevelRow
 from capacity_tui.engine.cluster.catalogue_devices import (
     UNTOLD,
     accelerator_device,
@@ -25,7 +25,7 @@ from capacity_tui.engine.cluster.fabric import (
 from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost, instance_host
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.machine import Provenance
 
 NO_PRICE = Price()
 

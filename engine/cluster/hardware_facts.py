@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.plan.applying import HardwareFacts
+from capacity_tui.engine.plan import HardwareFacts
 
 
 def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFacts:

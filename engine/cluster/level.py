@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.machine import Provenance
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_bandwidth, format_number
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from capacity_tui.engine.catalog.rows.levels import LevelRow
+from capacity_tui.engine.catalog.rows import LevelRow
 from capacity_tui.engine.cluster.fabric import Network
 from capacity_tui.engine.cluster.level import Level
 from capacity_tui.engine.errors import Place, PlanError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.cluster.cluster import Device, Efficiency
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import MeasuredFacts
-    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
+    from capacity_tui.engine.machine import MeasuredEfficiency, MeasuredFacts
 
 _CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves", "errors"}
 

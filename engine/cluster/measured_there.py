@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.measured_devices import MeasuredCurve, MeasuredDevice, MeasuredError
+from capacity_tui.engine.catalog.rows import MeasuredCurve, MeasuredDevice, MeasuredError
 from capacity_tui.engine.cluster.found import Found
 from capacity_tui.engine.cluster.measured_here import with_measured
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.curve import Curve
-    from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency
+    from capacity_tui.engine.machine import Curve, FitError, MeasuredEfficiency
 
 
 def as_measured_there(found: Found, name: str, catalog: Catalog) -> Found:
@@ -31,7 +30,7 @@ def as_measured_there(found: Found, name: str, catalog: Catalog) -> Found:
 
 
 def _constants(row: MeasuredDevice) -> MeasuredEfficiency:
-    from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency  # noqa: PLC0415 - few were measured
+    from capacity_tui.engine.machine import MeasuredEfficiency  # noqa: PLC0415 - few were measured
 
     return MeasuredEfficiency(
         device=row.device,
@@ -45,12 +44,12 @@ def _constants(row: MeasuredDevice) -> MeasuredEfficiency:
 
 
 def _curve(row: MeasuredCurve) -> Curve:
-    from capacity_tui.engine.machine.curve import Curve  # noqa: PLC0415 - few were measured
+    from capacity_tui.engine.machine import Curve  # noqa: PLC0415 - few were measured
 
     return Curve(row.name, row.sizes, row.ratios)
 
 
 def _error(row: MeasuredError) -> FitError:
-    from capacity_tui.engine.machine.measured_constants import FitError  # noqa: PLC0415 - few were measured
+    from capacity_tui.engine.machine import FitError  # noqa: PLC0415 - few were measured
 
     return FitError(row.name, row.count, row.median, row.worst, row.interpolated)

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from capacity_tui.engine.cluster.cluster import FIGURES, Device
 from capacity_tui.engine.cluster.found import Found
-from capacity_tui.engine.machine.facts import Provenance
-from capacity_tui.engine.plan.plan import Mixed
+from capacity_tui.engine.machine import Provenance
+from capacity_tui.engine.plan import Mixed
 from capacity_tui.engine.units import format_bytes, format_flops
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.clusters import ClusterGroup, ClusterRow
-from capacity_tui.engine.plan.plan import DeviceGroup, HardwareSection
+from capacity_tui.engine.catalog.rows import ClusterGroup, ClusterRow
+from capacity_tui.engine.plan import DeviceGroup, HardwareSection
 
 _HOST_MEMORY = "host_memory_gib"
 

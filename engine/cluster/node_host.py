@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog.rows.devices import Instance
-from capacity_tui.engine.machine.machine import Disk, Machine
+from capacity_tui.engine.catalog.rows import Instance
+from capacity_tui.engine.machine import Disk, Machine
 from capacity_tui.engine.units import GIGA, MEGA
 
 NOT_LOCAL = ("tmpfs", "network")

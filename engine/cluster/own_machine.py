@@ -15,15 +15,14 @@ from capacity_tui.engine.cluster.mixed import combined
 from capacity_tui.engine.cluster.node_host import machine_host
 from capacity_tui.engine.cluster.own_processor import own_processor
 from capacity_tui.engine.cluster.usable import UsableDevice, slice_of, usable_devices
-from capacity_tui.engine.machine.facts import Provenance
-from capacity_tui.engine.machine.machine import Accelerator, Machine
-from capacity_tui.engine.plan.plan import Mixed
+from capacity_tui.engine.machine import Accelerator, Machine, Provenance
+from capacity_tui.engine.plan import Mixed
 
 # Below this an idle device's "used" memory is the driver's own reserve (nvidia-smi shows up to some hundred MiB).
 HELD_BY_OTHERS = 2**30
 
 
-def detected(machine: Machine, catalog: Catalog, mixed: Mixed = "best") -> Found:
+def cluster_of_machine(machine: Machine, catalog: Catalog, mixed: Mixed = "best") -> Found:
     """Return the detected machine: its accelerators, or its CPU.
 
     Args:

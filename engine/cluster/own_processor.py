@@ -9,9 +9,7 @@ from capacity_tui.engine.catalog import Catalog, Processor
 from capacity_tui.engine.cluster.catalogue_devices import processor_device
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.measured_here import with_benchmarks
-from capacity_tui.engine.machine.device_names import device_names
-from capacity_tui.engine.machine.facts import Provenance
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.machine import Machine, Provenance, device_names
 from capacity_tui.engine.numeric import Number
 
 SERVER = "server"

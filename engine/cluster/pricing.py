@@ -17,7 +17,7 @@ from capacity_tui.engine.cluster.quotes import (
     has_commitment,
     quotes,
 )
-from capacity_tui.engine.plan.plan import PricingSection
+from capacity_tui.engine.plan import PricingSection
 
 HOUR = 3600.0
 _OTHER = "other"

@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 from weakref import WeakKeyDictionary
 
-from capacity_tui.engine.catalog import Catalog, Instance
-from capacity_tui.engine.catalog.price_age import PriceAge, price_age
-from capacity_tui.engine.catalog.rows.base import FROM_USER, Confidence
-from capacity_tui.engine.catalog.rows.prices import Commitment, RegionPrice, Term
-from capacity_tui.engine.catalog.rows.purchase import Purchase
+from capacity_tui.engine.catalog import Catalog, Instance, PriceAge, price_age
+from capacity_tui.engine.catalog.rows import FROM_USER, Commitment, Confidence, Purchase, RegionPrice, Term
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.units import format_money

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.rows.base import MIB
-from capacity_tui.engine.catalog.rows.levels import NODE
+from capacity_tui.engine.catalog import Catalog, nearest
+from capacity_tui.engine.catalog.rows import MIB, NODE
 from capacity_tui.engine.cluster.catalogue_devices import (
     CLUSTER_FIGURES,
     SPEC_FIGURES,
@@ -36,12 +34,12 @@ from capacity_tui.engine.cluster.pricing import (
 )
 from capacity_tui.engine.errors import HardwareError, Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine.facts import Provenance
-from capacity_tui.engine.plan.plan import DETECTED, DeviceGroup, HardwareSection, PricingSection
+from capacity_tui.engine.machine import Provenance
+from capacity_tui.engine.plan import DETECTED, DeviceGroup, HardwareSection, PricingSection
 from capacity_tui.engine.units import parse_count
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 SMALLEST_FIGURE, LARGEST_FIGURE = 1e-6, 1e12
 """What a figure of hardware may be in the unit of its key; beyond that times leave the range of numbers."""
@@ -149,9 +147,9 @@ def _group(row: DeviceGroup, number: int, catalog: Catalog) -> Found:
 def _own_machine(section: HardwareSection, machine: Machine | None, catalog: Catalog) -> Found:
     if machine is None:
         raise HardwareError("no machine was detected", hint="name the hardware in hardware.name")
-    from capacity_tui.engine.cluster.own_machine import detected  # noqa: PLC0415 - other plans need none of it
+    from capacity_tui.engine.cluster.own_machine import cluster_of_machine  # noqa: PLC0415 - other plans need none of it
 
-    return detected(machine, catalog, section.mixed)
+    return cluster_of_machine(machine, catalog, section.mixed)
 
 
 def _assumed(section: HardwareSection, found: Found, devices: int, levels: tuple[Level, ...]) -> Iterator[str]:

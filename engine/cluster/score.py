@@ -13,11 +13,10 @@ from typing import Literal, cast
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.found import Found
-from capacity_tui.engine.cluster.own_machine import detected
+from capacity_tui.engine.cluster.own_machine import cluster_of_machine
 from capacity_tui.engine.errors import CatalogError
-from capacity_tui.engine.machine.benchmark.benchmark_report import NOT_MEASURED
-from capacity_tui.engine.machine.facts import Fact, missing
-from capacity_tui.engine.machine.machine import Machine, MeasuredFacts
+from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, missing
+from capacity_tui.engine.machine.benchmark import NOT_MEASURED
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_number, format_rate
 
 Tier = Literal["LOW", "MEDIUM", "HIGH", "SERVER"]
@@ -110,7 +109,7 @@ def _figures(machine: Machine, catalog: Catalog) -> dict[str, Fact[float]]:
     cores = machine.cpu.physical_cores.or_else(machine.cpu.usable_threads)
     threads = machine.cpu.usable_threads.value or math.inf
     try:
-        devices = _device_figures(detected(machine, catalog), machine.benchmarked)
+        devices = _device_figures(cluster_of_machine(machine, catalog), machine.benchmarked)
     except CatalogError as error:
         devices = dict.fromkeys(("arithmetic", "device_memory", "bandwidth", "link"), _untold(error.one_line()))
     return {

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from capacity_tui.engine.cluster.catalogue_devices import shared
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.machine.facts import Provenance, detected, missing
-from capacity_tui.engine.machine.machine import Accelerator, Machine
+from capacity_tui.engine.machine import Accelerator, Machine, Provenance, detected, missing
 
 SLICES = "MIG instances"
 WHOLE = Provenance("detected", "a whole device")

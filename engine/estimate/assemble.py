@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.bottleneck import (
     Balance,
     balance,
@@ -33,8 +33,8 @@ from capacity_tui.engine.estimate.serving.rates import inference_speed
 from capacity_tui.engine.estimate.timing.schedule import StepTime, step_time
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.numeric import Number, OnDemand, added
-from capacity_tui.engine.plan.plan import PricingSection
-from capacity_tui.engine.uncertainty.intervals import Interval, Range
+from capacity_tui.engine.plan import PricingSection
+from capacity_tui.engine.uncertainty import Interval, Range
 
 # Of figures that are only compared with each other.
 WITHOUT_RANGE = Range(1.0, 1.0)

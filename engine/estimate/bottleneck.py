@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST

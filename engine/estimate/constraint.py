@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_quantity
 from capacity_tui.engine.verdict import Holds, Verdict
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.counts import counts
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.catalog import Catalog, counts, load_catalog
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
@@ -28,14 +27,14 @@ from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.classical.specs import ClassicalSpec
-from capacity_tui.engine.models.networks.specs import NetworkSpec
-from capacity_tui.engine.models.plugins import PluginSpec, plugin_of
+from capacity_tui.engine.models import PluginSpec, plugin_of
+from capacity_tui.engine.models.classical import ClassicalSpec
+from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.notebook import ShownInNotebooks
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 # What one run of the work is, by task; an optimizer step where nothing else stands here.

@@ -8,22 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.reliability import Reliability
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.catalog.rows import Reliability
+from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.classical.algorithms import step_range
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.serving.resolve import engine_row
 from capacity_tui.engine.estimate.transformer.resolve import base_format, framework_row
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, present, where
-from capacity_tui.engine.plan.names import UNNAMED
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.plan.sections.adapter import FULL
-from capacity_tui.engine.uncertainty.evidence import Evidence, FigureName
-from capacity_tui.engine.uncertainty.likeness import UNSAID, Likeness
-from capacity_tui.engine.uncertainty.measured_here import spreads_here
-from capacity_tui.engine.uncertainty.measured_networks import measured_networks
+from capacity_tui.engine.plan import UNNAMED, Plan
+from capacity_tui.engine.plan.sections import FULL
+from capacity_tui.engine.uncertainty import UNSAID, Evidence, FigureName, Likeness, measured_networks, spreads_here
 
 MIXTURE = "mixture"
 # Stage of ZeRO that shares the parameters out as well.

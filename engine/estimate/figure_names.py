@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from capacity_tui.engine.catalog.names import key_of, nearest
+from capacity_tui.engine.catalog import key_of, nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.figure_parts import PARTS
 from capacity_tui.engine.estimate.figure_table import METRICS

@@ -27,7 +27,7 @@ from capacity_tui.engine.estimate.result import (
 )
 from capacity_tui.engine.estimate.work import ModelFacts
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.intervals import Interval, existing
+from capacity_tui.engine.uncertainty import Interval, existing
 from capacity_tui.engine.units import PERCENT
 
 Value: TypeAlias = Number | Interval | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import overload
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate.figure_parts import PARTS, part_help, part_label
 from capacity_tui.engine.estimate.figure_readers import Figured, Value
@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate.metric import LESS, RUNS, Metric
 from capacity_tui.engine.estimate.result import InferenceSpeed, Iteration
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_quantity, not_available
 
 _LIMIT_LABELS = {"capacity": "memory capacity", "overhead": "host overhead"}

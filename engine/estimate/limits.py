@@ -13,8 +13,8 @@ from capacity_tui.engine.estimate.serving.latency import EACH, FIRST, limited, l
 from capacity_tui.engine.estimate.serving.room import SEQUENCES
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.uncertainty import Interval
 
 RATE, BATCH = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH
 NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})

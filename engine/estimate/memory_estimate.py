@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.estimate.constraint import ASSUMED, Constraint
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
 

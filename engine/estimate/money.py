@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows.purchase import owned_usd_per_hour
-from capacity_tui.engine.cluster.cluster import Cluster, Interruptions, Price
+from capacity_tui.engine.catalog.rows import owned_usd_per_hour
+from capacity_tui.engine.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS, KILO, MEGA, format_seconds
 
 # Where interruptions come so often that hardly any work is done, more of them make no difference to the answer.

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.catalog.rows.numerics import Optimizer
-from capacity_tui.engine.catalog.rows.software import Framework
+from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.catalog.rows import Framework, Optimizer
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.models.transformer.attention import Matrix
 from capacity_tui.engine.numeric import Number, present

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.work import ModelFacts, Operator, Phase, Work
-from capacity_tui.engine.models.plugins import Calculated, ModelPlugin
-from capacity_tui.engine.models.spec import Spec
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.models import Calculated, ModelPlugin, Spec
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES, FP64_BYTES, format_number
 
 METHOD = "FLOPs and bytes of the plug-in by roofline"

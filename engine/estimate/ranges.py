@@ -6,18 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Phase, Work
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, where
-from capacity_tui.engine.uncertainty.evidence import FigureName
-from capacity_tui.engine.uncertainty.intervals import Range
-from capacity_tui.engine.uncertainty.measured_here import of_memory
-from capacity_tui.engine.uncertainty.measured_networks import EXCHANGES, MeasuredNetworks
-from capacity_tui.engine.uncertainty.spread import Doubts, range_of, spread_here
+from capacity_tui.engine.uncertainty import (
+    EXCHANGES,
+    Doubts,
+    FigureName,
+    MeasuredNetworks,
+    Range,
+    of_memory,
+    range_of,
+    spread_here,
+)
 
 # Parts of memory that follow from sizes and types alone.
 EXACT_PARTS = frozenset({"weights", "gradients", "optimizer", "kv_cache"})

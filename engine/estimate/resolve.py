@@ -8,31 +8,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.serving.released_weights import served_weights
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
-from capacity_tui.engine.models.families import Family, family_of
-from capacity_tui.engine.models.networks.specs import network_spec_type
-from capacity_tui.engine.models.plugins import plugin_of
-from capacity_tui.engine.models.readers.huggingface import shape_from_huggingface
-from capacity_tui.engine.models.spec import Spec, read_spec
-from capacity_tui.engine.models.transformer.architecture import shape_from_spec
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
+from capacity_tui.engine.models.networks import network_spec_type
+from capacity_tui.engine.models.readers import shape_from_huggingface
+from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.layout_rules import BATCH_FOR_ALL, Layout, plan_layout, refuse_impossible, require
-from capacity_tui.engine.plan.names import UNNAMED, refuse_unknown_names, software_id
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.adapter import FULL
-from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.plan import (
+    AUTO,
+    BATCH_FOR_ALL,
+    UNNAMED,
+    Layout,
+    Plan,
+    plan_layout,
+    refuse_impossible,
+    refuse_unknown_names,
+    require,
+    software_id,
+)
+from capacity_tui.engine.plan.sections import FULL, TrainingSection
 from capacity_tui.engine.printable import printable
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

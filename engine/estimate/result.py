@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from capacity_tui.engine.cluster.cluster import DeviceKind
-from capacity_tui.engine.cluster.level import Level
+from capacity_tui.engine.cluster import DeviceKind, Level
 from capacity_tui.engine.estimate.constraint import Constraint, in_words, verdicts
 from capacity_tui.engine.estimate.equation import Record
 from capacity_tui.engine.estimate.filled_by import FilledBy
@@ -16,11 +15,11 @@ from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.work import ModelFacts, Work
-from capacity_tui.engine.machine.facts import Quantity
+from capacity_tui.engine.machine import Quantity
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Labels, Number
-from capacity_tui.engine.plan.assumption import Assumption
-from capacity_tui.engine.uncertainty.intervals import Interval, Range
+from capacity_tui.engine.plan import Assumption
+from capacity_tui.engine.uncertainty import Interval, Range
 from capacity_tui.engine.verdict import Holds, Verdict
 
 Iteration = Literal["step", "batch", "fit"]

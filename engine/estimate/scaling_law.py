@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
+from capacity_tui.engine.catalog.rows import ScalingLaw
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number

@@ -8,14 +8,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.assumption import Assumption
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.schema.field_types import TRAINED
+from capacity_tui.engine.plan import Assumption, Plan, all_fields
+from capacity_tui.engine.schema import TRAINED
 
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"

@@ -9,7 +9,7 @@ from typing import Literal
 from capacity_tui.engine.estimate.equation import recorded_count
 from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.evidence import Evidence
+from capacity_tui.engine.uncertainty import Evidence
 
 Part = Literal[
     "compute",

@@ -1,1 +1,5 @@
 """Where a figure comes from."""
+
+from capacity_tui.engine.door import open_door
+
+open_door(__name__, __file__)

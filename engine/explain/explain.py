@@ -8,17 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate.equation import Derivation, recording
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figure_names import named_figure
-from capacity_tui.engine.estimate.figures import FigureValue, figure
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import (
+    Derivation,
+    Estimate,
+    FigureValue,
+    ResolvedPlan,
+    estimate_resolved,
+    figure,
+    named_figure,
+    recording,
+)
 from capacity_tui.engine.explain.notes import remarks
 from capacity_tui.engine.explain.terms import Sum, Term, sum_of
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 # Where every parameter is active, one formula gives both.
 SAME_FORMULA: Mapping[str, str] = {Figure.MODEL_ACTIVE_PARAMETERS: Figure.MODEL_PARAMETERS}

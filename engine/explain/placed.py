@@ -6,13 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.level import Level
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.timing.collectives import members_in_node, pacing_level
-from capacity_tui.engine.estimate.work import Collective, Part, Phase
+from capacity_tui.engine.cluster import Cluster, Level
+from capacity_tui.engine.estimate import Answer, Collective, Part, Phase
+from capacity_tui.engine.estimate.timing import members_in_node, pacing_level
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.plan import ParallelismSection
+from capacity_tui.engine.plan import ParallelismSection
 
 _PARTS: Mapping[str, Part] = {
     "tp": "tensor_parallel",

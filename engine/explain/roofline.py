@@ -8,9 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.timing.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Phase
+from capacity_tui.engine.estimate import Answer, Phase
+from capacity_tui.engine.estimate.timing import operator_seconds
 from capacity_tui.engine.numeric import Number
 
 # Kernels that take the most time are shown; more would not be told apart.

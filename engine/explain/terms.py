@@ -8,18 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate.equation import Derivation, Input, origin
-from capacity_tui.engine.estimate.figure_parts import part_label
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.timing.passes import PhaseTime
-from capacity_tui.engine.estimate.timing.roofline import operator_seconds
-from capacity_tui.engine.estimate.work import Operator, Phase
+from capacity_tui.engine.estimate import Derivation, Estimate, Input, Operator, Phase, ResolvedPlan, origin, part_label
+from capacity_tui.engine.estimate.timing import PhaseTime, operator_seconds
 from capacity_tui.engine.explain.timelines import Sent, sent
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.models.networks.layers import Layer
-from capacity_tui.engine.models.networks.specs import NetworkSpec
-from capacity_tui.engine.models.transformer.parameters import ParameterCounts, count_parameters
+from capacity_tui.engine.models.networks import Layer, NetworkSpec
+from capacity_tui.engine.models.transformer import ParameterCounts, count_parameters
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import (
     format_bandwidth,

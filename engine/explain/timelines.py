@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from capacity_tui.engine.estimate.figure_parts import part_label
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.timing.passes import PhaseTime
-from capacity_tui.engine.estimate.work import Beside, Collective, Part, Phase
+from capacity_tui.engine.estimate import Beside, Collective, Estimate, Part, Phase, part_label
+from capacity_tui.engine.estimate.timing import PhaseTime
 from capacity_tui.engine.numeric import mean
 
 _LEAST_HIDDEN = 1e-3

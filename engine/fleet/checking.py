@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from capacity_tui.engine.catalog.catalog import Catalog
-from capacity_tui.engine.catalog.fleet_files.said import Remark
-from capacity_tui.engine.catalog.loading import load_catalog
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog.fleet_files import Remark
 from capacity_tui.engine.errors import CapacityError
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA

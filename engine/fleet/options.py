@@ -7,23 +7,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.search.answer import Rejected
-from capacity_tui.engine.choose.search.catalogue_names import hardware_ids
-from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Cluster
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.choose.modes import ModePlan, fill
+from capacity_tui.engine.choose.search import Rejected, hardware_ids
+from capacity_tui.engine.cluster import SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.figures import figures_of
+from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import AUTO, Plan, edited
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 TIME, USD, FLOPS = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.TOTAL_FLOPS
 NAME, DEVICES = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES

@@ -11,27 +11,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.advice.host_requirements import kept_bytes
-from capacity_tui.engine.choose.search.answer import Rejected
-from capacity_tui.engine.choose.search.catalogue_names import INSTANCES
-from capacity_tui.engine.cluster.pricing import instances_for
+from capacity_tui.engine.choose.advice import kept_bytes
+from capacity_tui.engine.choose.search import INSTANCES, Rejected
+from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.data.prices import block_storage_usd
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet.database import Database, database_for
 from capacity_tui.engine.fleet.options import TIME, USD, Option, Options, PlannedOption, first_options
 from capacity_tui.engine.fleet.startup import assumed_startup
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import family_of
+from capacity_tui.engine.models import family_of
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.plan.field_lists import memory_searched
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import AUTO, Plan, memory_searched
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_money, format_seconds
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 SHOWN = 3
 TOLD_SECONDS = 0.2

@@ -7,24 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
-from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, Payment, Quote, quotes, region_id
+from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.cluster import ON_DEMAND, SPOT, Payment, Quote, quotes, region_id
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate.data.prices import DataPrice, Place, moving_price
-from capacity_tui.engine.estimate.derived import job_seconds, units_per_second
-from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.estimate import Answer, estimate_plan, job_seconds, units_per_second
+from capacity_tui.engine.estimate.data import DataPrice, Place, moving_price
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.migration.months import month_usd
 from capacity_tui.engine.fleet.migration.moving import transfer_hours
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited, with_values
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan, edited, with_values
 from capacity_tui.engine.units import GIGA
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, ModelSize, Precision
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import GIGA
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.assumptions import Assumption
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.catalog.rows import Assumption
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA
 
 

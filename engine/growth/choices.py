@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog.named_numbers import named_numbers
+from capacity_tui.engine.catalog import named_numbers
 
 
 def chosen_number(key: str) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.growth.choices import chosen_number
 from capacity_tui.engine.growth.fitting import FittedLaw, fit_law
 from capacity_tui.engine.growth.laws import CONSTANT, LAWS, POWER

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
 
 

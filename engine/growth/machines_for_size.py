@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.cluster.quotes import ON_DEMAND, chosen_quote
+from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.data.prices import block_storage_usd
-from capacity_tui.engine.fleet.database import Database, database_for
+from capacity_tui.engine.estimate.data import block_storage_usd
+from capacity_tui.engine.fleet import Database, database_for
 from capacity_tui.engine.growth.extrapolating import extrapolate
 from capacity_tui.engine.growth.growth_fit import GrowthFit
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_seconds
 
 SHOWN = 3

@@ -15,13 +15,10 @@ import psutil
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.growth.output_metric import OutputMetric
-from capacity_tui.engine.observe.command import RunningCommand
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.logs.line_reader import LineReader
-from capacity_tui.engine.observe.logs.log_figures import LogFigures, figures_of
-from capacity_tui.engine.observe.profile.entry import profile_entry
-from capacity_tui.engine.observe.profile.profile import Profile
-from capacity_tui.engine.observe.profile.profiling import ProfilingEngine
+from capacity_tui.engine.observe import RunningCommand
+from capacity_tui.engine.observe.history import RunRecord
+from capacity_tui.engine.observe.logs import LineReader, LogFigures, figures_of
+from capacity_tui.engine.observe.profile import Profile, ProfilingEngine, profile_entry
 
 Setting: TypeAlias = Mapping[str, str]
 """What stands for each placeholder of a command."""

@@ -7,9 +7,9 @@ import re
 from collections import deque
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog.rows.log_expressions import NUMBER
+from capacity_tui.engine.catalog.rows import NUMBER
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.logs.user_expression import UserExpression
+from capacity_tui.engine.observe.logs import UserExpression
 
 _KEY = "json:"
 _METRIC = "metric"

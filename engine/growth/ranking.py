@@ -9,7 +9,7 @@ from statistics import median
 
 import numpy as np
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.growth.measuring import Measurement, Setting
 from capacity_tui.engine.numeric import Number
 

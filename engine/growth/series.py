@@ -9,7 +9,7 @@ from capacity_tui.engine.growth.growth_fit import FIGURES, Points
 from capacity_tui.engine.growth.kept_measurements import KeptMeasurements
 from capacity_tui.engine.growth.measuring import Measurement, Measuring, Setting
 from capacity_tui.engine.growth.points_file import SIZE
-from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.history import RunRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.machine.device_names import plain_name
 from capacity_tui.engine.machine.facts import Fact, missing
 

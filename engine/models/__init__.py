@@ -1,1 +1,5 @@
 """Models as shapes and counts: parameters, operations, cache."""
+
+from capacity_tui.engine.door import open_door
+
+open_door(__name__, __file__)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import Catalog, load_catalog, nearest
 from capacity_tui.engine.errors import CatalogError
 
 # Parts of a layer whose inputs alone can be kept, to run them again in the backward pass.

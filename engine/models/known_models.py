@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.classical.specs import SPECS
 from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMERS, Kind
@@ -15,7 +14,7 @@ from capacity_tui.engine.models.networks.specs import network_spec_type
 from capacity_tui.engine.models.plugins import ModelPlugin, load_plugins
 from capacity_tui.engine.models.spec import Spec, knob_of
 from capacity_tui.engine.models.transformer.transformer_spec import BEST_USES, transformer_spec_type
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 
 
 @dataclass(frozen=True, slots=True)

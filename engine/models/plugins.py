@@ -20,13 +20,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeFloat, ValidationError, create_model
 
-from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.foreign import ForeignFaultError, run_foreign
 from capacity_tui.engine.models.spec import LARGEST_ROWS, Spec
 from capacity_tui.engine.printable import printable
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import parse_count
 
 Calculation: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]

@@ -10,10 +10,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_number, parse_count
 
 # Bounds that keep every product of sizes inside double precision; far beyond any data set.

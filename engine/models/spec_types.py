@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.classical.specs import SPECS
 from capacity_tui.engine.models.families import FAMILIES, TRANSFORMERS, Kind

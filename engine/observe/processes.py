@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import psutil
 
-from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine import Fact, detected, missing
 
 HIDDEN = "the system hides it from this user"
 GONE = "the process is gone"

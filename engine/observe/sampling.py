@@ -6,9 +6,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.sample import Sample, Sampler
-from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.machine import Fact, Sample, Sampler, detected, missing
+from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.observe.processes import ProcessTree, TreeSample
 
 

@@ -10,12 +10,11 @@ from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from capacity_tui.engine.models.classical.specs import SPECS
-from capacity_tui.engine.models.spec import knob_of
+from capacity_tui.engine.models import knob_of
+from capacity_tui.engine.models.classical import SPECS
 from capacity_tui.engine.plan.field_texts import knobs
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.schema.field_meta import Knob
-from capacity_tui.engine.schema.field_types import Section
+from capacity_tui.engine.schema import Knob, Section
 
 OWN_PARAMETERS = "model.spec."
 """Before the name of a parameter that a family of models has for itself."""

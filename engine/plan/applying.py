@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import Kind
+from capacity_tui.engine.models import Kind
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.names import software_id
 from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
-from capacity_tui.engine.schema.field_meta import Condition, Knob
+from capacity_tui.engine.schema import Condition, Knob
 
 PERCEPTRON = "mlp"
 TREES = ("decision_tree", "random_forest", "xgboost_like")

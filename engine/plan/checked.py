@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from pydantic import ValidationError
 
-from capacity_tui.engine.catalog.reading import DEEPEST_NESTING, Document
+from capacity_tui.engine.catalog import DEEPEST_NESTING, Document
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.models.families import is_classical
+from capacity_tui.engine.models import is_classical
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.validation_errors import place_of, plan_error
-from capacity_tui.engine.schema.field_types import LARGEST_TOKENS
+from capacity_tui.engine.schema import LARGEST_TOKENS
 
 FieldPath: TypeAlias = tuple[str, ...]
 

@@ -13,7 +13,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.model_change import brought_by_model
 from capacity_tui.engine.plan.plan import AUTO, Plan, counted_name
 from capacity_tui.engine.plan.sections.adapter import FULL, METHODS
-from capacity_tui.engine.schema.field_meta import Rule
+from capacity_tui.engine.schema import Rule
 
 
 class Unset:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from capacity_tui.engine.plan.all_fields import all_fields, automatic_parameters, paths_where
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 
 MODEL = "model."
 _TRAINING, _INFERENCE, _PARALLELISM = "training", "inference", "parallelism"

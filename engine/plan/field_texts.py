@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.schema.field_meta import Follows, Knob
+from capacity_tui.engine.catalog import parse_shipped
+from capacity_tui.engine.schema import Follows, Knob
 
 _BETWEEN_WORDS = re.compile(r"[\s_\-]+")
 

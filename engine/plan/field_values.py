@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog import Catalog, nearest, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
 from capacity_tui.engine.plan.checked import checked_plan

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import Kind
-from capacity_tui.engine.models.spec import knob_of, spec_values
-from capacity_tui.engine.models.spec_types import spec_type_of
+from capacity_tui.engine.models import Kind, knob_of, spec_type_of, spec_values
 from capacity_tui.engine.plan.all_fields import fields_of_section
 from capacity_tui.engine.plan.applying import Circumstances, HardwareFacts, circumstances, idle_reason
 from capacity_tui.engine.plan.field_texts import field_text
 from capacity_tui.engine.plan.names import known_words
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 
 _RUNNING = ("watch", "recovery", "recovery.battery")
 _REPORTED = ("scalability", "report")

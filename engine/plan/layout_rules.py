@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan.plan import AUTO, ParallelismSection, Plan
 

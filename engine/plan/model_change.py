@@ -8,14 +8,19 @@ from contextlib import suppress
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import Kind, family_of, presumed_family
-from capacity_tui.engine.models.known_models import find_known_model
-from capacity_tui.engine.models.spec import knob_of, read_spec
-from capacity_tui.engine.models.spec_types import spec_type_of
-from capacity_tui.engine.models.transformer.architecture import read_overrides
+from capacity_tui.engine.models import (
+    Kind,
+    family_of,
+    find_known_model,
+    knob_of,
+    presumed_family,
+    read_spec,
+    spec_type_of,
+)
+from capacity_tui.engine.models.transformer import read_overrides
 from capacity_tui.engine.plan.all_fields import paths_where
 from capacity_tui.engine.plan.plan import AUTO, Plan, TrainingSection
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 
 _FILES = (".json", ".gguf")
 # Length of a training that had one in tokens, where samples are counted.

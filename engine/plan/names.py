@@ -6,12 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.catalog import UNNAMED_ENGINE
-from capacity_tui.engine.catalog.checking import with_left_out
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import UNNAMED_ENGINE, Catalog, nearest, with_left_out
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
-from capacity_tui.engine.models.checkpointing import checkpointing
+from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.all_fields import all_fields, paths_where
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.plan.sections.training import NO_MASTER

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.rows.levels import LevelRow
+from capacity_tui.engine.catalog.rows import LevelRow
 from capacity_tui.engine.plan.sections.adapter import Adapter
 from capacity_tui.engine.plan.sections.data import DataSection
 from capacity_tui.engine.plan.sections.inference import InferenceSection
@@ -18,8 +18,7 @@ from capacity_tui.engine.plan.sections.pricing import PricingSection
 from capacity_tui.engine.plan.sections.running import RecoverySection, WatchSection
 from capacity_tui.engine.plan.sections.scenarios import checked_names
 from capacity_tui.engine.plan.sections.training import TrainingSection
-from capacity_tui.engine.schema.field_types import AUTO, Count, Section, SpecValue
-from capacity_tui.engine.schema.report_formats import known_format
+from capacity_tui.engine.schema import AUTO, Count, Section, SpecValue, known_format
 from capacity_tui.engine.units import devices_in_words
 
 __all__ = [

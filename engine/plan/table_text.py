@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel
 
-from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog import read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.plan import counted_name

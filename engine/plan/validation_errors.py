@@ -14,14 +14,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.reading import Document
+from capacity_tui.engine.catalog import Document, nearest
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.field_texts import field_meant
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.schema.field_meta import Knob
-from capacity_tui.engine.schema.field_types import LARGEST_TOKENS
+from capacity_tui.engine.schema import LARGEST_TOKENS, Knob
 from capacity_tui.engine.units import format_number
 
 Path: TypeAlias = tuple[str, ...]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from capacity_tui.engine.choose.audit.audit import Audit, Finding
+from capacity_tui.engine.choose.audit import Audit, Finding
 from capacity_tui.engine.errors import Place
-from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.imports.said import Said
+from capacity_tui.engine.plan import all_fields
+from capacity_tui.engine.plan.imports import Said
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.results import result_as_dict
 from capacity_tui.engine.verdict import Verdict

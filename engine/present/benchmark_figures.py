@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport, busy_text
-from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Unit
+from capacity_tui.engine.machine.benchmark import BenchmarkReport, Measurement, Skipped, Unit, busy_text
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_rate, format_seconds
 

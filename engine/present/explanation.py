@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.choose.explaining import Explained, explain
-from capacity_tui.engine.choose.sensitivity.lever import Lever
-from capacity_tui.engine.choose.whatif.deltas import change_text
+from capacity_tui.engine.catalog import nearest
+from capacity_tui.engine.choose import Explained, explain
+from capacity_tui.engine.choose.sensitivity import Lever
+from capacity_tui.engine.choose.whatif import change_text
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.equation import Derivation, Input
-from capacity_tui.engine.estimate.figures import interval_text
-from capacity_tui.engine.explain.explain import Explanation
-from capacity_tui.engine.explain.terms import Sum, Term
+from capacity_tui.engine.estimate import Derivation, Input, interval_text
+from capacity_tui.engine.explain import Explanation, Sum, Term
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.pictures.pictures import Picture
 from capacity_tui.engine.units import format_percent, format_quantity
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 BETWEEN = "/"
 """What stands between a result key and the names of inputs to follow."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.plan.files.writing import dump_plan
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present.summary import blocks, headline
 
 

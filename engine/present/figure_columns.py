@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import usual_words
+from capacity_tui.engine.estimate import METRICS, usual_words
 from capacity_tui.engine.units import format_quantity
 
 

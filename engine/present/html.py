@@ -7,11 +7,11 @@ from functools import cache, partial
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from capacity_tui.engine.choose.scaling import curves
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.explain.roofline import Roofline
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.choose import curves
+from capacity_tui.engine.estimate import Estimate
+from capacity_tui.engine.explain import Roofline
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present import plan_report
 from capacity_tui.engine.present.pictures.charts import bar_chart, curve_name, roofline_chart, scaling_chart
 from capacity_tui.engine.present.pictures.roofline_chart import limit_text

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from capacity_tui.engine.machine.benchmark.benchmark_report import MEASURING, NOT_MEASURED
-from capacity_tui.engine.machine.facts import Fact
-from capacity_tui.engine.machine.machine import (
+from capacity_tui.engine.machine import (
     Accelerator,
+    Fact,
     Machine,
     MeasuredFacts,
     MemoryModule,
     NetworkInterface,
     Process,
 )
+from capacity_tui.engine.machine.benchmark import MEASURING, NOT_MEASURED
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.units import (
     format_bandwidth,

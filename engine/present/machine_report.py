@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.advice.host_requirements import power_need, power_text, run_space, space_text
-from capacity_tui.engine.choose.advice.machine_notes import job_notes, predicted_bottleneck
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.hardware_settings import settings_for
-from capacity_tui.engine.cluster.placement import placement_advice
-from capacity_tui.engine.cluster.score import Score, score_machine
+from capacity_tui.engine.choose import answer, settings_for
+from capacity_tui.engine.choose.advice import (
+    job_notes,
+    power_need,
+    power_text,
+    predicted_bottleneck,
+    run_space,
+    space_text,
+)
+from capacity_tui.engine.cluster import Score, placement_advice, score_machine
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.machine.benchmark.benchmark_report import MEASURING, NOT_MEASURED, BenchmarkReport
-from capacity_tui.engine.machine.cooling import cooling_now
-from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.topology.tree import topology_lines
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import Answer, Note
+from capacity_tui.engine.machine import Machine, cooling_now
+from capacity_tui.engine.machine.benchmark import MEASURING, NOT_MEASURED, BenchmarkReport
+from capacity_tui.engine.machine.topology import topology_lines
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.benchmark_figures import benchmark_parts
 from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.present.parts import Part, TextPart, table_part

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.explain.roofline import Roofline
-from capacity_tui.engine.explain.timelines import memory_timeline, step_timeline
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import Estimate
+from capacity_tui.engine.explain import Roofline, memory_timeline, step_timeline
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present.pictures.roofline_chart import limit_text, roofline_lines
 from capacity_tui.engine.present.pictures.timeline_chart import memory_lines, step_lines
 from capacity_tui.engine.present.plan_report import SCALING_HEADS, scaling_rows, scaling_text

@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.estimate import Answer
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.all_fields import all_fields
+from capacity_tui.engine.plan import all_fields
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.plan_values import plan_value_text

@@ -31,7 +31,7 @@ from capacity_tui.engine.present.side_by_side_pages import comparison_tables
 from capacity_tui.engine.present.storage.patterns import pattern_storage_parts
 from capacity_tui.engine.present.summary import blocks, headline, note_text, notes, verdict_sentence
 from capacity_tui.engine.printable import printable_lines
-from capacity_tui.engine.storage.patterns import PatternStorage
+from capacity_tui.engine.storage import PatternStorage
 
 _FIGURE_HEADS = ("", "value", "range")
 _INDENT = "\N{EM SPACE}"

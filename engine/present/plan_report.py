@@ -6,15 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from capacity_tui.engine.choose.scaling import Curve, curves
-from capacity_tui.engine.estimate.figure_parts import part_label
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure, limit_label
-from capacity_tui.engine.estimate.metric import Metric
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.result import Estimate, Scaling
-from capacity_tui.engine.explain.roofline import Roofline
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.choose import Curve, curves
+from capacity_tui.engine.estimate import METRICS, Estimate, Metric, Note, Scaling, figure, limit_label, part_label
+from capacity_tui.engine.explain import Roofline
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.pictures.charts import Slice, curve_name
 from capacity_tui.engine.present.pictures.roofline_chart import intensity_text
 from capacity_tui.engine.units import (

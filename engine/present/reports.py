@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.explain.roofline import Roofline
-from capacity_tui.engine.schema.report_formats import REPORT_FORMATS
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.explain import Roofline
+from capacity_tui.engine.schema import REPORT_FORMATS
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 import re
 
-from capacity_tui.engine.estimate.bottleneck import bottleneck_text
-from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figure_parts import PARTS
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import central, figure
-from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes
-from capacity_tui.engine.estimate.metric import Metric
-from capacity_tui.engine.estimate.result import Bottleneck, Estimate
+from capacity_tui.engine.estimate import (
+    METRICS,
+    PARTS,
+    Bottleneck,
+    Constraint,
+    Estimate,
+    MemoryEstimate,
+    Metric,
+    StageBytes,
+    bottleneck_text,
+    central,
+    figure,
+)
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.files.writing import yaml_text
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import yaml_text
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.reports import Report
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 # Speeds that models of images and tables have as samples alone.
 _OF_TOKENS = ("tokens_per_second", "tokens_per_second_per_device")

@@ -12,11 +12,10 @@ from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import usual_words
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.field_values import short_name
+from capacity_tui.engine.plan import all_fields, short_name
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.figure_columns import column_figures, column_head, column_text
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_count, format_number, format_percent, format_quantity
 
 # What a configuration runs, and on what, has a column of its own; of the rest only what is not plain.

@@ -6,10 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.choose.sensitivity.measurements import Narrowing
-from capacity_tui.engine.choose.sensitivity.swing import Swing
-from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity
-from capacity_tui.engine.choose.sensitivity.unknowns import RATIO
+from capacity_tui.engine.choose.sensitivity import RATIO, Narrowing, Sensitivity, Swing
 from capacity_tui.engine.present.markdown import escaped, table_lines
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS
 from capacity_tui.engine.present.plan_values import plan_value_text

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import FigureValue, figure
+from capacity_tui.engine.estimate import METRICS, Answer, FigureValue, figure
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
-from capacity_tui.engine.plan.fields import plan_values
+from capacity_tui.engine.plan import OWN_PARAMETERS, all_fields, plan_values
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.summary import headline
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT
 
 # Differences below half a percent are not told.

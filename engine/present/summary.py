@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from capacity_tui.engine.cluster.cluster import figure_label
-from capacity_tui.engine.estimate.bottleneck import bottleneck_text
-from capacity_tui.engine.estimate.figure_parts import part_label
-from capacity_tui.engine.estimate.figures import FigureValue, block_figures, figure, limit_label
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.cluster import figure_label
+from capacity_tui.engine.estimate import (
+    Estimate,
+    FigureValue,
+    Note,
+    block_figures,
+    bottleneck_text,
+    figure,
+    limit_label,
+    part_label,
+)
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.machine.facts import ORIGINS, Origin
+from capacity_tui.engine.machine import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.assumption import Assumption
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Assumption, Plan, all_fields
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.verdict import Holds

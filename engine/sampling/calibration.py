@@ -11,20 +11,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.measured_here import device_key
+from capacity_tui.engine.cluster import Device, device_key
 from capacity_tui.engine.errors import HardwareError, StorageError
-from capacity_tui.engine.estimate.timing.attention import attention_rate
-from capacity_tui.engine.estimate.timing.roofline import gemm_rate
+from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
-from capacity_tui.engine.machine.curve import Curve
-from capacity_tui.engine.machine.measured_constants import (
-    FitError,
-    MeasuredEfficiency,
-    constants_file,
-    possible,
-    read_constants,
-)
+from capacity_tui.engine.machine import Curve, FitError, MeasuredEfficiency, constants_file, possible, read_constants
 from capacity_tui.engine.sampling.kernel_cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 

@@ -11,9 +11,8 @@ from typing import cast
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import data_folder, reading_error, rename_file
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.machine.measured_constants import FOLDER
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.machine import FOLDER
+from capacity_tui.engine.observe.history import History, RunRecord
 
 _ENDING = ".runs.jsonl"
 _TAKEN = ".old"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Literal, TypeAlias, get_args
 
-from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog import counted
 
 Kernel: TypeAlias = Literal[
     "gemm", "attention", "norm", "activation", "residual", "embedding", "loss", "optimizer", "copy", "triad"

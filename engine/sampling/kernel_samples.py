@@ -70,7 +70,7 @@ class Progress:
     sample: Sample | None
 
 
-def choose_backend(where: Where, software: Literal["torch", "numpy"] | None = None) -> Backend:
+def sampling_backend(where: Where, software: Literal["torch", "numpy"] | None = None) -> Backend:
     """Return what kernels run through: torch on a GPU; on a CPU torch if it is there, else NumPy.
 
     Raises:
@@ -82,7 +82,7 @@ def choose_backend(where: Where, software: Literal["torch", "numpy"] | None = No
     return NumpyBackend()
 
 
-def grid_of(backend: Backend, quick: bool, only: frozenset[Kernel] | None = None) -> tuple[KernelCase, ...]:
+def sampling_grid(backend: Backend, quick: bool, only: frozenset[Kernel] | None = None) -> tuple[KernelCase, ...]:
     """Return the cases a backend is sampled with."""
     wanted = backend.kernels if only is None else backend.kernels & only
     return kernel_grid(_scale(backend.kind, quick), backend.dtypes[:1] if quick else backend.dtypes, wanted)

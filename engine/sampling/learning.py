@@ -6,14 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.measured_here import device_key
+from capacity_tui.engine.cluster import Device, device_key
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.machine import Machine, MeasuredEfficiency
+from capacity_tui.engine.observe.history import History, RunRecord
+from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples
 from capacity_tui.engine.sampling.own_runs import fit_runs, own_run_of, read_runs, resolved_run
 from capacity_tui.engine.sampling.samples import read_samples, sample_files

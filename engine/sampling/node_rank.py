@@ -12,9 +12,9 @@ from capacity_tui.engine.sampling.kernel_cases import KERNELS, Kernel
 from capacity_tui.engine.sampling.kernel_samples import (
     LIMIT_SECONDS,
     QUICK_LIMIT_SECONDS,
-    choose_backend,
-    grid_of,
     sample_kernels,
+    sampling_backend,
+    sampling_grid,
 )
 from capacity_tui.engine.sampling.samples import sample_files
 
@@ -40,11 +40,11 @@ def main(task: NodeTask) -> None:
     Raises:
         MissingPartError: torch is not there, or cannot use the GPU.
     """
-    backend = choose_backend(task["where"])
+    backend = sampling_backend(task["where"])
     wanted = frozenset(cast("list[Kernel]", task["kernels"]) or KERNELS)
     limit = QUICK_LIMIT_SECONDS if task["quick"] else LIMIT_SECONDS
     with tempfile.TemporaryDirectory(prefix="capacity-tui-") as folder:
-        cases = grid_of(backend, task["quick"], wanted)
+        cases = sampling_grid(backend, task["quick"], wanted)
         for _ in sample_kernels(backend, "node", cases, limit_seconds=limit, folder=Path(folder)):
             pass
         for file in sample_files("node", Path(folder)):

@@ -9,21 +9,14 @@ from statistics import median
 from typing import TypeAlias, cast
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.measured_here import device_key, with_measured
+from capacity_tui.engine.cluster import Device, device_key, with_measured
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate.estimate import estimate_plan, estimate_resolved
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate, ResolvedPlan, estimate_plan, estimate_resolved, resolve_plan
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.measured_constants import FitError, MeasuredEfficiency, possible
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.predictions import entry_of
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.history.stores import Wanted
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.machine import FitError, Machine, MeasuredEfficiency, possible
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_entry
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.sampling.earlier_runs import take_over_earlier_runs
 from capacity_tui.engine.sampling.samples import today
 
@@ -129,7 +122,7 @@ def run_entry(
     """
     predicted = estimate_plan(Plan.model_validate(run.plan), machine, catalog)
     figures = {STEP: run.step_seconds, PEAK: run.peak_bytes}
-    return entry_of(predicted, "run", {key: value for key, value in figures.items() if value is not None}, details)
+    return history_entry(predicted, "run", {key: value for key, value in figures.items() if value is not None}, details)
 
 
 def kept_runs(history: History) -> tuple[OwnRun, ...]:
@@ -139,7 +132,7 @@ def kept_runs(history: History) -> tuple[OwnRun, ...]:
         StorageError: the history cannot be read.
     """
     take_over_earlier_runs(history)
-    entries = history.find(Wanted(measured=True))
+    entries = history.find(WantedRuns(measured=True))
     return tuple(
         measured for run in sorted(entries, key=lambda run: (run.device, run.started)) if (measured := own_run_of(run))
     )
@@ -152,7 +145,7 @@ def read_runs(key: str, history: History, most: int = MOST_RUNS) -> tuple[OwnRun
         StorageError: the history cannot be read.
     """
     take_over_earlier_runs(history)
-    runs = (own_run_of(run) for run in reversed(history.find(Wanted(device=key, measured=True))))
+    runs = (own_run_of(run) for run in reversed(history.find(WantedRuns(device=key, measured=True))))
     return tuple(measured for measured in runs if measured is not None)[-most:]
 
 

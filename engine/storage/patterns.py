@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.storage.question import HOLDS, Known, PatternQuestion

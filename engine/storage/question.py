@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from capacity_tui.engine.catalog.catalog import Catalog
-from capacity_tui.engine.catalog.rows.assumptions import Assumption
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.rows import Assumption
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.storage.zipf import MOST_KINDS, kinds_of_corpus

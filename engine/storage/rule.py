@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
 
 _SOURCE = "the rule of hierarchical learning: chunks are repeated most, whole texts hardly ever"

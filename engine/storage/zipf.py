@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.storage.incomplete_gamma import upper_incomplete_gamma
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.intervals import Range
 from capacity_tui.engine.uncertainty.likeness import Likeness

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from capacity_tui.engine.machine.measured_constants import FitError
+from capacity_tui.engine.machine import FitError
 
 # A normal deviation over the median of absolute deviations.
 DEVIATIONS_IN_A_MEDIAN = 1.4826

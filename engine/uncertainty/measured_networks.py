@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.cluster.level import Level
+from capacity_tui.engine.cluster import Level
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty.measured_here import DEVIATIONS_IN_A_MEDIAN
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows.reliability import Reliability
+from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.uncertainty.intervals import Range
 from capacity_tui.engine.uncertainty.likeness import Cells, Likeness, Nearest, published_cells

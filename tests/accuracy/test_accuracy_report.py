@@ -6,14 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.accuracy.predicting import predictor
-from capacity_tui.engine.accuracy.published import COMPARED_KINDS
-from capacity_tui.engine.accuracy.render import TITLES, reports_as_data, reports_as_markdown, scatter_svg
-from capacity_tui.engine.accuracy.report import evaluate, scored_measurements
-from capacity_tui.engine.api import example_text, fill, load_catalog, plan_from_text, step_seconds
+from capacity_tui.engine.accuracy import (
+    COMPARED_KINDS,
+    TITLES,
+    evaluate,
+    predictor,
+    reports_as_data,
+    reports_as_markdown,
+    scatter_svg,
+)
+from capacity_tui.engine.accuracy.report import scored_measurements
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import step_seconds
+from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import example_text, plan_from_text
 from capacity_tui.tui.cli import main
 
 

@@ -9,8 +9,9 @@ from statistics import median
 
 import pytest
 
-from capacity_tui.engine.accuracy.fits import fitted_constants, unseen_predictions, unseen_scores
-from capacity_tui.engine.accuracy.published import COMPARED_KINDS, DESCRIBED
+from capacity_tui.engine.accuracy import COMPARED_KINDS, fitted_constants, unseen_scores
+from capacity_tui.engine.accuracy.fits import unseen_predictions
+from capacity_tui.engine.accuracy.published import DESCRIBED
 from capacity_tui.engine.accuracy.report import scored_measurements
 
 GOLDEN = Path(__file__).parents[1] / "golden"

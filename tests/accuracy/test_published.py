@@ -18,9 +18,8 @@ from capacity_tui.engine.accuracy.published import (
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.models.families import TRANSFORMERS
 from capacity_tui.engine.models.networks.specs import CatalogueNetwork
-from capacity_tui.engine.models.transformer.architecture import shape_from_spec
-from capacity_tui.engine.models.transformer.parameters import count_parameters
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.models.transformer import count_parameters, shape_from_spec
+from capacity_tui.engine.plan.files import plan_from_data
 
 FEWEST = {
     "train_time": 800,

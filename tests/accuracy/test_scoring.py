@@ -4,8 +4,9 @@ import math
 
 import pytest
 
+from capacity_tui.engine.accuracy import evaluate
 from capacity_tui.engine.accuracy.published import Measurement
-from capacity_tui.engine.accuracy.report import evaluate, scored_measurements
+from capacity_tui.engine.accuracy.report import scored_measurements
 from capacity_tui.engine.accuracy.scoring import (
     Pair,
     Prediction,

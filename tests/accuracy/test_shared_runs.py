@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from capacity_tui.engine.accuracy import read_shared, shared_text
 from capacity_tui.engine.accuracy.published import measurement_of
-from capacity_tui.engine.accuracy.shared_runs import PEAK, SOURCE, STEP, read_shared, shared_text
+from capacity_tui.engine.accuracy.shared_runs import PEAK, SOURCE, STEP
 from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.history.stores import Wanted
-from capacity_tui.engine.plan.leaves import leaves
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns
+from capacity_tui.engine.plan import leaves
 from capacity_tui.tui.cli import main
 from tests.plans import SERVING, TRAINING, plan_of
 
@@ -141,7 +140,7 @@ def test_runs_are_shared_taken_and_kept_apart_by_device(tmp_path, monkeypatch, c
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps(plan_of(MLP).plain_data()))
     assert main(["calibrate", "--plan", str(plan), "--step-seconds", "0.05"]) == 0
-    (own,) = History().find(Wanted(kinds=("run",)))
+    (own,) = History().find(WantedRuns(kinds=("run",)))
     History().keep(run_of(PLANS[0]))
     shared = str(tmp_path / "shared.csv")
     assert main(["history", "export", "--share", "-o", shared]) == 0

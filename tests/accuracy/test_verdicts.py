@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.accuracy.mine import own_measurements
-from capacity_tui.engine.accuracy.predicting import predictor
-from capacity_tui.engine.accuracy.report import evaluate, scored_measurements
+from capacity_tui.engine.accuracy import evaluate, own_measurements, predictor, verdicts_of
+from capacity_tui.engine.accuracy.report import scored_measurements
 from capacity_tui.engine.accuracy.scoring import Prediction
-from capacity_tui.engine.accuracy.verdicts import share, verdicts_of
-from capacity_tui.engine.api import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.accuracy.verdicts import share
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.cli import main
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from sources import nodes_of, source_files
 
 from capacity_tui.engine import catalog
-from capacity_tui.engine.catalog.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.base import Informational
 from capacity_tui.engine.models.transformer.architecture import COLUMNS
 

@@ -9,9 +9,9 @@ import pytest
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.models.families import family_of
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.names import refuse_unknown_names
+from capacity_tui.engine.models import family_of
+from capacity_tui.engine.plan import refuse_unknown_names
+from capacity_tui.engine.plan.files import plan_from_data
 
 WithOwn = Callable[..., Catalog]
 

@@ -4,10 +4,9 @@ import pytest
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.names import known_names
+from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.plan import known_names
+from capacity_tui.engine.plan.files import plan_from_data
 
 FILES = {
     "precisions.yaml": """

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.catalog import parsed
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog import parse_shipped, parsed
 
 PROFILES = Path(__file__).parents[2] / "profiles"
 

@@ -8,11 +8,11 @@ import pytest
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.registering import register_hardware
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CatalogError
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
+from capacity_tui.engine.plan import HardwareSection, PricingSection
+from capacity_tui.engine.plan.files import plan_from_data
 
 CUSTOM = {
     "type": "gpu",

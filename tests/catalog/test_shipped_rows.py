@@ -8,8 +8,7 @@ from importlib.resources import files
 
 import pytest
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog import Catalog, read_yaml
 
 NAMES = (
     "accelerators",

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.catalog.reading import LARGEST_FILE, read_yaml
+from capacity_tui.engine.catalog import read_yaml
+from capacity_tui.engine.catalog.reading import LARGEST_FILE
 from capacity_tui.engine.errors import CapacityError, DocumentError, StorageError
 from capacity_tui.engine.printable import printable
 

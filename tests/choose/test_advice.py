@@ -7,25 +7,18 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import answer, plan_of_line
+from capacity_tui.engine.choose.advice import remedies
 from capacity_tui.engine.choose.advice.advice import MOST_RECOMMENDATIONS
-from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.advice.worth import LEAST_EFFECT
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.candidates import candidate
-from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.choose.line_plan import plan_of_line
+from capacity_tui.engine.choose.candidates import EstimatedPlan, candidate
+from capacity_tui.engine.choose.modes import compare, fill
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
-from capacity_tui.engine.choose.modes.modes import compare, fill
 from capacity_tui.engine.choose.whatif.deltas import value_of
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.examples import example_text
-from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.engine.plan.line.reading import read_line
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import Estimate, Note, estimate_plan, resolve_plan
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import example_text, plan_from_text
+from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.verdict import Verdict
 
 PRICE_OF_TOKENS = "cost.usd_per_million_tokens"

@@ -10,11 +10,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes.modes import MODES, ModeName, fill
+from capacity_tui.engine.choose.modes import ModeName, fill
+from capacity_tui.engine.choose.modes.modes import MODES
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.plan.files import dump_plan, plan_from_data, plan_from_text
+from capacity_tui.engine.present import result_as_dict
 
 CATALOG = load_catalog()
 # Fits only with adapters, which a mode takes because the file leaves the method open.

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.modes import compare
 from capacity_tui.engine.choose.modes.mode_groups import mode_groups, remarks
-from capacity_tui.engine.choose.modes.modes import compare
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import result_as_dict
 
 WISH = ("training.seq_len", "training.tokens", "training.steps", "training.epochs", "training.global_batch")
 OPEN = ("seq_len", "micro_batch", "global_batch", "tokens", "precision", "checkpointing")

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from capacity_tui.engine.api import compare, fill, plan_from_data
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.modes.feeding import with_data_settings
 from capacity_tui.engine.choose.modes.modes import Comparison
 from capacity_tui.engine.cluster.node_host import NodeHost
-from capacity_tui.engine.estimate.data.supply import usual_workers
-from capacity_tui.engine.estimate.estimate import estimate_resolved
+from capacity_tui.engine.estimate import estimate_resolved
+from capacity_tui.engine.estimate.data import usual_workers
+from capacity_tui.engine.plan.files import plan_from_data
 
 TEXT: dict[str, object] = {
     "model": {"name": "llama-3.2-1b"},

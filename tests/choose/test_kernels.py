@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose import answer
 from capacity_tui.engine.choose.sensitivity.lever import neighbours
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.machine.generations import Setting
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import estimate_plan, resolve_plan
+from capacity_tui.engine.machine import Setting
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.frameworks import framework_files
 
 

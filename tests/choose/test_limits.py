@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose.modes.limits import largest_that_fits, to_the_limit
-from capacity_tui.engine.choose.space.grid import Floats
+from capacity_tui.engine.choose.modes import to_the_limit
+from capacity_tui.engine.choose.modes.limits import largest_that_fits
+from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.numeric import Flags
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.verdict import Verdict
 
 SERVED = {

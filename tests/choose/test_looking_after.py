@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes.modes import Comparison, compare
+from capacity_tui.engine.choose.modes import Comparison, compare
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import apply_settings, plan_from_text
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import apply_settings, dump_plan, plan_from_text
+from capacity_tui.engine.present import result_as_dict
 
 TEXT = """
 model: {name: gpt2}

@@ -7,21 +7,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.line_plan import plan_of_line
-from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose import answer, plan_of_line
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.choose.need import need
 from capacity_tui.engine.choose.need.bounds import Bounds
-from capacity_tui.engine.choose.need.need import need
-from capacity_tui.engine.choose.search.axes import parse_axis
-from capacity_tui.engine.choose.search.question import Question, parse_goal, parse_limit
+from capacity_tui.engine.choose.search import Question, parse_axis, parse_goal, parse_limit
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.line.reading import read_line
-from capacity_tui.engine.present.needed import needed_as_dict
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import edited
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.present import needed_as_dict
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 
 FACTS = load_catalog()

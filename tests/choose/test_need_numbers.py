@@ -9,9 +9,9 @@ from capacity_tui.engine.choose.candidates.candidate import Candidate
 from capacity_tui.engine.choose.candidates.reached import CheckedConstraint
 from capacity_tui.engine.choose.need.numbers import ValueSearch
 from capacity_tui.engine.choose.need.scales import Whole, WholeNodes, scale_of
-from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.schema.field_meta import Knob
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.estimate import Constraint
+from capacity_tui.engine.schema import Knob
+from capacity_tui.engine.uncertainty import Interval
 
 TIME, COST = "computation.estimated_train_time_seconds", "cost.usd"
 

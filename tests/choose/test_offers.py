@@ -7,15 +7,15 @@ from math import isfinite
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.advice.advice import MOST_OFFERS, offers
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.line_plan import plan_of_line
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.whatif.deltas import change_text, value_of
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import apply_settings
-from capacity_tui.engine.plan.line.reading import read_line
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.choose import answer, plan_of_line
+from capacity_tui.engine.choose.advice import offers
+from capacity_tui.engine.choose.advice.advice import MOST_OFFERS
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.choose.whatif import change_text
+from capacity_tui.engine.choose.whatif.deltas import value_of
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import apply_settings
+from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.verdict import Holds, Verdict
 
 CATALOG = load_catalog()

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from capacity_tui.engine.api import answer, compare, load_catalog
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.modes import fill, open_fields
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.modes import compare, fill
+from capacity_tui.engine.choose.modes.modes import open_fields
+from capacity_tui.engine.estimate import ResolvedPlan, Work, resolve_plan
 from capacity_tui.engine.estimate import estimate as estimating
 from capacity_tui.engine.estimate.figures import keys
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.explain.explain import explain_estimate, explain_resolved
-from capacity_tui.engine.explain.roofline import roofline
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.explain import explain_estimate, roofline
+from capacity_tui.engine.explain.explain import explain_resolved
+from capacity_tui.engine.plan import Plan
 
 H100 = {"name": "h100-sxm-80gb", "devices": 8}
 PLANS = {

@@ -7,20 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.line_plan import plan_of_line
-from capacity_tui.engine.choose.modes.modes import MODES, compare, fill, with_placeholders
-from capacity_tui.engine.choose.proposal import open_plan
+from capacity_tui.engine.choose import open_plan, plan_of_line
+from capacity_tui.engine.choose.modes import compare, fill
+from capacity_tui.engine.choose.modes.modes import MODES, with_placeholders
 from capacity_tui.engine.choose.space.open_axes import open_axes, open_fields_of_training
 from capacity_tui.engine.choose.space.open_batch import OpenBatch, open_batch, published_tokens
 from capacity_tui.engine.choose.space.ranking import over
 from capacity_tui.engine.choose.space.training import training_space
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figures import figures_of
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.plan.edit import edited, with_values
-from capacity_tui.engine.plan.line.reading import read_line
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import figures_of, resolve_plan
+from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.plan import Plan, edited, with_values
+from capacity_tui.engine.plan.line import read_line
 
 MEMORY, SECONDS = "memory.reserved_bytes", "computation.step_seconds"
 

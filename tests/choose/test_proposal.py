@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.api import compare, load_catalog
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import open_plan, propose
+from capacity_tui.engine.choose.modes import compare
 from capacity_tui.engine.choose.modes.shares import used_shares
-from capacity_tui.engine.choose.proposal import largest_model, open_plan, propose
-from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.choose.proposal import largest_model
+from capacity_tui.engine.plan import edited
 
 
 @pytest.mark.parametrize("hardware", ["h100-sxm-80gb", "2xrtx-3090", "8xh100-sxm-80gb"])

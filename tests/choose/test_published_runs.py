@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.choose.line_plan import plan_of_line
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.line.reading import read_line
+from capacity_tui.engine.choose import plan_of_line
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.estimate import Estimate
+from capacity_tui.engine.plan.line import read_line
 
 HOUR = 3600.0
 with Path(__file__).with_name("published_runs.csv").open(encoding="utf-8", newline="") as file:

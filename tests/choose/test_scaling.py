@@ -10,15 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.scaling import Curve, curves, growing_runs, scaling_points
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.examples import example_text
-from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.plan_report import growth_remarks
+from capacity_tui.engine.choose import Curve, answer, curves, growing_runs, scaling_points
+from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import example_text, plan_from_text
+from capacity_tui.engine.present import growth_remarks
 
 
 def curves_of(model: str = "gpt2", devices: int = 1, micro_batch: int = 4, **scalability: object) -> tuple[Curve, ...]:

@@ -16,16 +16,13 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.search.answer import Answer, SearchResult
 from capacity_tui.engine.choose.search.front import Front, dominator, undominated
-from capacity_tui.engine.choose.search.question import Goal, Limit, Question
-from capacity_tui.engine.choose.search.search import search
-from capacity_tui.engine.choose.space.grid import Axis
+from capacity_tui.engine.choose.search.question import Goal, Limit
+from capacity_tui.engine.choose.space import Axis
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figure_table import METRICS
+from capacity_tui.engine.estimate import METRICS, estimate_plan
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 
 PLAN: Mapping[str, object] = {

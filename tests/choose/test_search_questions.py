@@ -7,15 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search import trained
-from capacity_tui.engine.choose.search.axes import parse_axis
-from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
-from capacity_tui.engine.choose.search.question import Goal, Limit, Question, parse_figures, parse_goal, parse_limit
-from capacity_tui.engine.choose.search.search import search
-from capacity_tui.engine.choose.space import training
-from capacity_tui.engine.choose.space.grid import Axis
+from capacity_tui.engine.choose.search import (
+    Question,
+    hardware_ids,
+    parse_axis,
+    parse_figures,
+    parse_goal,
+    parse_limit,
+    search,
+    trained,
+)
+from capacity_tui.engine.choose.search.catalogue_names import model_names
+from capacity_tui.engine.choose.search.question import Goal, Limit
+from capacity_tui.engine.choose.space import Axis, training
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import format_quantity, parse_quantity
 
 TIME, MONEY = "computation.estimated_train_time_seconds", "cost.usd"

@@ -12,19 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.search.axes import parse_axis
-from capacity_tui.engine.choose.search.question import Question, parse_goal, parse_limit
-from capacity_tui.engine.choose.search.search import search
-from capacity_tui.engine.choose.space.grid import Axis
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.search import Question, parse_axis, parse_goal, parse_limit, search
+from capacity_tui.engine.choose.space import Axis
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import METRICS, Estimate, estimate_plan
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.uncertainty import Interval
 
 INFER = "computation.infer."
 PRICE, RATE = "cost.usd_per_million_tokens", f"{INFER}requests_per_second"

@@ -8,13 +8,11 @@ from functools import cache
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.sensitivity.swing import Swing
-from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity, sensitivity
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.choose.sensitivity import Sensitivity, Swing, sensitivity
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import figure
+from capacity_tui.engine.plan import Plan, edited
 
 TRAINED = {
     "model": {"name": "gpt2"},

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes.modes import compare, fill
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.summary import chosen
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.modes import compare, fill
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.present import chosen
 from capacity_tui.engine.verdict import Verdict
 
 

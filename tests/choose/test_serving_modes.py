@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes.limits import to_the_limit
-from capacity_tui.engine.choose.modes.modes import Comparison, compare
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.modes import Comparison, compare, to_the_limit
+from capacity_tui.engine.estimate import figure
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import result_as_dict
 from capacity_tui.engine.verdict import Holds, Verdict
 
 TITLES = ["lowest latency", "balanced", "cheapest token"]

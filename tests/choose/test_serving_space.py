@@ -11,19 +11,15 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.modes.modes import with_placeholders
-from capacity_tui.engine.choose.space.grid import Axis, Grid
+from capacity_tui.engine.choose.space import Axis
+from capacity_tui.engine.choose.space.grid import Grid
 from capacity_tui.engine.choose.space.serving import ServingSpace, serving_space
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import METRICS, Estimate, ResolvedPlan, estimate_plan, resolve_plan
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.layout_rules import REPLICAS_FILL_DEVICES
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import REPLICAS_FILL_DEVICES, Plan, with_values
+from capacity_tui.engine.uncertainty import Interval
 
 MODELS = ("llama-3.1-70b", "qwen3-30b-a3b")
 # Every kind of field that may vary: sizes of the layout, numbers of requests, and settings that change several numbers.

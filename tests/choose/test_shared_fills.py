@@ -7,12 +7,11 @@ from unittest import mock
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose.modes import model_choice
-from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.modes.modes import MODES, ModeName, compare, fill
+from capacity_tui.engine.choose.modes import ModeName, ModePlan, compare, fill, model_choice
+from capacity_tui.engine.choose.modes.modes import MODES
 from capacity_tui.engine.choose.space.training import TrainingSpace
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 AUTO = "auto"
 

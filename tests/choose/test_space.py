@@ -10,17 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.space.grid import Axis, Grid
+from capacity_tui.engine.choose.space import Axis
+from capacity_tui.engine.choose.space.grid import Grid
 from capacity_tui.engine.choose.space.ranking import best, over
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figures import figures_of
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate import ResolvedPlan, estimate_plan, figures_of, resolve_plan
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan, with_values
 
 DENSE = {
     "model": {"name": "llama-3.1-8b"},

@@ -10,11 +10,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.sensitivity.lever import neighbours
 from capacity_tui.engine.choose.whatif.together import estimate_stacked
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, figure, resolve_plan
+from capacity_tui.engine.plan import Plan, edited
 
 TRAINED = {
     "model": {"name": "llama-3.1-70b"},

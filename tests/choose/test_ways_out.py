@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.modes.modes import MODES, compare, fill
-from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.modes import compare, fill
+from capacity_tui.engine.choose.modes.modes import MODES
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import dump_plan, plan_from_text
 from capacity_tui.engine.verdict import Verdict
 
 

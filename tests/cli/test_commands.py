@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text
+from capacity_tui.engine.plan.files import load_plan, plan_from_text
 from capacity_tui.engine.plan.files.saved import save_plan
 from capacity_tui.tui.cli import main
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.api import answer, load_catalog
-from capacity_tui.engine.models.families import family_of
-from capacity_tui.engine.plan.files.examples import example_names, example_text, example_title
-from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.models import family_of
+from capacity_tui.engine.plan.files import example_names, example_text, example_title, plan_from_text
 
 
 @pytest.mark.parametrize("name", example_names())

@@ -11,8 +11,9 @@ from capacity_tui.tui.cli import main
 
 @pytest.fixture(scope="module")
 def found():
-    from capacity_tui.engine.api import check_promises, promises_as_dict
+    from capacity_tui.engine.fleet.migration import check_promises
     from capacity_tui.engine.fleet.migration.promises import promises
+    from capacity_tui.engine.present.fleet import promises_as_dict
 
     wanted = tuple(each for each in promises() if each.id in ("over_provisioned_p5", "busy_p5", "spot_p5"))
     return {each["id"]: each for each in promises_as_dict(tuple(check_promises(wanted)))["promises"]}

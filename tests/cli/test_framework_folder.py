@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from capacity_tui.engine.plan.files.loading import load_plan
+from capacity_tui.engine.plan.files import load_plan
 from capacity_tui.tui.cli import main
 
 ASKED = ("configs", "--model", "gpt2-small", "--gpu", "2xrtx-4090", "--mode", "balanced", "-o")

@@ -7,8 +7,7 @@ import os
 
 import pytest
 
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.history import History, RunRecord
 from capacity_tui.tui.cli import main
 
 LINE = "gpt2 train 1xrtx-3060"

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from capacity_tui.engine.models.families import FAMILIES
-from capacity_tui.engine.models.plugins import load_plugins
+from capacity_tui.engine.models import FAMILIES, load_plugins
 from capacity_tui.tui.cli import main
 
 PLUGIN = """

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from capacity_tui.engine.api import CapacityError, History
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.observe.history import History
 from capacity_tui.tui.headless.group import run_command
 
 LEAKS = """

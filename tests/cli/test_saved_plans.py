@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.plan.files.saved import save_plan
 from capacity_tui.tui.cli import main
 

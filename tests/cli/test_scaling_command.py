@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from capacity_tui.engine.api import CapacityError, History, Measuring, parse_setting_grid
-from capacity_tui.engine.growth import measuring
-from capacity_tui.engine.growth.measuring import Measurement
-from capacity_tui.engine.growth.ranking import ranked_settings
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.growth import Measurement, Measuring, measuring, ranked_settings
+from capacity_tui.engine.growth import parse_grid as parse_setting_grid
+from capacity_tui.engine.observe.history import History
 from capacity_tui.tui.headless.group import run_command
 
 POINTS = "n,seconds,peak_memory_bytes\n" + "".join(

@@ -10,22 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.level import Level
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.cluster import Cluster, Level, resolve_cluster
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.estimate.timing.collectives import (
     all_gather_seconds,
     all_reduce_seconds,
     all_to_all_seconds,
     point_to_point_seconds,
 )
-from capacity_tui.engine.machine.facts import Provenance
+from capacity_tui.engine.machine import Provenance
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.engine.plan.plan import HardwareSection, Plan, PricingSection
-from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.plan import HardwareSection, Plan, PricingSection
+from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.present import result_as_dict
 
 TOLD = Provenance("given", "a test")
 DEVICES = 4096

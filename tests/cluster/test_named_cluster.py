@@ -1,8 +1,8 @@
 """A cluster that the catalogue knows is hardware of a plan; what the plan says itself goes over it."""
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
-from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
+from capacity_tui.engine.cluster import resolve_cluster
+from capacity_tui.engine.plan import HardwareSection, PricingSection
 
 OWN = """
 lab:

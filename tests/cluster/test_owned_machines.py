@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.explaining import explain
-from capacity_tui.engine.cluster.quotes import chosen_quote
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.choose import answer, explain
+from capacity_tui.engine.cluster import chosen_quote
+from capacity_tui.engine.plan.files import plan_from_data
 
 ROW = """
 lab-box:

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.price_age import day_of_file, price_age
-from capacity_tui.engine.cluster.cluster import Price
-from capacity_tui.engine.cluster.quotes import chosen_quote, quotes
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.catalog import Catalog, load_catalog, price_age
+from capacity_tui.engine.catalog.price_age import day_of_file
+from capacity_tui.engine.cluster import Price, chosen_quote, quotes, resolve_cluster
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.plan import HardwareSection, PricingSection
+from capacity_tui.engine.plan import HardwareSection, PricingSection
 
 CATALOG = load_catalog(Path("none"))
 OWN = """

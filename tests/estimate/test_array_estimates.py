@@ -9,13 +9,10 @@ import pytest
 from plans import TRAINING, plan_of
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.assemble import assemble
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate import Estimate, assemble, resolve_plan
+from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.plan.plan import PricingSection
+from capacity_tui.engine.plan import PricingSection
 from capacity_tui.engine.verdict import Verdict
 
 BATCHES, STAGES, ZEROS = (1.0, 4.0, 16.0), (1.0, 4.0), (0.0, 3.0)

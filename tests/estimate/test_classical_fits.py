@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.estimate import Answer, estimate_plan, work_of
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.models.classical.specs import SPECS
-from capacity_tui.engine.plan.fields import plan_fields
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.estimate import Answer, estimate_plan, resolve_plan
+from capacity_tui.engine.estimate.estimate import work_of
+from capacity_tui.engine.models.classical import SPECS
+from capacity_tui.engine.plan import plan_fields
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.present import result_as_dict
 
 CPU = "CPU_8C_3.5Ghz_baseline"
 ALGORITHMS = sorted(SPECS)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.estimate.constraint import Constraint, verdicts
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.estimate import Constraint, Estimate, estimate_plan
+from capacity_tui.engine.estimate.constraint import verdicts
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Holds, Verdict
 
 TTFT = "computation.infer.time_to_first_token_seconds"

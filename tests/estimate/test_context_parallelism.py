@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.api import load_catalog, plan_from_data
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.estimate.transformer.documents import attended_in_documents
+from capacity_tui.engine.plan.files import plan_from_data
 
 
 def estimate(cp: int = 8, seq_len: int = 131072, context: str = "ring", **training: object) -> Estimate:

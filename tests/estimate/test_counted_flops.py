@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate import estimate_plan, resolve_plan
+from capacity_tui.engine.estimate.serving import serving_run
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
+from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.estimate.transformer.operators import training_operators
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.models.transformer.latent_attention import Latent

@@ -10,17 +10,14 @@ from typing import get_args
 
 import pytest
 
-from capacity_tui.engine.estimate.figure_names import figure_keys, figure_words
-from capacity_tui.engine.estimate.figure_parts import PARTS
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure_text, usual_words
-from capacity_tui.engine.estimate.work import Part
+from capacity_tui.engine.estimate import METRICS, PARTS, Part, figure_keys, figure_text, usual_words
+from capacity_tui.engine.estimate.figure_names import figure_words
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.files.writing import yaml_text
+from capacity_tui.engine.plan import all_fields
+from capacity_tui.engine.plan.files import yaml_text
+from capacity_tui.engine.present import to_json
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.frameworks.text import as_yaml
-from capacity_tui.engine.present.results import to_json
 
 FIGURES = (*METRICS, *(f"{group}.{part}" for group, parts in PARTS.items() for part in parts))
 

@@ -9,7 +9,8 @@ import pytest
 from formula_text import value_of, value_of_expression
 
 from capacity_tui.engine import estimate
-from capacity_tui.engine.estimate.equation import Equation, recording
+from capacity_tui.engine.estimate import recording
+from capacity_tui.engine.estimate.equation import Equation
 
 SAMPLES = 300
 # Where a formula holds, for those that do not hold for any positive numbers.

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.api import plan_from_data
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.data.rates import arrival_seconds, input_seconds, mean_bandwidth, read_seconds
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.estimate.data import input_seconds
+from capacity_tui.engine.estimate.data.rates import arrival_seconds, mean_bandwidth, read_seconds
+from capacity_tui.engine.plan.files import plan_from_data
 
 IMAGES = {"model": {"name": "resnet-50"}, "training": {"steps": 1000, "micro_batch": 256}}
 TEXT = {"model": {"name": "llama-3.2-1b"}, "training": {"tokens": 1e9, "micro_batch": 1, "global_batch": 8}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.estimate import estimate_plan
 from tests.plans import plan_of
 
 SMALL = {

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.estimate.bottleneck import bottleneck_text
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import Estimate, bottleneck_text, estimate_plan
+from capacity_tui.engine.plan import Plan
 
 H100_WATTS, H100_IDLE = 700.0, 0.10
 

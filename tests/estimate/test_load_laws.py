@@ -12,11 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figures import figure, figures_of
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.estimate import Estimate, estimate_plan, figure, figures_of
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.uncertainty import Interval
 
 SOME = settings(max_examples=12, deadline=None)
 ENGINES = ["vllm", "sglang", "tensorrt-llm", "llamacpp", "transformers", "exllamav2", "mlc", "tgi", "lmdeploy"]
@@ -202,8 +200,8 @@ def test_a_larger_batch_is_never_done_sooner(
 def test_arrays_of_loads_are_the_loads_one_by_one() -> None:
     from dataclasses import replace
 
-    from capacity_tui.engine.estimate.resolve import resolve_plan
-    from capacity_tui.engine.estimate.serving.resolve import serving_run
+    from capacity_tui.engine.estimate import resolve_plan
+    from capacity_tui.engine.estimate.serving import serving_run
     from capacity_tui.engine.estimate.serving.steady import steady_state
 
     catalog = load_catalog()

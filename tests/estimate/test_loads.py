@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import SERVING, plan_of
 
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate, InferenceSpeed
+from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.serving.queueing import closed_response, reading_wait, slot_wait
 from capacity_tui.engine.estimate.serving.traffic import accepted_tokens, longest_output
 

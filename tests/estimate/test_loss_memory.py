@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.api import load_catalog, plan_from_data
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate import MemoryEstimate, estimate_plan
+from capacity_tui.engine.plan.files import plan_from_data
 
 GIB = 2**30
 CATALOG = load_catalog()

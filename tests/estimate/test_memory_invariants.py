@@ -15,16 +15,12 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.assemble import memory_estimate
-from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.work import serving_work
+from capacity_tui.engine.estimate import MemoryEstimate, memory_estimate, resolve_plan
+from capacity_tui.engine.estimate.serving import serving_run, serving_work
+from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.estimate.transformer.memory import training_memory
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 CATALOG = load_catalog()
 NAMED = ("gpt2", "llama-3.2-1b", "llama-3-8b", "llama-3-70b", "mixtral-8x7b", "qwen3-30b-a3b", "deepseek-v2-lite")

@@ -9,18 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.api import explain
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose import answer, explain
 from capacity_tui.engine.choose.whatif.deltas import value_of
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.figures import absence, figure
-from capacity_tui.engine.estimate.money import checkpoint_period, interruption_surplus, spot_surplus
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.results import result_as_dict
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.cluster import resolve_cluster
+from capacity_tui.engine.estimate import Estimate, checkpoint_period, estimate_plan, figure, interruption_surplus
+from capacity_tui.engine.estimate.figures import absence
+from capacity_tui.engine.estimate.money import spot_surplus
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import result_as_dict
+from capacity_tui.engine.uncertainty import Interval
 
 CATALOG = load_catalog()
 HARDWARE = [

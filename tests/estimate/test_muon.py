@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import step_time
+from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.estimate.transformer.operators import training_operators
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.models.transformer.parameters import layer_matrices
 from capacity_tui.engine.plan.plan import Plan

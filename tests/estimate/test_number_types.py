@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.api import load_catalog, plan_from_data
-from capacity_tui.engine.estimate.estimate import estimate_plan
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.plan.files import plan_from_data
 
 
 def step_seconds(**training: object) -> float:

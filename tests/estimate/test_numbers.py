@@ -10,6 +10,8 @@ from sources import ROOT, nodes_of, source_files, text_of
 
 from capacity_tui.engine.api import explain, load_catalog, plan_from_data
 from capacity_tui.engine.catalog.counts import counts
+from capacity_tui.engine.choose import explain
+from capacity_tui.engine.plan.files import plan_from_data
 
 ESTIMATE = ROOT / "engine/estimate"
 # What arithmetic itself is made of: nothing, all, both, and a half of a symmetric whole or of a mean.

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.timing.schedule import phase_time
-from capacity_tui.engine.estimate.work import Beside, Collective, Operator, Phase, Schedule
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.estimate import Beside, Collective, Operator, Phase, estimate_plan
+from capacity_tui.engine.estimate.timing import phase_time
+from capacity_tui.engine.estimate.work import Schedule
+from capacity_tui.engine.plan.files import plan_from_data
 
 CATALOG = load_catalog()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.estimate.serving.operators import decode_pass, prefill_pass
+from capacity_tui.engine.estimate.serving import decode_pass
+from capacity_tui.engine.estimate.serving.operators import prefill_pass
 from tests.estimate.test_serving import run_of
 
 LAYERS, HEADS, WIDTH = 32, 32, 128

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.api import fill, load_catalog, plan_from_data, plan_of_line, read_line
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import plan_of_line
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.estimate import Estimate
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.plan.line import read_line
 
 GIB = 2**30
 CATALOG = load_catalog()

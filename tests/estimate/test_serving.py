@@ -12,14 +12,11 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.assemble import assemble
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.serving.memory import kv_cache_bytes, rounded_up, serving_memory
+from capacity_tui.engine.estimate import Estimate, assemble, estimate_plan, resolve_plan
+from capacity_tui.engine.estimate.serving import ServingRun, serving_memory, serving_run, serving_work
+from capacity_tui.engine.estimate.serving.memory import kv_cache_bytes, rounded_up
 from capacity_tui.engine.estimate.serving.operators import distinct_experts
-from capacity_tui.engine.estimate.serving.resolve import choose_engine, kernel_id, serving_run, stored_bytes
-from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving.resolve import choose_engine, kernel_id, stored_bytes
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
 from capacity_tui.engine.estimate.serving.work import serving_work
 from capacity_tui.engine.estimate.timing.schedule import phase_time

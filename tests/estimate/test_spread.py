@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.catalog.rows.reliability import Reliability
-from capacity_tui.engine.machine.measured_constants import FitError
+from capacity_tui.engine.catalog.rows import Reliability
+from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.likeness import Cell, Cells, Likeness
-from capacity_tui.engine.uncertainty.measured_here import of_memory, spreads_here
-from capacity_tui.engine.uncertainty.spread import Doubts, range_of, spread_of
+from capacity_tui.engine.uncertainty import Doubts, Likeness, of_memory, range_of, spread_of, spreads_here
+from capacity_tui.engine.uncertainty.likeness import Cell, Cells
 
 ROW = Reliability(
     id="some-step",

@@ -8,12 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.timing.schedule import straggling
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.estimate.transformer.stages import (
     Stages,
     balanced_last_layers,
@@ -22,7 +19,7 @@ from capacity_tui.engine.estimate.transformer.stages import (
     even_layers,
     head_in_layers,
 )
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 CATALOG = load_catalog()
 

@@ -7,18 +7,17 @@ import pytest
 from plans import SERVING, TRAINING, plan_of
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_plan, work_of
+from capacity_tui.engine.estimate import estimate_plan, resolve_plan
+from capacity_tui.engine.estimate.estimate import work_of
 from capacity_tui.engine.estimate.money import job_kwh
-from capacity_tui.engine.estimate.resolve import resolve_plan
 from capacity_tui.engine.estimate.result import Verdict
-from capacity_tui.engine.estimate.serving.memory import serving_memory
-from capacity_tui.engine.estimate.serving.operators import decode_pass, pass_operators, prefill_pass
-from capacity_tui.engine.estimate.serving.resolve import serving_run
+from capacity_tui.engine.estimate.serving import decode_pass, serving_memory, serving_run
+from capacity_tui.engine.estimate.serving.operators import pass_operators, prefill_pass
 from capacity_tui.engine.estimate.serving.speed import expert_parallel_collective, tensor_parallel_collective
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds
+from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.estimate.transformer.activations import feed_forward_elements
 from capacity_tui.engine.estimate.transformer.memory import training_memory
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 
 # Llama 3 8B and Mixtral 8x7B: layers, width, feed-forward, width of keys and values of a token.
 LAYERS, HIDDEN, FFN, KEYS_AND_VALUES = 32, 4096, 14336, 2 * 8 * 128

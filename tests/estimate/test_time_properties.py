@@ -10,9 +10,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.plan import Plan
 
 Data = dict[str, dict[str, object]]
 

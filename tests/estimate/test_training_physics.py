@@ -11,20 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.equation import recording
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate, estimate_plan, recording, resolve_plan
+from capacity_tui.engine.estimate.timing import gemm_rate
 from capacity_tui.engine.estimate.timing.collectives import crossing_share, one_pass_seconds
-from capacity_tui.engine.estimate.timing.roofline import alignment, gemm_rate, padded
+from capacity_tui.engine.estimate.timing.roofline import alignment, padded
 from capacity_tui.engine.estimate.timing.schedule import pipeline_bubble, step_time
+from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.estimate.transformer.activations import micro_batches_in_flight
 from capacity_tui.engine.estimate.transformer.memory import PHASES, training_memory
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.numeric import largest_label
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 BASE = {
     "task": "train",

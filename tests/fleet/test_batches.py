@@ -8,9 +8,10 @@ import json
 
 import pytest
 
-from capacity_tui.engine.api import JobWords, PlanError, load_catalog, question_of_job, run_workloads, write_runs
-from capacity_tui.engine.fleet.migration import batches
-from capacity_tui.engine.fleet.migration.migrate import migrate
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.fleet.migration import JobWords, batches, migrate, question_of_job, run_workloads
+from capacity_tui.engine.present.fleet import write_runs
 
 WORKLOADS = ("inference_small_p5", "batch_inference_g5")
 

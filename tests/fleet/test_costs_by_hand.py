@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from capacity_tui.engine.api import JobWords, load_catalog, migrate, question_of_job
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.fleet.migration import JobWords, migrate, question_of_job
 
 P5, P4D, G5, G6E, LAMBDA = (
     "aws-p5-48xlarge", "aws-p4d-24xlarge", "aws-g5-4xlarge", "aws-g6e-xlarge", "lambda-gpu-8x-h100-sxm5",

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.data.prices import Place, holding_price, moving_price
+from capacity_tui.engine.estimate.data import Place, moving_price
+from capacity_tui.engine.estimate.data.prices import holding_price
 
 CATALOG = load_catalog(Path("none"))
 AWS, EUROPE, TOKYO = (Place("AWS", region) for region in ("us-east-1", "eu-west-1", "ap-northeast-1"))

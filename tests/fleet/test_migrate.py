@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 
 import pytest
 
-from capacity_tui.engine.api import (
-    Interval,
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import plan_of_line
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.fleet.migration import (
     JobWords,
     MigrationQuestion,
-    edited,
-    fill,
-    load_catalog,
     migrate,
-    plan_from_data,
-    plan_of_line,
     question_of_job,
     question_of_workload,
-    read_line,
 )
-from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.migration.months import ratio_range
+from capacity_tui.engine.plan import edited
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 
 P5, P5_ONE, G6E = "aws-p5-48xlarge", "aws-p5-4xlarge", "aws-g6e-xlarge"
@@ -81,7 +82,7 @@ def test_questions_that_make_no_sense_are_refused():
 
 
 def test_progress_is_told_and_a_stop_keeps_what_was_found(monkeypatch):
-    monkeypatch.setattr("capacity_tui.engine.fleet.migration.migrate.TOLD_SECONDS", 0.0)
+    monkeypatch.setattr(sys.modules[migrate.__module__], "TOLD_SECONDS", 0.0)
     told = []
     question = MigrationQuestion(serving(), "infer", instances=(P5_ONE, G6E, "aws-g6-xlarge"))
     found = migrate(question, told=told.append, stopped=lambda: bool(told))

@@ -8,11 +8,10 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.migration.migrate import migrate
-from capacity_tui.engine.fleet.migration.question import MigrationQuestion
-from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.engine.present.fleet.offer_explanation import TITLES, offer_explanation
+from capacity_tui.engine.fleet.migration import Alternative, Migration, MigrationQuestion, migrate
+from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.present.fleet import offer_explanation
+from capacity_tui.engine.present.fleet.offer_explanation import TITLES
 from capacity_tui.engine.units import format_quantity
 
 PLAN = """

@@ -14,11 +14,11 @@ from types import ModuleType
 
 import pytest
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.refreshed import FILE
-from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, chosen_quote
+from capacity_tui.engine.catalog import FILE, Catalog, load_catalog
+from capacity_tui.engine.cluster import ON_DEMAND, SPOT, chosen_quote
 from capacity_tui.engine.errors import CapacityError, MissingPartError, StorageError
-from capacity_tui.engine.fleet.prices.price_feed import Offered, gpuhunt_feed, refresh_prices
+from capacity_tui.engine.fleet.prices import refresh_prices
+from capacity_tui.engine.fleet.prices.price_feed import Offered, gpuhunt_feed
 from capacity_tui.tui.cli import main
 
 DAY = date(2026, 11, 22)

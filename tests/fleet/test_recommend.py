@@ -7,17 +7,14 @@ import json
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes.modes import fill
+from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figures import figures_of
-from capacity_tui.engine.fleet.database import database_for
+from capacity_tui.engine.estimate import figures_of
+from capacity_tui.engine.fleet import DeadlineQuestion, Machines, Recommended, database_for, recommend
 from capacity_tui.engine.fleet.options import TIME, USD
-from capacity_tui.engine.fleet.recommend import DeadlineQuestion, Machines, Recommended, recommend
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.files.sources import read_source
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import plan_from_data, read_source
 from capacity_tui.tui.cli import main
 
 NAMES = ("aws-g5-xlarge", "aws-g6-xlarge", "aws-p5-48xlarge", "lambda-gpu-1x-a10", "lambda-gpu-8x-h100-sxm5")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.api import CapacityError, load_catalog, plan_from_data
-from capacity_tui.engine.cluster.quotes import quotes
-from capacity_tui.engine.fleet.regions import Regions, by_region
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.present.fleet.regions_report import regions_as_dict, regions_parts
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.cluster import quotes
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.fleet import Regions, by_region
+from capacity_tui.engine.plan import with_values
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.present.fleet import regions_as_dict, regions_parts
 
 PLAN = {
     "model": {"name": "gpt2"},

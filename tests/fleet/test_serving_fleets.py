@@ -8,18 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capacity_tui.engine.api import CapacityError, load_catalog, plan_from_data
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.estimate.figures import figures_of
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import figures_of
+from capacity_tui.engine.fleet.serving import ServingAnswer, ServingQuestion, load_curve, serve
 from capacity_tui.engine.fleet.serving.autoscaling import day_usd, ready_replicas
 from capacity_tui.engine.fleet.serving.candidates import candidates
-from capacity_tui.engine.fleet.serving.load_curve import load_curve
-from capacity_tui.engine.fleet.serving.question import ServingQuestion
-from capacity_tui.engine.fleet.serving.serve import ServingAnswer, serve
 from capacity_tui.engine.fleet.serving.sizing import Replica
 from capacity_tui.engine.fleet.serving.step_times import step_times
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.present.fleet.serving_fleet import serving_as_dict, serving_parts
+from capacity_tui.engine.plan import edited
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.present.fleet import serving_as_dict, serving_parts
 
 SMALL = {
     "model": {"name": "llama-3.1-8b"},

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.growth import choosing, laws
-from capacity_tui.engine.growth.growth_fit import GrowthFit, fit_growth
-from capacity_tui.engine.growth.points_file import read_points
+from capacity_tui.engine.growth import GrowthFit, choosing, fit_growth, laws, read_points
 from tests.estimate.formula_text import value_of
 
 SIZES = (100, 1000, 10_000, 50_000)

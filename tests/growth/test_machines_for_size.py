@@ -6,8 +6,10 @@ import math
 
 import pytest
 
-from capacity_tui.engine.api import SizedJob, fit_all_growth, load_catalog, machines_for_size
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.growth import SizedJob, machines_for_size
+from capacity_tui.engine.growth import fit_all as fit_all_growth
 from capacity_tui.engine.numeric import mean
 
 SIZES = (100, 1000, 10_000, 50_000)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.plan.imports.imported import Imported, import_plan
+from capacity_tui.engine.plan.imports import Imported, import_plan
 
 SAMPLES = Path(__file__).parent / "samples"
 GIVEN: dict[str, object] = {"model.name": "llama-3.1-8b", "hardware.name": "h100-sxm-80gb", "hardware.devices": 8}

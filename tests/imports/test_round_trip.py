@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.plan.files.examples import example_names, example_text
-from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
-from capacity_tui.engine.plan.imports.imported import Imported, import_plan
+from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
+from capacity_tui.engine.plan.files import example_names, example_text, plan_from_data, plan_from_text
+from capacity_tui.engine.plan.imports import Imported, import_plan
 from capacity_tui.engine.present.frameworks import adapter_tools, framework_files
 
 WRITTEN_ANYWAY = {"training.learning_rate", "training.loss"}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.imports.imported import import_plan
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.plan.imports import import_plan
 
 
 def test_deepspeed_and_the_trainer_say_one_plan(read, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Never
 
 import pytest
 
-from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine import Host
 from capacity_tui.engine.machine.probing import NotPresentError
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 from os.path import normpath
 from pathlib import Path
 
-from capacity_tui.engine.machine.host_files import Host, Space
-from capacity_tui.engine.machine.recording import recorded_host, recorded_parts
+from capacity_tui.engine.machine import Host, recorded_host
+from capacity_tui.engine.machine.host_files import Space
+from capacity_tui.engine.machine.recording import recorded_parts
 
 RECORDINGS = Path(__file__).with_name("recordings")
 GIB = 1 << 30

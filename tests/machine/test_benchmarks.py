@@ -15,21 +15,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.own_machine import detected
-from capacity_tui.engine.machine.benchmark import accelerators, disk_speed, measurement, network_speed, watching
-from capacity_tui.engine.machine.benchmark.all_benchmarks import run_benchmarks
-from capacity_tui.engine.machine.benchmark.benchmark_report import (
+from capacity_tui.engine.cluster import cluster_of_machine
+from capacity_tui.engine.machine import Counters, detect
+from capacity_tui.engine.machine.benchmark import (
     BenchmarkReport,
-    measured_facts,
+    Measurement,
+    Skipped,
+    accelerators,
+    disk_speed,
+    measurement,
+    network_speed,
     read_reports,
+    run_benchmarks,
     save_report,
+    spread,
+    watching,
+    web_address,
 )
+from capacity_tui.engine.machine.benchmark.benchmark_report import measured_facts
 from capacity_tui.engine.machine.benchmark.load import Moment, busy_share
-from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, spread
-from capacity_tui.engine.machine.benchmark.network_speed import web_address
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.sample import Counters
-from capacity_tui.engine.present.benchmark_figures import benchmark_parts
+from capacity_tui.engine.present import benchmark_parts
 from capacity_tui.engine.storage.databases import machine_benchmarks
 from capacity_tui.tui.cli import main
 
@@ -289,9 +294,9 @@ def test_the_newest_figures_of_this_machine_count(machine, tmp_path):
 
 def test_measured_rates_replace_the_usual_shares(machine, tmp_path):
     bare = replace(machine, accelerators=(), measured=(), benchmarked=None)
-    usual = detected(bare, load_catalog()).device
+    usual = cluster_of_machine(bare, load_catalog()).device
     save_report(kept(machine, "2026-01-01T00:00:00+00:00", 0.5 * usual.peak("fp32")), tmp_path)
-    found = detected(replace(bare, benchmarked=measured_facts(tmp_path, machine)), load_catalog()).device
+    found = cluster_of_machine(replace(bare, benchmarked=measured_facts(tmp_path, machine)), load_catalog()).device
     assert found.gemm_reach("fp32") == pytest.approx(0.5)
     assert found.peaks == usual.peaks
     assert found.efficiency.stream == usual.efficiency.stream

@@ -12,14 +12,9 @@ from dataclasses import replace
 import pytest
 from recorded import GIB, replay
 
-from capacity_tui.engine.machine import detect as detection
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.main_memory import probe_memory
-from capacity_tui.engine.machine.host.power import probe_power
+from capacity_tui.engine.machine import Fact, Host, detect, detected, machine_as_dict, missing
+from capacity_tui.engine.machine.host import probe_memory, probe_power
 from capacity_tui.engine.machine.host.swap import probe_swap
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.plain_data import machine_as_dict
 from capacity_tui.engine.machine.probing import NotPresentError, Running
 from capacity_tui.engine.machine.vendors.amd import AMD
 from capacity_tui.engine.machine.vendors.apple.probe import probe_apple_gpu
@@ -65,7 +60,7 @@ def test_a_crashing_probe_is_named_and_the_rest_goes_on(monkeypatch, tmp_path):
     def crash(host):
         raise ZeroDivisionError("nothing there")
 
-    monkeypatch.setattr(detection, "probe_disks", crash)
+    monkeypatch.setattr(sys.modules[detect.__module__], "probe_disks", crash)
     machine = detect(host=replay("hybrid_laptop", tmp_path))
     probe = next(probe for probe in machine.probes if probe.name == "disks")
     assert (probe.outcome, probe.detail) == ("failed", "ZeroDivisionError: nothing there")
@@ -74,7 +69,7 @@ def test_a_crashing_probe_is_named_and_the_rest_goes_on(monkeypatch, tmp_path):
 
 
 def test_a_hanging_probe_is_given_up(monkeypatch, tmp_path):
-    monkeypatch.setattr(detection, "probe_power", lambda host: time.sleep(60))
+    monkeypatch.setattr(sys.modules[detect.__module__], "probe_power", lambda host: time.sleep(60))
     started = time.perf_counter()
     machine = detect(timeout_seconds=0.3, host=replay("hybrid_laptop", tmp_path))
     assert time.perf_counter() - started < 30  # the probe hangs for 60
@@ -103,7 +98,7 @@ def test_cancelling_returns_at_once(tmp_path):
 def test_the_program_ends_while_a_probe_hangs():
     script = (
         "import time\n"
-        "from capacity_tui.engine.machine import detect as d\n"
+        "import importlib\nd = importlib.import_module('capacity_tui.engine.machine.detect')\n"
         "d.probe_disks = lambda host: time.sleep(60)\n"
         "d.detect(timeout_seconds=0.2)\n"
     )

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from capacity_tui.engine.catalog import Instance, load_catalog
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.cluster.fabric import fabric_of
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.plan.plan import HardwareSection, Plan, PricingSection
-from capacity_tui.engine.present.summary import headline
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.plan import HardwareSection, Plan, PricingSection
+from capacity_tui.engine.present import headline
 
 CATALOG = load_catalog()
 PRICED = sorted(row.id for row in CATALOG.instances.values() if row.on_demand_usd_per_hour)

@@ -6,19 +6,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from capacity_tui.engine.api import answer, detect, load_catalog, plan_from_data, result_as_dict
-from capacity_tui.engine.cluster.measured_here import device_key, with_measured
-from capacity_tui.engine.cluster.own_machine import detected
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.cluster import cluster_of_machine, device_key, with_measured
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
-from capacity_tui.engine.estimate.timing.attention import attention_rate
-from capacity_tui.engine.estimate.timing.roofline import gemm_rate
-from capacity_tui.engine.machine.curve import Curve
-from capacity_tui.engine.machine.measured_constants import read_constants
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples, write_measured
+from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
+from capacity_tui.engine.machine import Curve, detect, read_constants
+from capacity_tui.engine.observe.history import History
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.present import result_as_dict
+from capacity_tui.engine.sampling import (
+    Sample,
+    SampleFile,
+    fit_runs,
+    fit_samples,
+    keep_run,
+    own_run,
+    read_runs,
+    run_entry,
+    write_measured,
+)
+from capacity_tui.engine.sampling.calibration import chosen_files
 from capacity_tui.engine.sampling.kernel_cases import CPU, KernelCase, kernel_grid
-from capacity_tui.engine.sampling.own_runs import fit_runs, keep_run, own_run, read_runs, run_entry
-from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
 PLAN = {
     "model": {"name": "transformer_decoder", "spec": {"layers": 4, "hidden": 256, "heads": 4, "vocab": 1024}},
@@ -34,7 +43,7 @@ def machine():
 
 @pytest.fixture(scope="module")
 def device(machine):
-    return detected(machine, load_catalog()).device
+    return cluster_of_machine(machine, load_catalog()).device
 
 
 def sample_of(case: KernelCase, seconds: float) -> Sample:

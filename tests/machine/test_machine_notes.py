@@ -7,20 +7,22 @@ from dataclasses import replace
 import pytest
 from recorded import replay, write
 
-from capacity_tui.engine.api import answer, plan_from_data
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.advice.host_requirements import power_need, power_text, run_space, space_text
-from capacity_tui.engine.choose.advice.machine_notes import (
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose.advice import (
     job_notes,
     machine_warnings,
+    power_need,
+    power_text,
     predicted_bottleneck,
+    run_space,
+    space_text,
 )
-from capacity_tui.engine.machine.cooling import cooling_now
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import detected
-from capacity_tui.engine.machine.host.power import probe_power
-from capacity_tui.engine.machine.machine import GpuProcess, Process, unknown_accelerator
-from capacity_tui.engine.plan.edit import with_values
+from capacity_tui.engine.machine import Process, cooling_now, detect, detected
+from capacity_tui.engine.machine.host import probe_power
+from capacity_tui.engine.machine.machine import GpuProcess, unknown_accelerator
+from capacity_tui.engine.plan import with_values
+from capacity_tui.engine.plan.files import plan_from_data
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from capacity_tui.engine.machine.sample import NO_COUNTER, Sampler
+from capacity_tui.engine.machine import Sampler
+from capacity_tui.engine.machine.sample import NO_COUNTER
 
 
 @pytest.mark.parametrize(

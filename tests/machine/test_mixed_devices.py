@@ -7,11 +7,9 @@ import pytest
 from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.own_machine import detected
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import detected as fact
-from capacity_tui.engine.machine.facts import missing
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.cluster import cluster_of_machine
+from capacity_tui.engine.machine import Machine, detect, missing
+from capacity_tui.engine.machine import detected as fact
 
 CATALOG = load_catalog(Path("none"))
 
@@ -47,19 +45,19 @@ def machine(tmp_path: Path, *ids: str | None) -> Machine:
 def test_the_devices_with_the_most_arithmetic_are_used(
     ids: tuple[str, ...], devices: int, name: str, tmp_path: Path
 ) -> None:
-    found = detected(machine(tmp_path, *ids), CATALOG)
+    found = cluster_of_machine(machine(tmp_path, *ids), CATALOG)
     assert (found.devices, found.per_node, found.device.id) == (devices, devices, name)
     assert bool(found.mix_reason) == (len(set(ids)) > 1)
 
 
 def test_what_is_left_out_is_said_with_the_reason(tmp_path: Path) -> None:
-    found = detected(machine(tmp_path, "rtx-3060-12gb", None, "rtx-4090", "rtx-4090"), CATALOG)
+    found = cluster_of_machine(machine(tmp_path, "rtx-3060-12gb", None, "rtx-4090", "rtx-4090"), CATALOG)
     assert "1 x rtx-3060-12gb left out: all 3 together would work at the pace of the slowest" in found.mix_reason
     assert "Mystery 9000 is not in the catalogue" in found.assumed
 
 
 def test_the_plan_decides_where_it_wants_to(tmp_path: Path) -> None:
     here = machine(tmp_path, "rtx-3060-12gb", "rtx-4090", "rtx-4090")
-    every, one = detected(here, CATALOG, "all"), detected(here, CATALOG, "one")
+    every, one = cluster_of_machine(here, CATALOG, "all"), cluster_of_machine(here, CATALOG, "one")
     assert (every.devices, one.devices) == (3, 2)
     assert every.device.memory_bytes == CATALOG.accelerators["rtx-3060-12gb"].memory_bytes

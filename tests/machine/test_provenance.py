@@ -8,22 +8,17 @@ from dataclasses import replace
 import pytest
 from recorded import replay
 
-from capacity_tui.engine.api import explain, load_catalog, plan_from_data
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.own_machine import detected as own_machine
-from capacity_tui.engine.cluster.score import score_machine
-from capacity_tui.engine.cluster.usable import usable_devices
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.machine.benchmark.benchmark_report import FIGURES
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose import explain
+from capacity_tui.engine.cluster import cluster_of_machine as own_machine
+from capacity_tui.engine.cluster import score_machine, usable_devices
+from capacity_tui.engine.estimate import estimate_plan, resolve_plan
+from capacity_tui.engine.machine import Fact, Host, MeasuredFacts, detect, detected, missing
+from capacity_tui.engine.machine.benchmark import FIGURES
 from capacity_tui.engine.machine.host.cpu import probe_cpu
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import MeasuredFacts, MigInstance
-from capacity_tui.engine.present.explanation import explanation_text
-from capacity_tui.engine.present.results import result_as_dict
-from capacity_tui.engine.present.summary import basis
+from capacity_tui.engine.machine.machine import MigInstance
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.present import basis, explanation_text, result_as_dict
 from capacity_tui.tui.screens.plan.hardware_view import cluster_rows
 
 SPEC = {"bf16_tflops": 77, "bandwidth_gbs": 1230, "memory_mib": 1000, "link_gbs": 11, "node_gbs": 2}

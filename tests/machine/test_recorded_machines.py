@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 from recorded import GIB, replay, write, write_cpus
 
-from capacity_tui.engine.machine.detect import detect
+from capacity_tui.engine.machine import detect
 from capacity_tui.engine.machine.gpu_sensors import GpuSensors
+from capacity_tui.engine.machine.host import probe_memory, probe_power
 from capacity_tui.engine.machine.host.cgroup import cpu_quota
 from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.host.disk import probe_disks
-from capacity_tui.engine.machine.host.main_memory import probe_memory
 from capacity_tui.engine.machine.host.network import probe_networks
 from capacity_tui.engine.machine.host.platform_probe import probe_container, probe_platform
-from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.swap import probe_swap
 from capacity_tui.engine.machine.vendors.amd.probe import probe_amd
 

@@ -8,10 +8,8 @@ import pytest
 from recorded import RECORDINGS, replay
 
 from capacity_tui.engine.errors import HardwareError
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.plain_data import machine_as_dict
+from capacity_tui.engine.machine import RECORDING_SCRIPT, detect, machine_as_dict, recorded_host
 from capacity_tui.engine.machine.recorded_files import RecordedFiles
-from capacity_tui.engine.machine.recording import RECORDING_SCRIPT, recorded_host
 
 
 def test_a_shell_records_what_detection_needs():

@@ -6,7 +6,7 @@ import time
 
 from recorded import GIB, replay
 
-from capacity_tui.engine.machine.sample import Counters, Sampler
+from capacity_tui.engine.machine import Counters, Sampler
 
 
 def sampler(tmp_path, *totals: Counters, times=(0.0, 2.0, 4.0)) -> Sampler:

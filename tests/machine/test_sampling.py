@@ -9,21 +9,19 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import MissingPartError, StorageError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.sampling.kernel_cases import (
-    CPU,
-    CPU_QUICK,
-    GPU,
-    GPU_QUICK,
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.sampling import (
     KERNELS,
-    KernelCase,
-    Scale,
-    kernel_grid,
+    read_samples,
+    sample_files,
+    sample_kernels,
+    sampling_backend,
+    sampling_grid,
 )
-from capacity_tui.engine.sampling.kernel_samples import choose_backend, grid_of, sample_kernels
+from capacity_tui.engine.sampling.kernel_cases import CPU, CPU_QUICK, GPU, GPU_QUICK, KernelCase, Scale, kernel_grid
 from capacity_tui.engine.sampling.numpy_kernels import NumpyBackend
-from capacity_tui.engine.sampling.samples import open_samples, read_samples, sample_files
+from capacity_tui.engine.sampling.samples import open_samples
 from capacity_tui.engine.sampling.timing import HostClock, summary, time_kernel
 
 EVERY = frozenset(KERNELS)
@@ -152,10 +150,10 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path):
 def test_numpy_runs_without_torch_and_a_gpu_needs_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "torch", None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert choose_backend("cpu").name == "numpy"
+    assert sampling_backend("cpu").name == "numpy"
     for asked in (("gpu", None), ("cpu", "torch")):
         with pytest.raises(MissingPartError) as caught:
-            choose_backend(*asked)
+            sampling_backend(*asked)
         assert caught.value.exit_code == 3
         assert "pip install " in caught.value.hint
         assert "torch" in caught.value.hint.rpartition("install ")[2]
@@ -163,17 +161,17 @@ def test_numpy_runs_without_torch_and_a_gpu_needs_it(monkeypatch):
 
 @needs_torch
 def test_torch_runs_every_kernel_on_a_cpu(tmp_path):
-    backend = choose_backend("cpu", "torch")
+    backend = sampling_backend("cpu", "torch")
     cases = kernel_grid(TINY, ("fp32",), EVERY)
     told = list(sample_kernels(backend, "cpu-test", cases, limit_seconds=0.001, folder=tmp_path))
     assert {step.sample.name for step in told if step.sample} == EVERY
     assert read_samples(only_file(tmp_path)).context_bytes > 2**20
-    assert len(grid_of(backend, True)) < len(grid_of(backend, False))
+    assert len(sampling_grid(backend, True)) < len(sampling_grid(backend, False))
 
 
 @needs_torch
 def test_collectives_run_between_real_processes(tmp_path):
-    from capacity_tui.engine.sampling.collective_samples import COLLECTIVES, collective_groups, sample_collectives
+    from capacity_tui.engine.sampling import COLLECTIVES, collective_groups, sample_collectives
 
     groups = collective_groups("cpu", 2)
     told = list(sample_collectives("cpu-test", groups, (4096,), folder=tmp_path, timeout_seconds=60))
@@ -186,7 +184,7 @@ def test_collectives_run_between_real_processes(tmp_path):
 def test_no_rank_outlives_cancelling(tmp_path):
     import psutil
 
-    from capacity_tui.engine.sampling.collective_samples import Group, sample_collectives
+    from capacity_tui.engine.sampling import Group, sample_collectives
 
     cancelled = threading.Event()
     cancelled.set()

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.score import points_between, score_machine
-from capacity_tui.engine.machine.benchmark.benchmark_report import FIGURES
+from capacity_tui.engine.cluster import score_machine
+from capacity_tui.engine.cluster.score import points_between
+from capacity_tui.engine.machine import Fact, MeasuredFacts, detect, detected, missing
+from capacity_tui.engine.machine.benchmark import FIGURES
 from capacity_tui.engine.machine.cooling import judge_cooling
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.machine import MeasuredFacts, unknown_accelerator
-from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.machine.machine import unknown_accelerator
+from capacity_tui.engine.machine.vendors import GpuSample
 
 
 @pytest.fixture

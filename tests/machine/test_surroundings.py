@@ -12,13 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import replay, write
 
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.host.main_memory import probe_memory
+from capacity_tui.engine.machine import Host, detect
+from capacity_tui.engine.machine.host import probe_memory, probe_power
 from capacity_tui.engine.machine.host.memory_modules import parse_memory_devices, probe_memory_modules
-from capacity_tui.engine.machine.host.power import probe_power
 from capacity_tui.engine.machine.host.processes import probe_processes
 from capacity_tui.engine.machine.host.swap import probe_swap
-from capacity_tui.engine.machine.host_files import Host
 
 GIB = 1 << 30
 

@@ -10,22 +10,15 @@ from hypothesis import strategies as st
 from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.cluster import placement_advice, usable_devices
 from capacity_tui.engine.cluster.catalogue_devices import accelerator_device
-from capacity_tui.engine.cluster.placement import linked_groups, placement_advice
-from capacity_tui.engine.cluster.usable import slice_of, usable_devices
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.machine import (
-    Accelerator,
-    LinkPeer,
-    MigInstance,
-    NetworkInterface,
-    NumaNode,
-    unknown_accelerator,
-)
+from capacity_tui.engine.cluster.placement import linked_groups
+from capacity_tui.engine.cluster.usable import slice_of
+from capacity_tui.engine.machine import Accelerator, NetworkInterface, detect, detected, missing
+from capacity_tui.engine.machine.machine import LinkPeer, MigInstance, NumaNode, unknown_accelerator
+from capacity_tui.engine.machine.topology import topology_lines
 from capacity_tui.engine.machine.topology.links import complete_topology
 from capacity_tui.engine.machine.topology.pci import level
-from capacity_tui.engine.machine.topology.tree import topology_lines
 
 SWITCH = ("pci0000:16", "0000:16:01.0", "0000:17:00.0", "0000:18:00.0")
 

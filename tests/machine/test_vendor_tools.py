@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from capacity_tui.engine.machine import Fact, Host, detect
 from capacity_tui.engine.machine.commands import run_command
 from capacity_tui.engine.machine.cpu_list import parse_cpu_list
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import Fact
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.present.machine_facts import machine_parts
-from capacity_tui.engine.present.parts import TextPart
+from capacity_tui.engine.present import TextPart, machine_parts
 from capacity_tui.tui.screens.plan.hardware_view import machine_rows
 
 

@@ -14,11 +14,11 @@ from capacity_tui.engine.machine.detect import detect
 from capacity_tui.engine.machine.doctor import examine
 from capacity_tui.engine.machine.facts import detected, missing
 from capacity_tui.engine.machine.gpu_sensors import GpuSensors
-from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.machine.vendors.registry import VENDORS
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, GpuSample, Vendor
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
 
 MACHINE = ROOT / "engine/machine"
 NAMES = re.compile(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.models.readers.huggingface import read_model_file
-from capacity_tui.engine.models.transformer.parameters import count_parameters
+from capacity_tui.engine.models.readers import read_model_file
+from capacity_tui.engine.models.transformer import count_parameters
 
 
 def text(value):

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
-from capacity_tui.engine.models.readers.huggingface import read_model_file, shape_from_huggingface
-from capacity_tui.engine.models.transformer.architecture import shape_from_spec
-from capacity_tui.engine.models.transformer.parameters import count_parameters
+from capacity_tui.engine.models.readers import read_model_file, shape_from_huggingface
+from capacity_tui.engine.models.transformer import count_parameters, shape_from_spec
 
 
 def sizes(layers, hidden, heads, ffn, vocab, **more):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.models.networks.layers import LayerList, Shape
+from capacity_tui.engine.models.networks import LayerList
+from capacity_tui.engine.models.networks.layers import Shape
 from capacity_tui.engine.models.networks.reading import build_network
 from capacity_tui.engine.models.networks.specs import CatalogueNetwork
 

@@ -12,14 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CatalogError, PlanError
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.models import plugins
-from capacity_tui.engine.models.families import family_of, plugin_problems
-from capacity_tui.engine.models.plugins import load_plugins, register_model
-from capacity_tui.engine.plan.fields import plan_fields
-from capacity_tui.engine.plan.files.loading import load_plan, plan_from_data, plan_from_text
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.models import family_of, load_plugins, plugin_problems, plugins
+from capacity_tui.engine.models.plugins import register_model
+from capacity_tui.engine.plan import plan_fields
+from capacity_tui.engine.plan.files import load_plan, plan_from_data, plan_from_text
 from capacity_tui.tui.headless.group import group
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-models-and-hardware.md"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.models.networks.layers import LayerList
+from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.models.networks import LayerList
 from capacity_tui.engine.models.networks.specs import RecurrentNetwork
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.plan.files import plan_from_data
 
 D_IN, HIDDEN, STEPS, D_OUT = 100, 256, 32, 10
 GATES = {"rnn": 1, "gru": 3, "lstm": 4}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from capacity_tui.engine.nodes.inventory.inventory import Inventory
+from capacity_tui.engine.nodes.inventory import Inventory
 from capacity_tui.engine.nodes.inventory.node_facts import NodeFacts, Ports
 
 GIB = 2**30

@@ -10,11 +10,8 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.loading import kept_catalog
 from capacity_tui.engine.errors import HardwareError, LauncherError, StorageError
-from capacity_tui.engine.nodes.inventory.detecting import detect_cluster
+from capacity_tui.engine.nodes.inventory import changes_of, described, detect_cluster, keep, kept
 from capacity_tui.engine.nodes.inventory.drawing import drawn_levels, folded_names
-from capacity_tui.engine.nodes.inventory.hardware import described
-from capacity_tui.engine.nodes.inventory.inventory import changes_of
-from capacity_tui.engine.nodes.inventory.kept_clusters import keep, kept
 from capacity_tui.engine.nodes.inventory.node_facts import Ports
 from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
 from capacity_tui.engine.nodes.launchers.slurm import Slurm, names_of

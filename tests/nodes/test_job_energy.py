@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose import answer
 from capacity_tui.engine.nodes.jobs.kept_jobs import KeptJob
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.predictions import entry_of
+from capacity_tui.engine.observe.history import History, history_entry
 from capacity_tui.tui.cli import main
 from tests.plans import TRAINING, plan_of
 
@@ -53,7 +52,7 @@ def test_energy_of_all_turns_is_kept_beside_what_was_predicted(
     slurm_that_measures: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     KeptJob(
-        "watts", "7", entry_of(answer(plan_of(TRAINING, {"training.tokens": 1e9})), "run"), usd_per_hour=10.0
+        "watts", "7", history_entry(answer(plan_of(TRAINING, {"training.tokens": 1e9})), "run"), usd_per_hour=10.0
     ).write()
     assert main(["cluster", "jobs", "--slurm", "--format", "json"]) == 0
     jobs = {job["id"]: job for job in json.loads(capsys.readouterr().out)["jobs"]}

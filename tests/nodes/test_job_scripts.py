@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.api import SlurmOptions
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.nodes.jobs import SlurmOptions
 from capacity_tui.engine.nodes.jobs.batch_script import batch_script
 from capacity_tui.engine.nodes.jobs.job_request import JobRequest
 from capacity_tui.engine.nodes.jobs.launch import Launch

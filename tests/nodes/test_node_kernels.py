@@ -14,12 +14,12 @@ import yaml
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.loading import kept_catalog
-from capacity_tui.engine.estimate.estimate import Estimate, estimate_plan
-from capacity_tui.engine.nodes.inventory.inventory import Inventory
-from capacity_tui.engine.nodes.inventory.kept_clusters import keep
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.estimate.estimate import Estimate
+from capacity_tui.engine.nodes.inventory import Inventory, keep
 from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
 from capacity_tui.engine.nodes.launchers.ssh import read_hosts
-from capacity_tui.engine.nodes.sampling.node_kernels import NodeKernels, keep_measured_kind
+from capacity_tui.engine.nodes.sampling import NodeKernels, keep_measured_kind
 from capacity_tui.engine.sampling.kernel_cases import GPU_QUICK, kernel_grid
 from tests.nodes.inventories import GIB, H100, inventory, node
 from tests.plans import TRAINING, plan_of

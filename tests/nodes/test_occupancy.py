@@ -10,17 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.nodes.launchers.slurm import parse_nodes
-from capacity_tui.engine.nodes.occupancy.available import change_to_available
-from capacity_tui.engine.nodes.occupancy.folding import ALL, MOST_ROWS, STATES, node_map
-from capacity_tui.engine.nodes.occupancy.kept_occupancy import kept_occupancy
-from capacity_tui.engine.nodes.occupancy.occupancy import NodeState, Occupancy, own_occupancy, planned
-from capacity_tui.engine.nodes.occupancy.slurm_occupancy import occupancy_of, slurm_occupancy
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import HardwareSection, Plan, PricingSection
+from capacity_tui.engine.nodes.occupancy import (
+    ALL,
+    STATES,
+    Occupancy,
+    change_to_available,
+    kept_occupancy,
+    node_map,
+    own_occupancy,
+    planned,
+    slurm_occupancy,
+)
+from capacity_tui.engine.nodes.occupancy.folding import MOST_ROWS
+from capacity_tui.engine.nodes.occupancy.occupancy import NodeState
+from capacity_tui.engine.nodes.occupancy.slurm_occupancy import occupancy_of
+from capacity_tui.engine.plan import HardwareSection, Plan, PricingSection, edited
+from capacity_tui.engine.plan.files import plan_from_data
 from tests.nodes.inventories import inventory, node, sixteen
 from tests.nodes.slurm_cluster import SlurmCluster
 

@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search.answer import Answer
-from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import answerable, search
+from capacity_tui.engine.choose.search import Answer, Question, answerable, search
 from capacity_tui.engine.errors import CapacityError, LauncherError
 from capacity_tui.engine.nodes.launchers.ray_session import ray_session
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, outcomes_as_text, outcomes_from_text

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.api import SlurmOptions
+from capacity_tui.engine.nodes.jobs import SlurmOptions
 from capacity_tui.engine.nodes.jobs.batch_script import batch_script
 from capacity_tui.engine.nodes.jobs.launch import Launch
 from capacity_tui.engine.nodes.jobs.ssh_script import hosts_proposal

@@ -4,11 +4,8 @@ import os
 import resource
 import sys
 
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.recording import record
-from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, record_run
 from capacity_tui.engine.observe.history.sqlite_store import SqliteStore
-from capacity_tui.engine.observe.history.stores import Wanted
 
 PADDING = {"text": "x" * 2000}
 
@@ -23,11 +20,11 @@ def main(file: str, count: int, first: str = "a", largest: int = -1, user: int =
     for number in range(count):
         kind = "estimate" if number % 3 else "run"
         entry = RunRecord(kind, {"step": f"{first}{number}"}, details=PADDING, id=f"{first}{number:04d}")
-        note = record(entry, file)
+        note = record_run(entry, file)
         os.write(1, f"{entry.id} {note}\n".encode())
     if not count:
         history = History(file)
-        found = history.find(Wanted())
+        found = history.find(WantedRuns())
         os.write(1, f"{len(found)} {' '.join(history.notes)}\n".encode())
 
 

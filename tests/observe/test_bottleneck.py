@@ -7,14 +7,10 @@ import dataclasses
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.profile.bottleneck import (
-    bottleneck_of,
-    parse_thresholds,
-    taken_by_others,
-    thresholds_of_tier,
-)
+from capacity_tui.engine.observe.profile import GpuUsage, parse_thresholds, taken_by_others, thresholds_of_tier
+from capacity_tui.engine.observe.profile.bottleneck import bottleneck_of
 from capacity_tui.engine.observe.profile.snapshots import GPU_NUMBERS, NUMBERS
-from capacity_tui.engine.observe.profile.usage import Course, GpuUsage, Usage
+from capacity_tui.engine.observe.profile.usage import Course, Usage
 
 
 def course(value: float | None) -> Course:

@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from capacity_tui.engine.errors import CapacityError, MissingPartError, StorageError
-from capacity_tui.engine.observe import exporting
-from capacity_tui.engine.observe.exporting import Gauge, MetricsServer, Outlets, serving_address
+from capacity_tui.engine.observe import Outlets, exporting
+from capacity_tui.engine.observe.exporting import Gauge, MetricsServer, serving_address
 
 GAUGES = (
     Gauge("memory_bytes", 5e9),

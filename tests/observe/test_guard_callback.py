@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.api import GuardCallback
+from capacity_tui.engine.observe.guard.trainers import GuardCallback
 from capacity_tui.engine.observe.guard.trainers.pressure import MicroBatchControl
 
 

@@ -15,7 +15,7 @@ import pytest
 from capacity_tui.engine.observe.guard.running import keeper, output
 from capacity_tui.engine.observe.guard.running.attempt import Attempt
 from capacity_tui.engine.observe.guard.running.output import CommandOutput
-from capacity_tui.engine.observe.logs.line_reader import LineReader
+from capacity_tui.engine.observe.logs import LineReader
 
 PLAN = """
 task: train

@@ -14,12 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from capacity_tui.engine.api import CapacityError, answer, edited, plan_from_text
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.observe.guard.battery import Supply
-from capacity_tui.engine.observe.guard.running import supervisor
-from capacity_tui.engine.observe.guard.running.guarding import begin, new_order
+from capacity_tui.engine.observe.guard.running import Listeners, begin, new_order, supervisor
 from capacity_tui.engine.observe.guard.running.pausing import Pause
-from capacity_tui.engine.observe.guard.running.told import Listeners
+from capacity_tui.engine.plan import edited
+from capacity_tui.engine.plan.files import plan_from_text
 
 PLAN = """
 task: train

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.machine import Power
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.machine import Power, detected, missing
 from capacity_tui.engine.observe.guard.battery import BatteryPlan, Supply, battery_move, battery_plan, supply_of
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.halting import Halting
@@ -22,8 +21,8 @@ from capacity_tui.engine.observe.guard.recovery_policy import next_step
 from capacity_tui.engine.observe.guard.save_interval import save_interval, seconds_between_failures
 from capacity_tui.engine.observe.monitor.alarms import detectors_of
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
-from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import plan_from_text
 
 PLAN = """
 model: {name: gpt2}

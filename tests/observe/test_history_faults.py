@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.machine.host.disk import MOUNTS, is_on_a_share
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.history.stores import Wanted
+from capacity_tui.engine.machine import Host
+from capacity_tui.engine.machine.host import is_on_a_share
+from capacity_tui.engine.machine.host.disk import MOUNTS
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns
 
 WRITER = Path(__file__).with_name("history_writer.py")
 NOBODY = 65534
@@ -57,7 +56,7 @@ def told(*words: object, **more) -> list[str]:
 
 
 def ids(file: Path) -> set[str]:
-    return {run.id for run in History(file).find(Wanted())}
+    return {run.id for run in History(file).find(WantedRuns())}
 
 
 @pytest.fixture
@@ -78,7 +77,7 @@ def open_folder():
 def test_programs_that_write_at_once_lose_nothing_while_another_reads(file):
     programs = [started(file, 25, first) for first in "abcd"]
     while any(program.poll() is None for program in programs):
-        History(file).find(Wanted())
+        History(file).find(WantedRuns())
     assert [len(program.communicate()[0].splitlines()) for program in programs] == [25] * 4
     assert ids(file) == {f"{first}{number:04d}" for first in "abcd" for number in range(25)}
     assert not list(file.parent.glob("*.taken-*"))

@@ -13,12 +13,8 @@ import uuid
 import pytest
 
 from capacity_tui.engine.errors import MissingPartError, StorageError
-from capacity_tui.engine.observe.history.history import History
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_place, record_run
 from capacity_tui.engine.observe.history.mongodb_store import MongoStore
-from capacity_tui.engine.observe.history.places import history_place
-from capacity_tui.engine.observe.history.recording import record
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.history.stores import Wanted
 
 VARIABLE = "CAPACITY_TEST_MONGODB_URI"
 STEP = "computation.step_seconds"
@@ -49,12 +45,22 @@ def run(seconds: float = 2.0, kind="run", **more) -> RunRecord:
 def test_entries_are_kept_found_and_removed_as_in_a_file(place):
     old = run(started="2026-01-02T03:04:05.000Z", device="cpu-x-2", id="abcd012345")
     new = run(kind="profile", plan=None, machine={"hardware": "8 x A100 (80 GB)"}, actual={})
-    assert record(old, place) == record(new, place) == record(old, place) == ""
+    assert record_run(old, place) == record_run(new, place) == record_run(old, place) == ""
     history = History(place)
     assert history.find() == (new, old)
-    for wanted in (Wanted(kinds=("profile",)), Wanted(hardware="a100 (80"), Wanted(since="2026-06-01"), Wanted(most=1)):
+    for wanted in (
+        WantedRuns(kinds=("profile",)),
+        WantedRuns(hardware="a100 (80"),
+        WantedRuns(since="2026-06-01"),
+        WantedRuns(most=1),
+    ):
         assert history.find(wanted) == (new,)
-    for wanted in (Wanted(model="LLAMA"), Wanted(device="cpu-x-2"), Wanted(measured=True), Wanted(id_starts="abcd")):
+    for wanted in (
+        WantedRuns(model="LLAMA"),
+        WantedRuns(device="cpu-x-2"),
+        WantedRuns(measured=True),
+        WantedRuns(id_starts="abcd"),
+    ):
         assert history.find(wanted) == (old,)
     assert history.one("abcd") == old
     assert history.forget(old.id, "none") == 1
@@ -67,10 +73,10 @@ def test_equal_estimates_are_kept_once_and_too_many_are_thinned(place):
     for number in (1, 1, *range(2, 13)):
         said = {STEP: {"value": float(number)}}
         store.add([run(kind="estimate", predicted=said, actual={}, started=f"2026-01-01T00:00:{number:02d}.000Z")])
-    values = [entry.predicted[STEP]["value"] for entry in store.find(Wanted(kinds=("estimate",)))]
+    values = [entry.predicted[STEP]["value"] for entry in store.find(WantedRuns(kinds=("estimate",)))]
     assert values[0] == 12
     assert len(values) <= 10
-    assert len(store.find(Wanted(kinds=("run",)))) == 1
+    assert len(store.find(WantedRuns(kinds=("run",)))) == 1
 
 
 def test_a_database_out_of_reach_stops_nothing_and_tells_no_password(monkeypatch, tmp_path):
@@ -78,7 +84,7 @@ def test_a_database_out_of_reach_stops_nothing_and_tells_no_password(monkeypatch
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path))
     monkeypatch.setattr("capacity_tui.engine.mongodb.ANSWER_MILLISECONDS", 100)
     place = history_place("mongodb://me:secret@127.0.0.1:1/runs")
-    note = record(run(), place)
+    note = record_run(run(), place)
     assert "to be stored" in note
     with pytest.raises(StorageError, match="cannot be used") as refused:
         History(place).find()
@@ -89,7 +95,7 @@ def test_without_pymongo_the_part_that_is_missing_is_named(monkeypatch, tmp_path
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path))
     monkeypatch.setitem(sys.modules, "pymongo", None)
     place = history_place("mongodb://db.example/runs")
-    assert "pymongo" in record(run(), place)
+    assert "pymongo" in record_run(run(), place)
     with pytest.raises(MissingPartError, match=r"install it: .*pymongo") as missing:
         History(place).find()
     assert missing.value.exit_code == 3

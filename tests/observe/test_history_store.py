@@ -13,13 +13,17 @@ import pytest
 
 from capacity_tui.engine.errors import PlanError, StorageError
 from capacity_tui.engine.files import NOWHERE
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.places import history_place
-from capacity_tui.engine.observe.history.recording import record
-from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
+from capacity_tui.engine.observe.history import (
+    History,
+    RunRecord,
+    WantedRuns,
+    as_data,
+    history_place,
+    of_data,
+    record_run,
+)
 from capacity_tui.engine.observe.history.sqlite_file import MIGRATIONS, opened, opened_to_read
 from capacity_tui.engine.observe.history.sqlite_store import SqliteStore
-from capacity_tui.engine.observe.history.stores import Wanted
 
 PLAN = {"model": {"name": "llama-3-8b"}, "hardware": {"name": "h100-sxm-80gb", "devices": 8}}
 STEP = "computation.step_seconds"
@@ -41,14 +45,14 @@ def file(tmp_path):
 
 def test_what_is_kept_is_found_again_the_newest_first(file):
     first, second = run(), estimate()
-    assert record(first, file) == record(second, file) == ""
+    assert record_run(first, file) == record_run(second, file) == ""
     assert History(file).find() == (second, first)
     assert first.ratio == {STEP: 2.0}
     assert of_data(json.loads(json.dumps(as_data(first)))) == first
 
 
 def test_whatever_a_script_hands_over_is_kept_as_json_can_hold_it(file):
-    record(
+    record_run(
         run(actual={STEP: float("nan"), "loss": 2.5}, details={"path": Path("/x"), "rates": (1.0, float("inf"))}), file
     )
     (kept,) = History(file).find()
@@ -60,9 +64,19 @@ def test_entries_are_found_by_what_they_are(file):
     other = run(kind="profile", plan={"model": {"name": "gpt2"}}, machine={"hardware": "8 x A100"}, actual={})
     History(file).keep(old, other)
     found = History(file).find
-    assert found(Wanted(kinds=("profile",))) == found(Wanted(model="GPT")) == found(Wanted(hardware="a100")) == (other,)
-    assert found(Wanted(since="2026-06-01")) == found(Wanted(most=1)) == (other,)
-    assert found(Wanted(device="cpu-x-2")) == found(Wanted(measured=True)) == found(Wanted(hardware="h100")) == (old,)
+    assert (
+        found(WantedRuns(kinds=("profile",)))
+        == found(WantedRuns(model="GPT"))
+        == found(WantedRuns(hardware="a100"))
+        == (other,)
+    )
+    assert found(WantedRuns(since="2026-06-01")) == found(WantedRuns(most=1)) == (other,)
+    assert (
+        found(WantedRuns(device="cpu-x-2"))
+        == found(WantedRuns(measured=True))
+        == found(WantedRuns(hardware="h100"))
+        == (old,)
+    )
 
 
 def test_an_entry_is_called_by_the_beginning_of_its_id(file):
@@ -78,7 +92,7 @@ def test_an_entry_is_called_by_the_beginning_of_its_id(file):
 
 def test_the_same_estimate_is_kept_once_and_a_changed_one_again(file):
     for seconds in (1.0, 1.0, 2.0, 2.0, 1.0):
-        record(estimate(seconds), file)
+        record_run(estimate(seconds), file)
     kept = [entry.predicted[STEP]["value"] for entry in History(file).find()]
     assert kept == [1.0, 2.0, 1.0]
 
@@ -87,14 +101,14 @@ def test_too_many_estimates_are_thinned_the_older_ones_and_no_runs(file):
     store = SqliteStore(file, most_estimates=10)
     kept = run(0.5, started="2020-01-01T00:00:00.000Z")
     store.add([kept, *(estimate(float(number)) for number in range(1, 13))])
-    assert [entry.predicted[STEP]["value"] for entry in store.find(Wanted(kinds=("estimate",)))] == [
+    assert [entry.predicted[STEP]["value"] for entry in store.find(WantedRuns(kinds=("estimate",)))] == [
         12, 11, 10, 9, 8, 7, 5, 3, 1]  # fmt: skip
-    assert store.find(Wanted(kinds=("run",))) == (kept,)
+    assert store.find(WantedRuns(kinds=("run",))) == (kept,)
 
 
 def test_off_keeps_nothing_by_itself_but_what_is_handed_over(file, monkeypatch):
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(file.parent))
-    assert record(run(), "off") == ""
+    assert record_run(run(), "off") == ""
     assert not file.parent.exists()
     History("off").keep(run())
     assert len(History().find()) == len(History(file).find()) == 1
@@ -103,7 +117,7 @@ def test_off_keeps_nothing_by_itself_but_what_is_handed_over(file, monkeypatch):
 def test_a_user_without_a_home_is_told_only_of_what_is_handed_over(monkeypatch):
     monkeypatch.setenv("CAPACITY_TUI_HISTORY", "")
     monkeypatch.setattr("capacity_tui.engine.observe.history.places.data_folder", lambda _: NOWHERE)
-    assert record(run()) == ""
+    assert record_run(run()) == ""
     with pytest.raises(StorageError, match="no home"):
         History().keep(run())
 
@@ -116,7 +130,7 @@ def test_a_password_is_never_told():
 
 def test_an_older_file_is_brought_up_to_date_and_kept_as_it_was(file):
     kept = run()
-    record(kept, file)
+    record_run(kept, file)
     later = (*MIGRATIONS, ("ALTER TABLE runs ADD COLUMN more TEXT NOT NULL DEFAULT 'x'",))
     with opened_to_read(file, later) as connection:
         assert connection is not None
@@ -124,15 +138,15 @@ def test_an_older_file_is_brought_up_to_date_and_kept_as_it_was(file):
     with opened(file, later) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     copy = file.with_name("history.version-1.sqlite")
-    assert SqliteStore(copy).find(Wanted()) == (kept,)
+    assert SqliteStore(copy).find(WantedRuns()) == (kept,)
 
 
 def test_a_newer_file_is_left_as_it_is(file):
-    record(run(), file)
+    record_run(run(), file)
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("PRAGMA user_version = 99")
     before = file.read_bytes()
-    assert "newer capacity-tui" in record(run(), file)
+    assert "newer capacity-tui" in record_run(run(), file)
     with pytest.raises(StorageError, match="update capacity-tui"):
         History(file).find()
     assert file.read_bytes() == before
@@ -142,7 +156,7 @@ def test_a_database_of_another_program_is_left_as_it_is(file):
     file.parent.mkdir()
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("CREATE TABLE runs (id)")
-    assert "another program" in record(run(), file)
+    assert "another program" in record_run(run(), file)
     with pytest.raises(StorageError, match="another program"):
         History(file).find()
 
@@ -151,10 +165,10 @@ def test_a_file_that_is_no_database_is_set_aside_and_told_once(file):
     file.parent.mkdir()
     file.write_bytes(b"not a database " * 500)
     kept = run()
-    note = record(kept, file)
+    note = record_run(kept, file)
     assert "damaged" in note
     assert "\n" not in note
-    assert record(run(), file) == ""
+    assert record_run(run(), file) == ""
     assert kept in History(file).find()
     assert [path.read_bytes()[:5] for path in file.parent.glob("history.corrupt-*.sqlite")] == [b"not a"]
 
@@ -168,7 +182,7 @@ def test_what_can_be_read_of_a_damaged_file_is_taken_over(file):
     middle = len(content) // 2 // 4096 * 4096
     content[middle : middle + 4096] = b"\xa5" * 4096
     file.write_bytes(content)
-    found = store.find(Wanted())
+    found = store.find(WantedRuns())
     assert 50 <= len(found) < 60
     assert "taken over" in store.notes[0]
     store.add([run()])

@@ -12,13 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.api import answer, detect, learnt_from, load_catalog, plan_from_data
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.observe.history.history import History
-from capacity_tui.engine.observe.history.predictions import entry_of
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.history.stores import Wanted
-from capacity_tui.engine.sampling.own_runs import STEP, kept_runs, read_runs
+from capacity_tui.engine.machine import detect
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_entry
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.sampling import kept_runs, learnt_from, read_runs
+from capacity_tui.engine.sampling.own_runs import STEP
 from capacity_tui.tui.cli import main
 
 PROGRAM = Path(__file__).with_name("trained_network.py")
@@ -57,7 +58,7 @@ def test_the_third_run_of_a_kind_is_predicted_better_than_the_first(tmp_path):
         threads = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         ran = subprocess.run(program, env={**os.environ, **threads}, capture_output=True, text=True, check=True)
         assert main(["calibrate", "--plan", plan_of(batch, tmp_path), "--step-seconds", ran.stdout.strip()]) == 0
-    third, second, first = (abs(math.log(run.ratio[STEP])) for run in History().find(Wanted(kinds=("run",))))
+    third, second, first = (abs(math.log(run.ratio[STEP])) for run in History().find(WantedRuns(kinds=("run",))))
     assert third < first
     assert second < first
 
@@ -81,7 +82,7 @@ def test_taking_over_that_was_stopped_amid_is_completed(earlier):
 def test_a_run_that_cannot_be_its_plan_is_left_out_with_a_word(tmp_path, capsys):
     plan = plan_of(256, tmp_path)
     assert main(["calibrate", "--plan", plan, "--step-seconds", "0.02"]) == 0
-    (kept,) = History().find(Wanted(measured=True))
+    (kept,) = History().find(WantedRuns(measured=True))
     impossible = {"plan": kept.plan, "device": kept.device}
     History().keep(RunRecord("run", actual={STEP: 1e-9}, **impossible),
                    RunRecord("run", {"model": {"name": "gone"}}, actual={STEP: 1.0}, device=kept.device))  # fmt: skip
@@ -96,7 +97,7 @@ def test_one_watched_run_teaches_what_it_took():
     catalog, machine = load_catalog(), detect()
     predicted = answer(plan_from_data(plan), machine, catalog)
     took = 2 * float(predicted.estimate.computation.step_seconds.value)
-    run = entry_of(predicted, "run", {STEP: took})
+    run = history_entry(predicted, "run", {STEP: took})
     learnt = learnt_from(run, machine, catalog, History())
     assert learnt.device == run.device
     (error,) = learnt.errors

@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import StorageError
-from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.runs import live_run, run_writer
-from capacity_tui.engine.observe.runs.live_run import ABOUT, EVENTS, list_runs, read_run
+from capacity_tui.engine.observe.history import RunRecord
+from capacity_tui.engine.observe.runs import RunFollower, RunWriter, list_runs, live_run, run_writer
+from capacity_tui.engine.observe.runs.live_run import ABOUT, EVENTS, read_run
 from capacity_tui.engine.observe.runs.process_identity import identity_of
-from capacity_tui.engine.observe.runs.run_follower import RunFollower
-from capacity_tui.engine.observe.runs.run_writer import RunWriter, thinned
+from capacity_tui.engine.observe.runs.run_writer import thinned
 
 
 @pytest.fixture

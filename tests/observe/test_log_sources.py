@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.observe.logs import LineReader, LineSplitter, open_log
 from capacity_tui.engine.observe.logs.event_records import EventReader, masked_checksum
-from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter
-from capacity_tui.engine.observe.logs.line_reader import LineReader
+from capacity_tui.engine.observe.logs.following import FollowedFile
 from capacity_tui.engine.observe.logs.metrics_page import read_metrics
-from capacity_tui.engine.observe.logs.sources import READING_SECONDS, PipedLog, open_log
+from capacity_tui.engine.observe.logs.sources import READING_SECONDS, PipedLog
 
 LINE = "iter {}: loss {}, time 250.00ms, mfu 3%\n"
 

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.sample import Sampler
-from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.machine import Sampler, detected, missing
+from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.observe import processes
 from capacity_tui.engine.observe.processes import ProcessTree
 from capacity_tui.engine.observe.sampling import observe

@@ -10,12 +10,11 @@ import time
 
 import pytest
 
-from capacity_tui.engine.api import ProfilingEngine, ResourceSnapshot
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.profile import profiling
+from capacity_tui.engine.observe.profile import ProfilingEngine, ResourceSnapshot, profiling
 from capacity_tui.engine.observe.profile.snapshots import NUMBERS, Timeline
 from capacity_tui.engine.observe.profile.stages import Stages
-from capacity_tui.engine.present.runs.profile_rows import profile_rows
+from capacity_tui.engine.present.runs import profile_rows
 
 MIB = 1 << 20
 

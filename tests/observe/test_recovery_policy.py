@@ -10,16 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.machine import Machine, detect, detected, missing
 from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.recovery_policy import Step, next_step, recovery_ladder, why_no_step
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import plan_from_text
+from capacity_tui.engine.plan import all_fields, edited
+from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.plan.sections.running import MEMORY_REMEDIES
 
 Mode = Literal["conservative", "balanced", "extreme"]

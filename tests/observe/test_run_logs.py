@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from capacity_tui.engine.catalog.rows.log_expressions import LOG_FIGURES
-from capacity_tui.engine.catalog.rows.run_logs import RunLog
+from capacity_tui.engine.catalog.rows import LOG_FIGURES, RunLog
+from capacity_tui.engine.observe.logs import LineReader, RunCurve, figures_of, parse_user_expression
 from capacity_tui.engine.observe.logs.entry import LogEntry
-from capacity_tui.engine.observe.logs.line_reader import LineReader
-from capacity_tui.engine.observe.logs.log_figures import figures_of
-from capacity_tui.engine.observe.logs.run_curve import RunCurve
-from capacity_tui.engine.observe.logs.user_expression import ExpressionError, parse_user_expression
+from capacity_tui.engine.observe.logs.user_expression import ExpressionError
 
 GIB = 2**30
 LINES = yaml.safe_load(Path(__file__).with_name("recorded_lines.yaml").read_text("utf-8"))

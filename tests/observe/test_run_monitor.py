@@ -10,22 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.api import answer, load_catalog, plan_from_data
-from capacity_tui.engine.machine.facts import detected, missing
-from capacity_tui.engine.machine.sample import Counters, Sample
-from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.machine import Counters, Sample, detected, missing
+from capacity_tui.engine.machine.vendors import GpuSample
+from capacity_tui.engine.observe import TreeSample
+from capacity_tui.engine.observe.logs import RunCurve
 from capacity_tui.engine.observe.logs.entry import LogEntry
-from capacity_tui.engine.observe.logs.run_curve import RunCurve
+from capacity_tui.engine.observe.monitor import RunGauges, RunMonitor
 from capacity_tui.engine.observe.monitor.alarms import Watch, detectors_of
 from capacity_tui.engine.observe.monitor.comparison import compare, measured
 from capacity_tui.engine.observe.monitor.differences import reasons
-from capacity_tui.engine.observe.monitor.run_gauges import RunGauges
-from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor
 from capacity_tui.engine.observe.monitor.run_samples import MOST_SAMPLES, Rows, RunSamples
 from capacity_tui.engine.observe.monitor.time_left import seconds_left
-from capacity_tui.engine.observe.processes import TreeSample
 from capacity_tui.engine.observe.sampling import Observation
-from capacity_tui.engine.present.runs.run_report import alarm_line, compared_rows, machine_lines, progress_line
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.present.runs import alarm_line, compared_rows, machine_lines, progress_line
 
 DETECTORS = load_catalog().detectors
 LIMITS = DETECTORS["difference"].thresholds

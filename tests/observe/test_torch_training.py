@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.observe.history.history import History
+from capacity_tui.engine.observe.history import History
 from capacity_tui.tui.cli import main
 
 pytest.importorskip("torch")

@@ -6,17 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog import load_catalog, read_yaml
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import (
-    plan_from_data,
-    plan_from_text,
-)
-from capacity_tui.engine.plan.files.sources import PlanSource
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import resolve_plan
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import PlanSource, plan_from_data, plan_from_text
 from capacity_tui.engine.printable import printable
 
 SMALLEST = {"model": {"name": "llama-3-8b"}}

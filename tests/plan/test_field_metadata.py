@@ -15,15 +15,12 @@ from sources import name_of, nodes_of, source_files
 
 from capacity_tui.engine import present
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.plan.all_fields import KnownField, all_fields, automatic_parameters
+from capacity_tui.engine.plan import KnownField, Plan, all_fields, field_names, field_text, known_names
+from capacity_tui.engine.plan.all_fields import automatic_parameters
 from capacity_tui.engine.plan.applying import CONDITIONS
 from capacity_tui.engine.plan.consequences import REPLACING, RULES
-from capacity_tui.engine.plan.field_texts import field_text, knobs
-from capacity_tui.engine.plan.names import known_names
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.plan.validation_errors import field_names
-from capacity_tui.engine.schema.field_meta import Knob
-from capacity_tui.engine.schema.report_formats import REPORT_FORMATS
+from capacity_tui.engine.plan.field_texts import knobs
+from capacity_tui.engine.schema import REPORT_FORMATS, Knob
 
 FIELDS = all_fields()
 KNOWN = frozenset({*FIELDS, *automatic_parameters()})

@@ -7,10 +7,9 @@ import re
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.models.families import family_of
-from capacity_tui.engine.models.known_models import known_models
-from capacity_tui.engine.plan.fields import PlanField, plan_fields
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.models import family_of, known_models
+from capacity_tui.engine.plan import PlanField, plan_fields
+from capacity_tui.engine.plan.files import plan_from_data
 
 CATALOG = load_catalog()
 PLANS = {

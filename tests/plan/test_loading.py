@@ -7,20 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.reading import read_yaml
-from capacity_tui.engine.choose.validation import faults
+from capacity_tui.engine.catalog import load_catalog, read_yaml
+from capacity_tui.engine.choose import faults
 from capacity_tui.engine.errors import DocumentError, PlanError, StorageError
 from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMERS
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import (
-    apply_settings,
-    load_plan,
-    plan_from_data,
-    plan_from_text,
-)
-from capacity_tui.engine.plan.files.sources import PlanSource
-from capacity_tui.engine.plan.names import refuse_unknown_names
+from capacity_tui.engine.plan import edited, refuse_unknown_names
+from capacity_tui.engine.plan.files import PlanSource, apply_settings, load_plan, plan_from_data, plan_from_text
 
 SMALLEST = {"model": {"name": "llama-3-8b"}}
 PLANNER = """\

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.files.loading import apply_settings, plan_from_data
+from capacity_tui.engine.plan.files import apply_settings, plan_from_data
 from capacity_tui.tui.cli import main
 
 MODELS = {

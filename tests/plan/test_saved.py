@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import PlanError, StorageError
-from capacity_tui.engine.plan.files import saved
-from capacity_tui.engine.plan.files.saved import delete_plan, list_plans, load_saved, rename_plan, save_plan
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import delete_plan, list_plans, rename_plan, saved
+from capacity_tui.engine.plan.files.saved import load_saved, save_plan
 
 PLAN = Plan.model_validate({"model": {"name": "llama-3-8b"}, "hardware": {"name": "rtx-4090"}})
 OTHER = Plan.model_validate({"model": {"name": "gpt2-small"}})

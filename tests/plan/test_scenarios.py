@@ -9,15 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.validation import faults
+from capacity_tui.engine.choose import answer, faults
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.files.loading import load_plan, plan_from_text
-from capacity_tui.engine.plan.files.sources import read_source
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.plan.scenarios import pinned, renamed, unpinned
+from capacity_tui.engine.plan import Plan, edited, pinned, renamed, unpinned
+from capacity_tui.engine.plan.files import dump_plan, load_plan, plan_from_text, read_source
 from capacity_tui.engine.plan.sections.scenarios import MOST_SCENARIOS
 
 BASE = plan_from_text("model: {name: gpt2}\nhardware: {name: rtx-4090}\n", "base")

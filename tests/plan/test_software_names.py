@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.names import UNNAMED, software_id
+from capacity_tui.engine.estimate import Answer, estimate_plan
+from capacity_tui.engine.plan import UNNAMED, software_id
+from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.frameworks import framework_files
 
 CATALOG = load_catalog()

@@ -6,22 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.result import (
-    Basis,
-    Bottleneck,
-    ComputationEstimate,
-    CostEstimate,
-    EnergyEstimate,
-    Estimate,
-    InferenceSpeed,
-    Scaling,
-)
-from capacity_tui.engine.estimate.work import ModelFacts, Work
+from capacity_tui.engine.estimate import Bottleneck, CostEstimate, Estimate, MemoryEstimate, Note, Scaling, Work
+from capacity_tui.engine.estimate.result import Basis, ComputationEstimate, EnergyEstimate, InferenceSpeed
+from capacity_tui.engine.estimate.work import ModelFacts
 from capacity_tui.engine.numeric import same_label
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.uncertainty import Interval
 
 GIB = 2.0**30
 

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.frameworks import adapter_tools, framework_files
 
 OPTIONS = yaml.safe_load((Path(__file__).parent / "tool_options.yaml").read_text("utf-8"))

@@ -13,11 +13,9 @@ import pytest
 import yaml
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.machine.generations import Setting
-from capacity_tui.engine.plan.files.examples import example_names, example_text
-from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
+from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
+from capacity_tui.engine.machine import Setting
+from capacity_tui.engine.plan.files import example_names, example_text, plan_from_data, plan_from_text
 from capacity_tui.engine.present.frameworks import framework_files
 
 FRAMEWORKS = (None, "transformers", "fsdp", "ddp", "deepspeed", "megatron", "nemo", "torchtitan")

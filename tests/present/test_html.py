@@ -9,18 +9,17 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from capacity_tui.engine.choose.answers import answer
-from capacity_tui.engine.choose.scaling import curves
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.explain.roofline import Roofline, roofline
-from capacity_tui.engine.plan.files.examples import example_text
-from capacity_tui.engine.plan.files.loading import plan_from_text
-from capacity_tui.engine.plan.plan import ModelSection, Plan, ReportSection
+from capacity_tui.engine.choose import answer, curves
+from capacity_tui.engine.estimate import Answer, Estimate
+from capacity_tui.engine.explain import Roofline, roofline
+from capacity_tui.engine.plan import ModelSection, Plan
+from capacity_tui.engine.plan.files import example_text, plan_from_text
+from capacity_tui.engine.plan.plan import ReportSection
 from capacity_tui.engine.present.html import to_html
 from capacity_tui.engine.present.markdown import to_markdown
+from capacity_tui.engine.present.pictures import limit_text
 from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, roofline_chart, scaling_chart
-from capacity_tui.engine.present.pictures.roofline_chart import ASCII, limit_text, roofline_lines
+from capacity_tui.engine.present.pictures.roofline_chart import ASCII, roofline_lines
 from capacity_tui.engine.units import format_bytes
 
 VOID = {"meta", "br", "line", "rect", "circle", "polygon", "polyline", "link", "img", "hr"}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.plan import ModelSection, Plan, ReportSection
+from capacity_tui.engine.estimate import Estimate
+from capacity_tui.engine.plan import ModelSection, Plan
+from capacity_tui.engine.plan.plan import ReportSection
 from capacity_tui.engine.present.markdown import to_markdown
 
 

@@ -10,28 +10,35 @@ from html.parser import HTMLParser
 
 import pytest
 
-from capacity_tui.engine import api
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import answer, explain
+from capacity_tui.engine.choose.modes import compare
+from capacity_tui.engine.choose.need import need
+from capacity_tui.engine.choose.search import Question, parse_axis, parse_limit, search
+from capacity_tui.engine.choose.sensitivity import sensitivity
+from capacity_tui.engine.machine import detect
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.storage import PatternQuestion, pattern_storage
 
-WRITTEN: dict[str, Callable[[api.Plan], object]] = {
-    "answer": api.answer,
-    "estimate": lambda plan: api.answer(plan).estimate,
-    "comparison": api.compare,
-    "mode": lambda plan: api.compare(plan).balanced,
-    "search": lambda plan: api.search(api.Question(plan, (api.parse_axis("training.micro_batch=1,2"),))),
-    "found": lambda plan: api.search(api.Question(plan, (api.parse_axis("training.micro_batch=1,2"),))).top[0],
-    "needed": lambda plan: api.need(
-        api.Question(plan, limits=(api.parse_limit("memory<=80%", "train"),)), "training.micro_batch"
-    ),
-    "sensitivity": lambda plan: api.sensitivity(plan, "computation.step_seconds"),
-    "explained": lambda plan: api.explain(plan, "memory.parts.activations"),
-    "machine": lambda _: api.detect(),
-    "storage": lambda _: api.pattern_storage(api.PatternQuestion(samples=1000, tokens=500), api.load_catalog()),
+WRITTEN: dict[str, Callable[[Plan], object]] = {
+    "answer": answer,
+    "estimate": lambda plan: answer(plan).estimate,
+    "comparison": compare,
+    "mode": lambda plan: compare(plan).balanced,
+    "search": lambda plan: search(Question(plan, (parse_axis("training.micro_batch=1,2"),))),
+    "found": lambda plan: search(Question(plan, (parse_axis("training.micro_batch=1,2"),))).top[0],
+    "needed": lambda plan: need(Question(plan, limits=(parse_limit("memory<=80%", "train"),)), "training.micro_batch"),
+    "sensitivity": lambda plan: sensitivity(plan, "computation.step_seconds"),
+    "explained": lambda plan: explain(plan, "memory.parts.activations"),
+    "machine": lambda _: detect(),
+    "storage": lambda _: pattern_storage(PatternQuestion(samples=1000, tokens=500), load_catalog()),
 }
 
 
 @pytest.fixture(scope="module")
-def plan() -> api.Plan:
-    return api.plan_from_data(
+def plan() -> Plan:
+    return plan_from_data(
         {
             "model": {"name": "gpt2-small"},
             "hardware": {"name": "rtx-3060-12gb"},
@@ -61,7 +68,7 @@ class Tags(HTMLParser):
 
 
 @pytest.mark.parametrize("kind", WRITTEN)
-def test_a_result_shows_itself_as_html(kind: str, plan: api.Plan) -> None:
+def test_a_result_shows_itself_as_html(kind: str, plan: Plan) -> None:
     text = WRITTEN[kind](plan)._repr_html_()
     page = Tags(text)
     assert page.open == []
@@ -73,8 +80,8 @@ def test_a_result_shows_itself_as_html(kind: str, plan: api.Plan) -> None:
     assert all(part.strip().startswith(".capacity-tui") for rule in rules for part in rule.split("{")[0].split(","))
 
 
-def test_texts_are_escaped_and_control_characters_harmless(plan: api.Plan) -> None:
-    found = api.answer(plan)
+def test_texts_are_escaped_and_control_characters_harmless(plan: Plan) -> None:
+    found = answer(plan)
     named = found.plan.model_copy(update={"model": found.plan.model.model_copy(update={"name": "<b>\x1b[31m&"})})
     text = replace(found, resolved=replace(found.resolved, plan=named))._repr_html_()
     assert "&lt;b&gt;" in text
@@ -83,6 +90,6 @@ def test_texts_are_escaped_and_control_characters_harmless(plan: api.Plan) -> No
 
 
 def test_without_a_notebook_nothing_is_loaded_for_it() -> None:
-    script = "import sys; from capacity_tui.engine import api; api.Answer; print('jinja2' in sys.modules)"
+    script = "import sys; from capacity_tui import engine; engine.Answer; print('jinja2' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout == "False\n"

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 import yaml
 
-from capacity_tui.engine.estimate.figure_parts import PARTS
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.present.results import result_as_dict, to_json, to_yaml
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.estimate import PARTS, Estimate
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.present import result_as_dict, to_json, to_yaml
+from capacity_tui.engine.uncertainty import Interval
 
 PROMISED = [
     "plan",

@@ -11,18 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped, read_yaml
 from capacity_tui.engine.catalog.table_files import shipped_files
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.files.examples import example_names, example_text
-from capacity_tui.engine.plan.files.loading import plan_from_data, plan_from_text
-from capacity_tui.engine.plan.files.writing import dump_plan
-from capacity_tui.engine.plan.names import refuse_unknown_names
-from capacity_tui.engine.present.reference.schemas import schema_names, schema_of
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.plan import all_fields, refuse_unknown_names
+from capacity_tui.engine.plan.files import dump_plan, example_names, example_text, plan_from_data, plan_from_text
+from capacity_tui.engine.present.reference import schema_names
+from capacity_tui.engine.present.reference.schemas import schema_of
+from capacity_tui.engine.schema import Knob
 from capacity_tui.tui.headless.group import run_command
 
 CATALOG = load_catalog()

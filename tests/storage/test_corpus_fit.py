@@ -9,17 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from capacity_tui.engine.api import (
-    FitQuestion,
-    TextPart,
-    corpus_parts,
-    corpus_picture,
-    expected_distinct,
-    fit_corpus,
-    pattern_storage,
-)
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.present import TextPart
+from capacity_tui.engine.present.storage import corpus_parts, corpus_picture
+from capacity_tui.engine.storage import FitQuestion, expected_distinct, fit_corpus, pattern_storage
 from capacity_tui.engine.storage.counting import Counter as BoundedCounter
 from capacity_tui.engine.storage.counting import Tally
 from capacity_tui.engine.storage.law_fit import fit_law

@@ -13,10 +13,10 @@ import sqlite3
 import pytest
 
 from capacity_tui.engine.errors import CapacityError, StorageError
-from capacity_tui.engine.present.parts import TextPart
-from capacity_tui.engine.present.storage.database_bench import database_bench_parts
+from capacity_tui.engine.present import TextPart
+from capacity_tui.engine.present.storage import database_bench_parts
+from capacity_tui.engine.storage.databases import BenchQuestion, measure_database
 from capacity_tui.engine.storage.databases import bench as benches
-from capacity_tui.engine.storage.databases.bench import BenchQuestion, measure_database
 from capacity_tui.engine.storage.databases.patterns import patterns
 from capacity_tui.tui.cli import main
 

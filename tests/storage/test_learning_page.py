@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.api import HardwareAnalyzerV2, StorageEstimator
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine.benchmark import arithmetic, disk_speed, measurement, memory_bandwidth
+from capacity_tui.engine.storage.learning import HardwareAnalyzerV2, StorageEstimator
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

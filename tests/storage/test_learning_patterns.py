@@ -8,18 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.api import PatternQuestion, detect, load_catalog
-from capacity_tui.engine.machine.benchmark.benchmark_report import FIGURES
-from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.machine import Disk, MeasuredFacts
-from capacity_tui.engine.storage.databases.bench import BenchQuestion, DatabaseBench, Latency
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.machine import Disk, Fact, MeasuredFacts, detect, detected, missing
+from capacity_tui.engine.machine.benchmark import FIGURES
+from capacity_tui.engine.storage import PatternQuestion
+from capacity_tui.engine.storage.databases import BenchQuestion, DatabaseBench, Latency
 from capacity_tui.engine.storage.databases.database import DatabaseSize
-from capacity_tui.engine.storage.learning.forecast import (
-    database_seconds,
-    disk_seconds,
-    learning_forecast,
-    memory_seconds,
-)
+from capacity_tui.engine.storage.learning import learning_forecast
+from capacity_tui.engine.storage.learning.forecast import database_seconds, disk_seconds, memory_seconds
 
 QUESTION = PatternQuestion(1e6, 500.0)
 TB = 10**12

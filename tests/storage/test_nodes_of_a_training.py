@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.api import StoragePlan, answer, plan_from_data, storage_plan
+from capacity_tui.engine.choose import answer
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.storage.training import StoragePlan, storage_plan
 
 
 def stored(nodes: int, **parallelism: object) -> StoragePlan:

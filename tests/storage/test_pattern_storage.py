@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.api import PatternQuestion, load_catalog, pattern_growth, pattern_storage
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.storage import PatternQuestion, pattern_storage
+from capacity_tui.engine.storage import growth as pattern_growth
 from capacity_tui.tui.cli import main
 
 CATALOG = load_catalog()

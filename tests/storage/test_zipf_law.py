@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capacity_tui.engine.storage import expected_distinct
 from capacity_tui.engine.storage.incomplete_gamma import upper_incomplete_gamma
 from capacity_tui.engine.storage.zipf import (
     distinct_in_large_samples,
-    expected_distinct,
     frequency_at_rank,
     kinds_for_distinct,
     kinds_of_corpus,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capacity_tui.engine.uncertainty.likeness import Likeness
+from capacity_tui.engine.uncertainty import Likeness
 from tools.calibrate.constants import SpreadPriors, spread_priors
 from tools.calibrate.spreads import Errors, Sample, quantile
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from fake_search import FakeQuestion
 
-from capacity_tui.engine.api import ExplanationText, FormulaInput
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.present import ExplanationText, FormulaInput
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.exported import Export
 from capacity_tui.tui.shown.found import Answered, Found, FoundCell, FoundColumn, FoundRow

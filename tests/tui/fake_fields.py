@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.api import FormulaInput, FormulaStep
+from capacity_tui.engine.present import FormulaInput, FormulaStep
 from capacity_tui.tui.view import AUTO, Field, Kind
 
 DEFAULTS = {

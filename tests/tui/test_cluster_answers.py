@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.api import Verdict, load_catalog
-from capacity_tui.engine.nodes.inventory.kept_clusters import keep
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.nodes.inventory import keep
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
 from tests.nodes.inventories import inventory, sixteen

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from flow import settle
 
-from capacity_tui.engine.api import stepped
 from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
-from capacity_tui.engine.plan.files.examples import example_names
+from capacity_tui.engine.plan.files import example_names
 from capacity_tui.engine.plan.files.saved import save_plan
+from capacity_tui.engine.schema import stepped
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
@@ -240,7 +240,7 @@ def test_a_step_that_was_foreseen_has_its_numbers_and_is_no_other_plan(
     plain = document.changed(change)
     document.foresee(change)
     with monkeypatch.context() as patch:
-        patch.setattr("capacity_tui.engine.api.compare", lambda *_: pytest.fail("it is estimated already"))
+        patch.setattr("capacity_tui.tui.plan_document.compare", lambda *_: pytest.fail("it is estimated already"))
         foreseen = document.changed(change)
         found = foreseen.compare()
     assert foreseen == plain

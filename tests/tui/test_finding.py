@@ -7,10 +7,9 @@ from collections.abc import Callable
 from flow import plan_screen, press, settle, shown, type_text
 from textual.pilot import Pilot
 
-from capacity_tui.engine.api import load_catalog
-from capacity_tui.engine.plan.field_texts import field_text
-from capacity_tui.engine.plan.fields import plan_fields
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.plan import field_text, plan_fields
+from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.tui.app import CapacityApp
 
 MakeApp = Callable[..., CapacityApp]

@@ -1,25 +1,20 @@
-"""That commands load no screen, and that the engine's public names are what they say."""
+"""That commands load no screen, and that the names of the engine's doors are there and used."""
 
 from __future__ import annotations
 
-import ast
 import importlib
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-from capacity_tui.engine import api
+import pytest
 
-ENGINE = Path(api.__file__).parent
-FILES = (ENGINE / "api.py", *(ENGINE / f"{part}_names.py" for part in ("fleet", "node", "present", "run")))
+from capacity_tui import engine
+from capacity_tui.engine.door import public_names
 
-
-def imported(file: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield module, name and alias of all that a file imports by name, in functions and for types too."""
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield from ((node.module, alias.name, alias.asname or alias.name) for alias in node.names)
+ROOT = Path(__file__).parents[2]
+DOORS = sorted((ROOT / "engine").rglob("__init__.pyi"))
 
 
 def test_a_command_runs_without_textual() -> None:
@@ -32,19 +27,34 @@ def test_a_command_runs_without_textual() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=120)
 
 
-def test_every_public_name_is_what_type_checkers_take_it_for() -> None:
-    named = [entry for file in FILES for entry in imported(file)]
-    for module, name, alias in named:
-        if alias in dir(api):
-            assert getattr(api, alias) is getattr(importlib.import_module(module), name), alias
-    for name in dir(api):
-        assert getattr(api, name) is not None
-    declared = {alias for _, _, alias in named} | {
-        target.id
-        for file in FILES
-        for node in ast.walk(ast.parse(file.read_text("utf-8")))
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    assert set(dir(api)) <= declared
+@pytest.mark.parametrize("stub", DOORS, ids=lambda stub: str(stub.parent.relative_to(ROOT)))
+def test_a_door_offers_what_its_modules_define(stub: Path) -> None:
+    package = importlib.import_module(".".join(("capacity_tui", *stub.parent.relative_to(ROOT).parts)))
+    for name, (module, original) in public_names(stub).items():
+        home = importlib.import_module(f"{package.__name__}.{module}")
+        assert getattr(package, name) is getattr(home, original), name
+    written = [line for line in stub.read_text("utf-8").splitlines() if line]
+    assert len(written) == len(public_names(stub))
+
+
+def test_a_submodule_does_not_hide_the_name_it_is_spelled_like() -> None:
+    package = importlib.import_module("capacity_tui.engine.estimate")
+    importlib.import_module("capacity_tui.engine.estimate.equation")
+    assert callable(package.equation)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"capacity_tui\.engine.*no attribute 'nothing'"):
+        engine.nothing  # noqa: B018
+
+
+def test_what_scripts_are_told_to_import_is_there() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    imported = [
+        name.strip()
+        for page in pages
+        for names in re.findall(r"^from capacity_tui\.engine import ([\w, ]+)$", page.read_text("utf-8"), re.MULTILINE)
+        for name in names.split(",")
+    ]
+    assert imported
+    assert set(imported) <= set(dir(engine))

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress
-from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
-from capacity_tui.engine.machine.benchmark.measurement import Measurement, Skipped, Spread
-from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.present.parts import TextPart, table_part
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.machine.benchmark import BenchmarkReport, Measurement, Progress, Skipped
+from capacity_tui.engine.machine.benchmark.measurement import Spread
+from capacity_tui.engine.present import TextPart, table_part
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.screens.machine.report_lines import report_lines
 from capacity_tui.tui.shown.measured import BenchmarkStep

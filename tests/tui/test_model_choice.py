@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from flow import press, settle, shown, type_text
 
-from capacity_tui.engine.api import stepped
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.models.known_models import known_models
+from capacity_tui.engine.models import known_models
+from capacity_tui.engine.schema import stepped
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument

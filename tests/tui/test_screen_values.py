@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from capacity_tui.engine.api import share_of_range, stepped
+from capacity_tui.engine.schema import share_of_range, stepped
 from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.shown.compared import Chosen
 from capacity_tui.tui.terminal.glyphs import Glyphs, to_ascii

@@ -179,7 +179,7 @@ def test_edits_outlive_a_kill_and_are_restored(tmp_path: Path) -> None:
     assert not list((tmp_path / "state" / "unsaved").iterdir())
 
 
-HANGING = "import time, capacity_tui.engine.api as engine; engine.detect = lambda *_: time.sleep(60); " + PROGRAM
+HANGING = "import time, capacity_tui.engine.machine as machine; machine.detect = lambda *_: time.sleep(60); " + PROGRAM
 
 
 def test_prompt_comes_back_though_a_probe_hangs(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from flow import press, settle
 from textual.pilot import Pilot
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.plan_document import PlanDocument

@@ -18,7 +18,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from capacity_tui.engine.accuracy.published import COMPARED_KINDS, Kind
+from capacity_tui.engine.accuracy import COMPARED_KINDS, Kind
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from tools.calibrate.classical import MEASURED, classical_problem
 from tools.calibrate.classical_measuring import CALIBRATION, append_measured, measure, read_measured

@@ -14,8 +14,8 @@ from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.catalogue_devices import efficiency_of
-from capacity_tui.engine.estimate.estimate import estimate_plan
-from capacity_tui.engine.plan.files.loading import plan_from_data
+from capacity_tui.engine.estimate import estimate_plan
+from capacity_tui.engine.plan.files import plan_from_data
 from tools.calibrate.classical_measuring import Measured
 from tools.calibrate.constants import Constant, Fits
 from tools.calibrate.fitting import Problem

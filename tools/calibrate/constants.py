@@ -11,10 +11,8 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.reading import read_yaml
-from capacity_tui.engine.catalog.rows.base import Row
-from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.catalog import Catalog, Table, read_yaml
+from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.numeric import Number
 
 Fits: TypeAlias = Literal["time", "memory", "speed"]

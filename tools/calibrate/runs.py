@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from capacity_tui.engine.accuracy import Kind
 from capacity_tui.engine.accuracy.predicting import estimated_figure, measured_figure
-from capacity_tui.engine.accuracy.published import Kind, Measurement
+from capacity_tui.engine.accuracy.published import Measurement
 from capacity_tui.engine.accuracy.report import scored_measurements
 from capacity_tui.engine.accuracy.withheld import without_framework
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
 from capacity_tui.engine.estimate.serving.resolve import engine_row, kernel_id
 from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from tools.calibrate.constants import Constant, software_families
 
 

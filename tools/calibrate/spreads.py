@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from capacity_tui.engine.uncertainty.likeness import Cells, Likeness, cells_of
+from capacity_tui.engine.uncertainty import Likeness
+from capacity_tui.engine.uncertainty.likeness import Cells, cells_of
 from tools.calibrate.constants import SpreadPriors
 
 Floats = NDArray[np.float64]

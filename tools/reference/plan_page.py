@@ -7,10 +7,8 @@ from itertools import groupby
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.plan.all_fields import KnownField, all_fields
+from capacity_tui.engine.plan import KnownField, all_fields, field_text, is_closed, known_words
 from capacity_tui.engine.plan.applying import CONDITIONS
-from capacity_tui.engine.plan.field_texts import field_text
-from capacity_tui.engine.plan.names import is_closed, known_words
 
 _HEAD = """# The plan file, key by key
 

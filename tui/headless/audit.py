@@ -15,7 +15,10 @@ from capacity_tui.tui.headless.plans import DOES_NOT_FIT, machine_for
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.api import Answer, Audit, AuditFinding, PlanFlags
+    from capacity_tui.engine.choose.audit import Audit
+    from capacity_tui.engine.choose.audit import Finding as AuditFinding
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.plan.line import PlanFlags
 
 
 @click.command()
@@ -30,8 +33,8 @@ def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, wanted: str |
     FILE is a configuration of DeepSpeed, the Hugging Face Trainer, Accelerate, Axolotl, vLLM or another tool, a shell
     script that starts one, or a folder of them. All of them together are one run. Flags say what they leave out.
     """
-    from capacity_tui.engine.api import audit as audited
-    from capacity_tui.engine.api import audit_as_dict, to_json
+    from capacity_tui.engine.choose.audit import audit as audited
+    from capacity_tui.engine.present import audit_as_dict, to_json
 
     found = imported_of(files, flags)
     told = audited(found, machine_for(found.plan))
@@ -46,7 +49,7 @@ def _parts(told: Audit, ignored: bool) -> Iterator[RenderableType]:
     """Yield an audit from what it will do to what is not counted."""
     from rich.text import Text
 
-    from capacity_tui.engine.api import figure_rows, setting_rows
+    from capacity_tui.engine.present import figure_rows, setting_rows
     from capacity_tui.tui.headless.tables.answer import verdict_line
     from capacity_tui.tui.headless.tables.layout import table
 
@@ -69,7 +72,7 @@ def _parts(told: Audit, ignored: bool) -> Iterator[RenderableType]:
 
 def _moments(told: Audit) -> Iterator[RenderableType]:
     """Yield the memory over a step, and where it does not fit."""
-    from capacity_tui.engine.api import format_bytes
+    from capacity_tui.engine.units import format_bytes
     from capacity_tui.tui.headless.tables.layout import table
 
     if told.moments:
@@ -84,7 +87,8 @@ def _ways_out(answer: Answer) -> Iterator[RenderableType]:
     """Yield what would make it fit, and what else to mind."""
     from rich.text import Text
 
-    from capacity_tui.engine.api import answer_notes, note_text
+    from capacity_tui.engine.present import note_text
+    from capacity_tui.engine.present import notes as answer_notes
 
     for title, entries in answer_notes(answer.plan, answer.estimate):
         yield Text(f"{title}:", style="bold")

@@ -11,13 +11,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import StorageError
+from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.headless.learning import forecast_of
 from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import as_text, format_of, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport
+    from capacity_tui.engine.machine.benchmark import BenchmarkReport
+    from capacity_tui.engine.machine.benchmark import Progress as BenchmarkProgress
 
 
 def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
@@ -26,7 +27,9 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
     Raises:
         HardwareError: the address is none.
     """
-    from capacity_tui.engine.api import benchmark_machine, benchmarks_folder, detect, save_report, web_address
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.machine.benchmark import benchmarks_folder, save_report, web_address
+    from capacity_tui.engine.storage.databases import benchmark_machine
 
     if url is not None:
         web_address(url)
@@ -42,14 +45,11 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
 
 def write_benchmark(report: BenchmarkReport, learn: str | None, wanted: str | None, output: Path | None) -> int:
     """Write what was measured, the score by it, and what would hold learning up; returns the exit code."""
-    from capacity_tui.engine.api import (
-        benchmark_parts,
-        detect,
-        learning_parts,
-        load_catalog,
-        score_machine,
-        score_parts,
-    )
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.cluster import score_machine
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.present import benchmark_parts, score_parts
+    from capacity_tui.engine.present.storage import learning_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     machine = detect()
@@ -57,7 +57,7 @@ def write_benchmark(report: BenchmarkReport, learn: str | None, wanted: str | No
     learning = None if learn is None else forecast_of(learn, machine)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
-        from capacity_tui.engine.api import learning_as_dict
+        from capacity_tui.engine.present.storage import learning_as_dict
 
         data = {**asdict(report), "score": asdict(score)}
         write_data(data if learning is None else {**data, "learning": learning_as_dict(learning)}, form, output)

@@ -28,14 +28,12 @@ from capacity_tui.tui.headless.output import as_text, format_of, tell_problems, 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.api import (
-        AcceleratorRow,
-        ArchitectureRow,
-        Catalog,
-        InstanceRow,
-        ProcessorRow,
-        WorkloadRow,
-    )
+    from capacity_tui.engine.catalog import Accelerator as AcceleratorRow
+    from capacity_tui.engine.catalog import Architecture as ArchitectureRow
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.catalog import Instance as InstanceRow
+    from capacity_tui.engine.catalog import Processor as ProcessorRow
+    from capacity_tui.engine.catalog import Workload as WorkloadRow
 
 
 @click.command()
@@ -44,7 +42,8 @@ if TYPE_CHECKING:
 def models(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the models a plan can name."""
     del listing
-    from capacity_tui.engine.api import known_models, load_catalog, plugin_problems
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.models import known_models, plugin_problems
 
     catalog = load_catalog()
     tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
@@ -72,7 +71,7 @@ def models(listing: bool, details: str | None, text: str, wanted: str | None, ou
 
 
 def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | None) -> None:
-    from capacity_tui.engine.api import family_of, find_known_model
+    from capacity_tui.engine.models import family_of, find_known_model
 
     model = find_known_model(name, catalog)
     if model is None:
@@ -89,7 +88,7 @@ def _write_model(name: str, catalog: Catalog, form: str | None, output: Path | N
 def hardware(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the accelerators and processors a plan can name."""
     del listing
-    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.catalog import load_catalog
 
     catalog = load_catalog()
     tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
@@ -114,7 +113,7 @@ def hardware(listing: bool, details: str | None, text: str, wanted: str | None, 
 def instances(listing: bool, details: str | None, text: str, wanted: str | None, output: Path | None) -> None:
     """List the cloud instances a plan can name, with prices."""
     del listing
-    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.catalog import load_catalog
 
     heads = ("id", "memory", "on demand/h", "spot/h", "devices", "network", "region", "spot region", "price of")
     columns = Columns(heads, _instance_cells, (1, 2, 3, 5), (0, 1, 2))
@@ -130,7 +129,7 @@ def workloads(
 ) -> None:
     """List the workloads that `fleet run` can compare instances for."""
     del listing
-    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.catalog import load_catalog
 
     heads = ("id", "instance", "GPUs", "task", "model", "precision", "hours", "spot", "expected", "tags")
     columns = Columns(heads, _workload_cells, (2, 6), (0, 1, 2, 3, 4))
@@ -155,7 +154,7 @@ def _workload_cells(row: WorkloadRow) -> Sequence[str]:
 
 
 def _model_cells(row: ArchitectureRow) -> Sequence[str]:
-    from capacity_tui.engine.api import format_count, format_number
+    from capacity_tui.engine.units import format_count, format_number
 
     active = row.params_active if row.params_active != row.params_total else None
     return (
@@ -169,7 +168,7 @@ def _model_cells(row: ArchitectureRow) -> Sequence[str]:
 
 
 def _accelerator_cells(row: AcceleratorRow) -> Sequence[str]:
-    from capacity_tui.engine.api import format_bandwidth, format_bytes, format_flops, format_power
+    from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_power
 
     peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops
     return (
@@ -184,7 +183,7 @@ def _accelerator_cells(row: AcceleratorRow) -> Sequence[str]:
 
 
 def _processor_cells(row: ProcessorRow) -> Sequence[str]:
-    from capacity_tui.engine.api import format_bandwidth, format_flops, format_power
+    from capacity_tui.engine.units import format_bandwidth, format_flops, format_power
 
     peak = row.fp32_gflops_base
     return (
@@ -199,7 +198,7 @@ def _processor_cells(row: ProcessorRow) -> Sequence[str]:
 
 
 def _instance_cells(row: InstanceRow) -> Sequence[str]:
-    from capacity_tui.engine.api import marked_day
+    from capacity_tui.engine.catalog import marked_day
 
     memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
     return (
@@ -217,6 +216,7 @@ def _instance_cells(row: InstanceRow) -> Sequence[str]:
 
 def _price(usd: float | None, day: str | None) -> str:
     """Return a price, with a star behind one that is old."""
-    from capacity_tui.engine.api import format_money, price_age
+    from capacity_tui.engine.catalog import price_age
+    from capacity_tui.engine.units import format_money
 
     return format_money(usd) + ("*" if usd is not None and price_age(day).is_old else "")

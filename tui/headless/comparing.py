@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import REPORT_FORMATS
+from capacity_tui.engine.schema import REPORT_FORMATS
 from capacity_tui.tui.headless.output import as_text, format_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, Plan
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.plan import Plan
 
 
 def comparison(entries: Sequence[tuple[str, Answer]], wanted: str | None, output: Path | None) -> str:
@@ -27,7 +28,7 @@ def comparison(entries: Sequence[tuple[str, Answer]], wanted: str | None, output
     Raises:
         UsageError: there are not two.
     """
-    from capacity_tui.engine.api import Named, comparison_tables, side_by_side, write_comparison
+    from capacity_tui.engine.present import Named, comparison_tables, side_by_side, write_comparison
     from capacity_tui.tui.headless.tables.comparison import side_by_side_tables
 
     if len(entries) < 2:

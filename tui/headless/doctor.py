@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING
 from capacity_tui.tui.headless.output import format_of, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import DoctorReport
+    from capacity_tui.engine.machine import DoctorReport
 
 
 def write_doctor(private: bool, wanted: str | None, output: Path | None) -> None:
     """Detect this machine and write how every probe went, with the catalogue rows that cannot be used."""
-    from capacity_tui.engine.api import detect, doctor_lines, doctor_report, load_catalog, to_json, to_yaml
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.machine import examine as doctor_report
+    from capacity_tui.engine.machine import report_lines as doctor_lines
+    from capacity_tui.engine.present import to_json, to_yaml
 
     started = time.perf_counter()
     machine = detect()

@@ -22,7 +22,7 @@ def examples(
     """List, print or write the example plans, to DIR where it is given; `plan NAME` estimates one."""
     del listing
     folder = folder or into
-    from capacity_tui.engine.api import example_names, example_text, example_title
+    from capacity_tui.engine.plan.files import example_names, example_text, example_title
 
     if show is not None:
         write(example_text(show), None)
@@ -32,7 +32,7 @@ def examples(
         return
     titles = {name: example_title(name) for name in example_names()}
     if wanted == "json":
-        from capacity_tui.engine.api import to_json
+        from capacity_tui.engine.present import to_json
 
         write(to_json(titles), None)
         return
@@ -43,7 +43,8 @@ def examples(
 
 def _write_all(folder: Path, force: bool) -> None:
     """Write every example that is not there yet, or all of them."""
-    from capacity_tui.engine.api import example_names, example_text, make_folder, write_atomically
+    from capacity_tui.engine.files import make_folder, write_atomically
+    from capacity_tui.engine.plan.files import example_names, example_text
 
     make_folder(folder)
     for name in example_names():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.api import CapacityError, Place
+from capacity_tui.engine.errors import CapacityError, Place
 
 
 def place_data(place: Place) -> dict[str, object]:

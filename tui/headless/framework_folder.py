@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Machine, Plan
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.plan import Plan
 
 
 def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machine | None) -> None:
@@ -23,7 +24,10 @@ def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machin
     Raises:
         CapacityError: a file is there already, or cannot be written.
     """
-    from capacity_tui.engine.api import framework_files, load_catalog, make_folder, resolve_plan, write_atomically
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.estimate import resolve_plan
+    from capacity_tui.engine.files import make_folder, write_atomically
+    from capacity_tui.engine.present.frameworks import framework_files
     from capacity_tui.tui.headless.machine_report import settings_of
 
     catalog = load_catalog()

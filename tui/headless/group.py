@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.lazy import LazyGroup, homes_of
 
 PROGRAM = "capacity-tui"

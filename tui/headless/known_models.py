@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.api import Catalog, Knob, KnownModel
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.models import KnownModel
+    from capacity_tui.engine.schema import Knob
 
 HEADS = ("id", "what it is", "complexity", "best use")
 _PARAMETER_HEADS = ("parameter", "default", "unit", "range", "meaning")
@@ -49,7 +51,7 @@ def detail_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType
     """Yield the same for people: what it is, its parameters, a plan to begin with."""
     from rich.text import Text
 
-    from capacity_tui.engine.api import to_yaml
+    from capacity_tui.engine.present import to_yaml
     from capacity_tui.tui.headless.tables.layout import pairs, table
 
     entries = {**listed(model), **_limit(model, catalog)}
@@ -70,7 +72,9 @@ def example(model: KnownModel) -> dict[str, object]:
 
 def _fields(model: KnownModel) -> Iterator[Sequence[str]]:
     """Yield what ``model.spec`` takes for fields of the plan: its name, the field, its default, what it is."""
-    from capacity_tui.engine.api import SPEC_NAMES, all_fields, field_text, plan_value_text
+    from capacity_tui.engine.plan import all_fields, field_text
+    from capacity_tui.engine.plan.files import SPEC_NAMES
+    from capacity_tui.engine.present import plan_value_text
 
     own = {name for name, _, _ in model.parameters()}
     for name, path in SPEC_NAMES.items() if model.kind in ("network", "transformer") else ():
@@ -85,15 +89,11 @@ def _limit(model: KnownModel, catalog: Catalog) -> Mapping[str, object]:
         return {"reasonable_up_to": "n/a (its package does not say)"}
     if model.kind != "classical":
         return {"reasonable_up_to": _ANY_NUMBER}
-    from capacity_tui.engine.api import (
-        HardwareSection,
-        PricingSection,
-        detect,
-        format_count,
-        format_seconds,
-        reasonable_rows,
-        resolve_cluster,
-    )
+    from capacity_tui.engine.cluster import resolve_cluster
+    from capacity_tui.engine.estimate.classical import reasonable_rows
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.plan import HardwareSection, PricingSection
+    from capacity_tui.engine.units import format_count, format_seconds
 
     device = resolve_cluster(HardwareSection(), PricingSection(), catalog, detect()).device
     rows = format_count(float(reasonable_rows(model.id, device, catalog)), decimals=0)
@@ -117,13 +117,13 @@ def _parameter(name: str, knob: Knob, default: object) -> dict[str, object]:
 
 
 def _parameter_cells(name: str, knob: Knob, default: object) -> Sequence[str]:
-    from capacity_tui.engine.api import plan_value_text
+    from capacity_tui.engine.present import plan_value_text
 
     return (name, plan_value_text(default), knob.unit, _range(knob), knob.help or knob.label.lower())
 
 
 def _range(knob: Knob) -> str:
-    from capacity_tui.engine.api import format_number
+    from capacity_tui.engine.units import format_number
 
     if knob.kind == "switch":
         return "on, off"

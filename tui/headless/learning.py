@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import LearningForecast, Machine, PatternQuestion
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.storage import PatternQuestion
+    from capacity_tui.engine.storage.learning import LearningForecast
 
 learn_option = click.option(
     "--learn",
@@ -23,7 +25,8 @@ def forecast_of(text: str, machine: Machine) -> LearningForecast:
     Raises:
         CapacityError: the option cannot be read, or a number is out of its range.
     """
-    from capacity_tui.engine.api import learning_forecast, load_catalog
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.storage.learning import learning_forecast
 
     return learning_forecast(asked_of(text), machine, load_catalog())
 
@@ -34,7 +37,9 @@ def asked_of(text: str) -> PatternQuestion:
     Raises:
         CapacityError: it cannot be read.
     """
-    from capacity_tui.engine.api import PatternQuestion, Place, parse_quantity
+    from capacity_tui.engine.errors import Place
+    from capacity_tui.engine.storage import PatternQuestion
+    from capacity_tui.engine.units import parse_quantity
 
     given = text.split(",")
     if len(given) > 1 + len(_USUAL):

@@ -11,7 +11,8 @@ import click
 from capacity_tui.tui.headless.output import as_text, format_option, output_option, tell, tell_problems, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import CatalogRow, CatalogTable
+    from capacity_tui.engine.catalog import Row as CatalogRow
+    from capacity_tui.engine.catalog import Table as CatalogTable
 
 RowT = TypeVar("RowT", bound="CatalogRow")
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -85,7 +86,7 @@ def _cell(value: object) -> str:
 
 def write_data(data: object, form: str, output: Path | None) -> None:
     """Write plain data as JSON or YAML."""
-    from capacity_tui.engine.api import to_json, to_yaml
+    from capacity_tui.engine.present import to_json, to_yaml
 
     write(to_json(data) if form == "json" else to_yaml(data), output)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import Key
+from capacity_tui.engine.keys import Key
 from capacity_tui.tui.headless.learning import asked_of, forecast_of, learn_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of
@@ -18,7 +18,12 @@ from capacity_tui.tui.headless.plan_sources import plan_flags, source_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.api import Answer, BenchmarkReport, Comparison, Machine, ModePlan, Plan, PlanFlags
+    from capacity_tui.engine.choose.modes import Comparison, ModePlan
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.machine.benchmark import BenchmarkReport
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.plan.line import PlanFlags
 
 DEFAULT_MODEL = "smollm2-135m"
 """Small enough for any machine, so that the modes differ by what they make of it."""
@@ -116,27 +121,28 @@ def _write_machine(
     output: Path | None,
 ) -> None:
     """Write the facts of this machine; unless they alone are wanted, its score and what a job meets here too."""
-    from capacity_tui.engine.api import detect as look
-    from capacity_tui.engine.api import machine_as_dict
+    from capacity_tui.engine.machine import detect as look
+    from capacity_tui.engine.machine import machine_as_dict
     from capacity_tui.tui.headless import machine_report
 
     machine = look()
     found = None if profile_only else _answer(job, machine, supply)
     comparison = None
     if generate_configs:
-        from capacity_tui.engine.api import compare, open_plan
+        from capacity_tui.engine.choose import open_plan
+        from capacity_tui.engine.choose.modes import compare
 
         comparison = compare(_with_supply(open_plan(), supply), machine)
     learning = None if learn is None else forecast_of(learn, machine)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
-        from capacity_tui.engine.api import result_as_dict, to_json, to_yaml
+        from capacity_tui.engine.present import result_as_dict, to_json, to_yaml
 
         data: dict[str, object] = machine_as_dict(machine)
         if not profile_only:
             data |= machine_report.report_data(machine, found, is_example=job is None)
         if learning:
-            from capacity_tui.engine.api import learning_as_dict
+            from capacity_tui.engine.present.storage import learning_as_dict
 
             data["learning"] = learning_as_dict(learning)
         if report:
@@ -147,16 +153,18 @@ def _write_machine(
             }
         write(to_json(data) if form == "json" else to_yaml(data), output)
         return
-    from capacity_tui.engine.api import machine_parts
+    from capacity_tui.engine.present import machine_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     said = [*machine_parts(machine)]
     if report:
-        from capacity_tui.engine.api import benchmark_parts
+        from capacity_tui.engine.present import benchmark_parts
 
         said += benchmark_parts(report)
     if found:
-        from capacity_tui.engine.api import job_parts, load_catalog, score_machine, score_parts, surroundings_parts
+        from capacity_tui.engine.catalog import load_catalog
+        from capacity_tui.engine.cluster import score_machine
+        from capacity_tui.engine.present import job_parts, score_parts, surroundings_parts
 
         catalog = load_catalog()
         said += score_parts(score_machine(machine, catalog))
@@ -164,7 +172,7 @@ def _write_machine(
         wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()
         said += surroundings_parts(machine, catalog, ascii_only=not wide)
     if learning:
-        from capacity_tui.engine.api import learning_parts
+        from capacity_tui.engine.present.storage import learning_parts
 
         said += learning_parts(learning)
     parts: list[RenderableType] = [*rich_parts(said)]
@@ -186,8 +194,8 @@ def configs(
     file: str | None, flags: PlanFlags, mode: str | None, folder: Path | None, force: bool, wanted: str | None
 ) -> None:
     """Propose conservative, balanced and extreme configurations, as plan files; of a plan, or of what the flags say."""
-    from capacity_tui.engine.api import compare
-    from capacity_tui.engine.api import detect as look
+    from capacity_tui.engine.choose.modes import compare
+    from capacity_tui.engine.machine import detect as look
     from capacity_tui.tui.headless.machine_report import settings_comment, settings_data
 
     plan = _open_plan(file, flags)
@@ -198,12 +206,12 @@ def configs(
         _write_plans(chosen, folder, force, machine)
         return
     if wanted == "yaml":
-        from capacity_tui.engine.api import dump_plan
+        from capacity_tui.engine.plan.files import dump_plan
 
         texts = [dump_plan(entry.plan, _comment(entry, machine)) for entry in chosen]
         write("---\n".join(texts), None)
     elif wanted == "json":
-        from capacity_tui.engine.api import result_as_dict, to_json
+        from capacity_tui.engine.present import result_as_dict, to_json
 
         results: dict[str, object] = {
             entry.mode.id: {
@@ -221,7 +229,8 @@ def configs(
 
 def _open_plan(file: str | None, flags: PlanFlags) -> Plan:
     """Return a plan, or what the flags say; what they leave open each mode chooses, the model too."""
-    from capacity_tui.engine.api import changed_by_line, line_of_flags, open_plan
+    from capacity_tui.engine.choose import changed_by_line, open_plan
+    from capacity_tui.engine.plan.line import line_of_flags
 
     if file is not None:
         return source_of(file, flags).plan()
@@ -231,7 +240,8 @@ def _open_plan(file: str | None, flags: PlanFlags) -> Plan:
 
 def _answer(job: str | None, machine: Machine, supply: float | None) -> Answer:
     """Return the estimate of a plan on this machine, of a small model's training where none is named."""
-    from capacity_tui.engine.api import answer, edited, open_plan
+    from capacity_tui.engine.choose import answer, open_plan
+    from capacity_tui.engine.plan import edited
     from capacity_tui.tui.headless.plans import read_plan
 
     small = edited(open_plan(), {Key.MODEL_NAME: DEFAULT_MODEL}).plan
@@ -240,7 +250,7 @@ def _answer(job: str | None, machine: Machine, supply: float | None) -> Answer:
 
 def _with_supply(plan: Plan, supply: float | None) -> Plan:
     """Return a plan with the rating of the machine's power supply, where that is given."""
-    from capacity_tui.engine.api import edited
+    from capacity_tui.engine.plan import edited
 
     return plan if supply is None else edited(plan, {Key.WATCH_SUPPLY_WATTS: supply}).plan
 
@@ -274,7 +284,7 @@ def _mode_lines(entry: ModePlan) -> list[str]:
 
 
 def _warning_lines(entry: ModePlan) -> list[str]:
-    from capacity_tui.engine.api import note_text
+    from capacity_tui.engine.present import note_text
 
     return [note_text(note) for note in entry.annotated_estimate.warnings]
 
@@ -288,7 +298,8 @@ def _comment(entry: ModePlan, machine: Machine | None) -> str:
 
 
 def _write_plans(entries: list[ModePlan], folder: Path, force: bool, machine: Machine | None) -> None:
-    from capacity_tui.engine.api import dump_plan, make_folder, write_atomically
+    from capacity_tui.engine.files import make_folder, write_atomically
+    from capacity_tui.engine.plan.files import dump_plan
     from capacity_tui.tui.headless.framework_folder import write_framework_files
 
     make_folder(folder)

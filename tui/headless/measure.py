@@ -12,16 +12,13 @@ import click
 from capacity_tui.tui.headless.output import as_text, format_option, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import (
-        CapacityError,
-        Catalog,
-        Device,
-        Machine,
-        MeasuredEfficiency,
-        OwnRun,
-        SampledDevice,
-        SamplingProgress,
-    )
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.cluster import Device
+    from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.machine import Machine, MeasuredEfficiency
+    from capacity_tui.engine.sampling import OwnRun
+    from capacity_tui.engine.sampling import Progress as SamplingProgress
+    from capacity_tui.engine.sampling import Where as SampledDevice
 
 GIB = 2**30
 _INTERRUPTED = "stopped; what was timed is kept, the same command goes on from there"
@@ -45,14 +42,10 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 
     May be stopped at any time; the same command goes on where it stopped.
     """
-    from capacity_tui.engine.api import (
-        QUICK_SAMPLING_LIMIT_SECONDS,
-        SAMPLED_KERNELS,
-        SAMPLING_LIMIT_SECONDS,
-        sample_kernels,
-        sampling_backend,
-        sampling_grid,
-    )
+    from capacity_tui.engine.sampling import KERNELS as SAMPLED_KERNELS
+    from capacity_tui.engine.sampling import LIMIT_SECONDS as SAMPLING_LIMIT_SECONDS
+    from capacity_tui.engine.sampling import QUICK_LIMIT_SECONDS as QUICK_SAMPLING_LIMIT_SECONDS
+    from capacity_tui.engine.sampling import sample_kernels, sampling_backend, sampling_grid
 
     if unknown := [name for name in only if name not in SAMPLED_KERNELS]:
         raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(SAMPLED_KERNELS)}")
@@ -72,7 +65,9 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 @click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
 def collectives(device: str, quick: bool, ranks: int | None) -> None:
     """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
-    from capacity_tui.engine.api import COLLECTIVE_SIZES, QUICK_COLLECTIVE_SIZES, collective_groups, sample_collectives
+    from capacity_tui.engine.sampling import QUICK_SIZES as QUICK_COLLECTIVE_SIZES
+    from capacity_tui.engine.sampling import SIZES as COLLECTIVE_SIZES
+    from capacity_tui.engine.sampling import collective_groups, sample_collectives
 
     where = _where(device)
     found, machine, count = _this_device(where)
@@ -105,7 +100,7 @@ def calibrate(
     wanted: str | None,
 ) -> None:
     """Turn samples, and runs of your own, into constants that estimates for this machine use."""
-    from capacity_tui.engine.api import constants_before, write_measured
+    from capacity_tui.engine.sampling import constants_before, write_measured
 
     if shared is not None:
         if plan_name or step_seconds or peak_gib or log_path:
@@ -121,7 +116,7 @@ def calibrate(
     before = constants_before(measured)
     path = write_measured(measured)
     if wanted == "json":
-        from capacity_tui.engine.api import to_json
+        from capacity_tui.engine.present import to_json
 
         write(to_json(asdict(measured)), None)
     else:
@@ -134,7 +129,8 @@ def calibrate(
 
 def _shared_runs_here(path: Path, device: str) -> int:
     """Keep the runs that somebody shared, and return how many are of the device that is calibrated."""
-    from capacity_tui.engine.api import PlanError, read_shared_runs
+    from capacity_tui.engine.accuracy import read_shared as read_shared_runs
+    from capacity_tui.engine.errors import PlanError
     from capacity_tui.tui.headless.kept import opened_history, tell_notes
 
     try:
@@ -160,7 +156,7 @@ def _calibrated(device: str) -> SampledDevice:
 
 
 def _from_samples(device: str) -> MeasuredEfficiency:
-    from capacity_tui.engine.api import fit_runs, read_runs
+    from capacity_tui.engine.sampling import fit_runs, read_runs
     from capacity_tui.tui.headless.kept import opened_history, tell_notes
 
     found, machine, _ = _this_device(_calibrated(device))
@@ -174,16 +170,10 @@ def _from_samples(device: str) -> MeasuredEfficiency:
 def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
 ) -> MeasuredEfficiency:
-    from capacity_tui.engine.api import (
-        detect,
-        fit_runs,
-        keep_run,
-        own_run,
-        read_run_log,
-        resolved_run,
-        run_entry,
-        with_auto_resolved,
-    )
+    from capacity_tui.engine.choose.modes import with_auto_resolved
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.observe.logs import read_log as read_run_log
+    from capacity_tui.engine.sampling import fit_runs, keep_run, own_run, resolved_run, run_entry
     from capacity_tui.tui.headless.kept import opened_history, tell_notes
     from capacity_tui.tui.headless.plans import read_plan
 
@@ -211,7 +201,7 @@ def _tell_left_out(run: OwnRun, error: CapacityError) -> None:
 
 def _sampled(device: Device, *, needed: bool) -> MeasuredEfficiency | None:
     """Return what a device's samples say; None where there are none and none are needed."""
-    from capacity_tui.engine.api import fit_samples, sampled_constants
+    from capacity_tui.engine.sampling import fit_samples, sampled_constants
 
     found = sampled_constants(device, tell)
     return fit_samples(device, ()) if found is None and needed else found
@@ -227,7 +217,7 @@ def _where(device: str) -> SampledDevice:
     """Return what to sample; ``auto`` takes the GPU only where torch can use it."""
     if device != "auto":
         return _named(device)
-    from capacity_tui.engine.api import gpu_usable
+    from capacity_tui.engine.sampling import gpu_usable
 
     if not _this_device("gpu")[2]:
         return "cpu"
@@ -243,7 +233,8 @@ def _named(device: str) -> SampledDevice:
 
 def _this_device(where: SampledDevice) -> tuple[Device, Machine, int]:
     """Return this machine's accelerator or CPU, the machine, and how many accelerators it has (0 without)."""
-    from capacity_tui.engine.api import cluster_of_machine, detect
+    from capacity_tui.engine.cluster import cluster_of_machine
+    from capacity_tui.engine.machine import detect
 
     machine = replace(detect(), measured=())
     if where == "cpu":
@@ -253,20 +244,20 @@ def _this_device(where: SampledDevice) -> tuple[Device, Machine, int]:
 
 
 def _key(device: Device) -> str:
-    from capacity_tui.engine.api import device_key
+    from capacity_tui.engine.cluster import device_key
 
     return device_key(device)
 
 
 def _catalog() -> Catalog:
-    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.catalog import load_catalog
 
     return load_catalog()
 
 
 def _show(progress: Iterator[SamplingProgress]) -> None:
     """Tell each timing as it comes; Ctrl-C ends it in good order."""
-    from capacity_tui.engine.api import format_seconds
+    from capacity_tui.engine.units import format_seconds
 
     try:
         for step in progress:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from capacity_tui.engine.api import CapacityError, Place, StorageError, format_of_suffix, printable, printable_lines
+from capacity_tui.engine.errors import CapacityError, Place, StorageError
+from capacity_tui.engine.printable import printable, printable_lines
+from capacity_tui.engine.schema import format_of_suffix
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,7 +62,7 @@ def write(text: str, output: Path | None, inputs: Iterable[str] = ()) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    from capacity_tui.engine.api import write_atomically
+    from capacity_tui.engine.files import write_atomically
 
     for name in inputs:
         if output.exists() and Path(name).exists() and output.samefile(name):

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import Key
+from capacity_tui.engine.keys import Key
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Imported, OneLine, Plan, PlanFlags, PlanSource
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.plan.files import PlanSource
+    from capacity_tui.engine.plan.imports import Imported
+    from capacity_tui.engine.plan.line import OneLine, PlanFlags
 
 _OPTIONS = (
     click.option("--model", metavar="NAME", shell_complete=completion.models, help="Model, by name, hub id or size."),
@@ -42,7 +45,7 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
         imports: tuple[str, ...],
         **others: object,
     ) -> object:
-        from capacity_tui.engine.api import PlanFlags
+        from capacity_tui.engine.plan.line import PlanFlags
 
         if len(gpus) > 1:
             if "compare" not in others:
@@ -79,31 +82,36 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.
     """
-    from capacity_tui.engine import api as engine
+    from capacity_tui.engine.choose import changed_by_line, refuse_faults
+    from capacity_tui.engine.plan.files import may_be_line, read_source
+    from capacity_tui.engine.plan.imports import refuse_files_of_tools
+    from capacity_tui.engine.plan.line import line_of_flags, read_line
 
     if name is None:
-        return _imported(flags, {}, None) if flags.imports else _of_line(engine.line_of_flags(flags), "the flags")
-    line = engine.read_line(name) if engine.may_be_line(name) else None
+        return _imported(flags, {}, None) if flags.imports else _of_line(line_of_flags(flags), "the flags")
+    line = read_line(name) if may_be_line(name) else None
     if line is not None and not line.understood:
         line = None  # what says nothing at all is the name of a plan with a slip of the pen
     if flags.imports:
         if line is None:
-            return _imported(flags, {}, engine.read_source(name, sys.stdin.buffer).plan())
-        engine.refuse_faults(line)
+            return _imported(flags, {}, read_source(name, sys.stdin.buffer).plan())
+        refuse_faults(line)
         return _imported(flags, line.values, None)
     if line is not None:
-        return _of_line(line.changed_by(engine.line_of_flags(flags, line.task)), name)
-    source = engine.read_source(name, sys.stdin.buffer)
-    engine.refuse_files_of_tools(source.document)
+        return _of_line(line.changed_by(line_of_flags(flags, line.task)), name)
+    source = read_source(name, sys.stdin.buffer)
+    refuse_files_of_tools(source.document)
     if not flags.is_given:
         return source
     plan = source.plan()
-    return replace(source, made=engine.changed_by_line(plan, engine.line_of_flags(flags, plan.task)))
+    return replace(source, made=changed_by_line(plan, line_of_flags(flags, plan.task)))
 
 
 def _of_line(line: OneLine, name: str) -> PlanSource:
     """Return the plan that a line says; what was guessed is told."""
-    from capacity_tui.engine.api import PlanSource, detect, plan_of_line
+    from capacity_tui.engine.choose import plan_of_line
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.plan.files import PlanSource
 
     made = plan_of_line(line, None if line.has(Key.HARDWARE_NAME) else detect())
     if made.assumed:
@@ -117,7 +125,9 @@ def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
     Raises:
         CapacityError: one cannot be read, or model or hardware are missing.
     """
-    from capacity_tui.engine.api import import_plan, line_of_flags, refuse_faults
+    from capacity_tui.engine.choose import refuse_faults
+    from capacity_tui.engine.plan.imports import import_plan
+    from capacity_tui.engine.plan.line import line_of_flags
 
     line = line_of_flags(flags)
     refuse_faults(line)
@@ -126,7 +136,10 @@ def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
 
 def _imported(flags: PlanFlags, said: Mapping[str, object], base: Plan | None) -> PlanSource:
     """Return the plan that files of other tools say, with what is typed beside them; what to know of them is told."""
-    from capacity_tui.engine.api import PlanSource, import_plan, line_of_flags, refuse_faults
+    from capacity_tui.engine.choose import refuse_faults
+    from capacity_tui.engine.plan.files import PlanSource
+    from capacity_tui.engine.plan.imports import import_plan
+    from capacity_tui.engine.plan.line import line_of_flags
 
     line = line_of_flags(flags, base.task if base else None)
     refuse_faults(line)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import REPORT_FORMATS, CapacityError
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.schema import REPORT_FORMATS
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.comparing import beside, called, comparison
 from capacity_tui.tui.headless.framework_folder import write_framework_files
@@ -26,7 +27,13 @@ from capacity_tui.tui.headless.output import (
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, Machine, Plan, PlanFlags, PlanSource, Report, Roofline
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.explain import Roofline
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.plan.files import PlanSource
+    from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.present import Report
 
 BOTTLENECK, PLACEMENT = "bottleneck", "placement"
 EXPLAINED_FORMS = ("table", "json", "yaml")
@@ -149,7 +156,8 @@ def _on_each(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...]:
 
 def _further(source: PlanSource | None, name: str) -> str:
     """Return how many more faults a plan's file has; empty where the one that was told is all."""
-    from capacity_tui.engine.api import load_catalog, plan_faults
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.choose import faults as plan_faults
 
     more = len(plan_faults(source, load_catalog(), machine_for)) - 1 if source else 0
     return f"; and {more} more: capacity-tui validate {name}" if more > 0 else ""
@@ -161,7 +169,7 @@ def read_plan(name: str) -> Plan:
     Raises:
         CapacityError: it cannot be read, or is not a plan.
     """
-    from capacity_tui.engine.api import PlanFlags
+    from capacity_tui.engine.plan.line import PlanFlags
 
     return source_of(name, PlanFlags()).plan()
 
@@ -172,7 +180,7 @@ def changed_plan(plan: Plan, settings: tuple[str, ...]) -> Plan:
     Raises:
         PlanError: a setting that makes no sense.
     """
-    from capacity_tui.engine.api import apply_settings
+    from capacity_tui.engine.plan.files import apply_settings
 
     if not settings:
         return plan
@@ -186,19 +194,20 @@ def machine_for(plan: Plan) -> Machine | None:
     """Return this machine if the plan runs on what is detected, else None."""
     if plan.hardware.name != "detected":
         return None
-    from capacity_tui.engine.api import detect
+    from capacity_tui.engine.machine import detect
 
     return detect()
 
 
 def _estimated(plan: Plan) -> Answer:
-    from capacity_tui.engine.api import answer
+    from capacity_tui.engine.choose import answer
 
     return answer(plan, machine_for(plan))
 
 
 def _explained(plan: Plan, key: str, form: str | None, output: Path | None) -> str:
-    from capacity_tui.engine.api import PICTURES, explain_along, explanation_as_dict, to_json, to_yaml
+    from capacity_tui.engine.present import explain_along, explanation_as_dict, to_json, to_yaml
+    from capacity_tui.engine.present.pictures import PICTURES
     from capacity_tui.tui.headless.tables.explanation import explanation_tables
 
     if key == PLACEMENT:
@@ -213,7 +222,8 @@ def _explained(plan: Plan, key: str, form: str | None, output: Path | None) -> s
 
 def _placed(plan: Plan, form: str | None, output: Path | None) -> str:
     """Return where a plan lies on its cluster."""
-    from capacity_tui.engine.api import place_plan, placement_as_dict, placement_parts, to_json, to_yaml
+    from capacity_tui.engine.choose import place_plan
+    from capacity_tui.engine.present import placement_as_dict, placement_parts, to_json, to_yaml
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     found = place_plan(plan, machine_for(plan))
@@ -225,14 +235,15 @@ def _placed(plan: Plan, form: str | None, output: Path | None) -> str:
 
 def _pictures(answer: Answer) -> Iterator[str]:
     """Yield the groups of figures of which there is a picture."""
-    from capacity_tui.engine.api import PICTURES, picture_of
+    from capacity_tui.engine.present.pictures import PICTURES, picture_of
 
     return (group for group in PICTURES if picture_of(group, answer) is not None)
 
 
 def _drawn(answer: Answer, group: str, output: Path | None) -> str:
     """Return the picture behind a group of figures; the roofline with what limits the run."""
-    from capacity_tui.engine.api import PlanError, picture_lines, picture_of
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.present.pictures import picture_lines, picture_of
     from capacity_tui.tui.headless.tables.explanation import limit_line
 
     drawn = picture_of(group, answer)
@@ -245,7 +256,7 @@ def _drawn(answer: Answer, group: str, output: Path | None) -> str:
 
 
 def _roofline(answer: Answer) -> Roofline | None:
-    from capacity_tui.engine.api import roofline
+    from capacity_tui.engine.explain import roofline
 
     return roofline(answer)
 
@@ -261,7 +272,7 @@ def _default_format(files: tuple[str, ...], output: Path | None, answer: Answer)
 
 def _with_assumed(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
     """Return an answer with what was assumed of a line; what settings give is not."""
-    from capacity_tui.engine.api import with_assumed
+    from capacity_tui.engine.estimate import with_assumed
 
     given = {setting.partition("=")[0] for setting in settings}
     left = [entry for entry in source.assumed if entry.key not in given]
@@ -269,13 +280,13 @@ def _with_assumed(answer: Answer, source: PlanSource, settings: tuple[str, ...])
 
 
 def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Report:
-    from capacity_tui.engine.api import Report
+    from capacity_tui.engine.present import Report
 
     return Report(answer, _roofline, many, not_understood)
 
 
 def _report(of: Report, form: str, output: Path | None, *, in_full: bool) -> str:
-    from capacity_tui.engine.api import write_report
+    from capacity_tui.engine.present import write_report
 
     if REPORT_FORMATS[form].writer:
         return write_report(form, of)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
-from capacity_tui.engine.api import printable
+from capacity_tui.engine.printable import printable
 
 ON_TERMINAL, ELSEWHERE = 0.2, 10.0
 """Seconds between two states that are shown."""

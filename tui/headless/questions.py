@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import Key
+from capacity_tui.engine.keys import Key
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Axis, Plan, Question
+    from capacity_tui.engine.choose.search import Question
+    from capacity_tui.engine.choose.space import Axis
+    from capacity_tui.engine.plan import Plan
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 
@@ -29,7 +31,7 @@ def question_of(
     Raises:
         CapacityError: an axis, a limit or a goal that makes no sense.
     """
-    from capacity_tui.engine.api import Question, parse_axis, parse_goal, parse_limit
+    from capacity_tui.engine.choose.search import Question, parse_axis, parse_goal, parse_limit
 
     task = plan.task or "train"
     asked: list[Axis] = [parse_axis(text) for text in vary]

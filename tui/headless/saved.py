@@ -19,7 +19,7 @@ def plans(listing: bool, rename: tuple[str, str] | None, delete: str | None, wan
     """List, rename or delete saved plans; `plan NAME` estimates one."""
     if sum((listing, rename is not None, delete is not None)) > 1:
         raise click.UsageError("--list, --rename and --delete are one thing at a time")
-    from capacity_tui.engine.api import delete_plan, rename_plan
+    from capacity_tui.engine.plan.files import delete_plan, rename_plan
 
     if rename is not None:
         say(f"renamed to {rename_plan(*rename)}")
@@ -31,11 +31,11 @@ def plans(listing: bool, rename: tuple[str, str] | None, delete: str | None, wan
 
 
 def _list(wanted: str | None) -> None:
-    from capacity_tui.engine.api import list_plans
+    from capacity_tui.engine.plan.files import list_plans
 
     found = list_plans()
     if wanted in ("json", "yaml"):
-        from capacity_tui.engine.api import to_json, to_yaml
+        from capacity_tui.engine.present import to_json, to_yaml
 
         data = [{"name": plan.name, "changed": plan.changed.isoformat(), "path": str(plan.path)} for plan in found]
         write(to_json(data) if wanted == "json" else to_yaml(data), None)

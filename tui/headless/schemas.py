@@ -19,7 +19,8 @@ def schema(name: str | None, output: Path | None) -> None:
     Editors complete and check files by it that have this line at the top, with the path of what -o wrote:
     `# yaml-language-server: $schema=plan.schema.json`.
     """
-    from capacity_tui.engine.api import load_catalog, schema_names, schema_text
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.present.reference import schema_names, schema_text
 
     catalog = load_catalog()
     if name is not None:

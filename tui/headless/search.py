@@ -16,7 +16,11 @@ from capacity_tui.tui.headless.plans import changed_plan, machine_for
 from capacity_tui.tui.headless.questions import interrupted, question_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Plan, PlanFlags, Question, SearchAnswer, SharedAnswer
+    from capacity_tui.engine.choose.search import Answer as SearchAnswer
+    from capacity_tui.engine.choose.search import Question
+    from capacity_tui.engine.nodes.search import Shared as SharedAnswer
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.plan.line import PlanFlags
 
 
 @click.command()
@@ -71,7 +75,8 @@ def search(
     "llama-3.1-70b lora 8xh100 4k 50M"; without one the flags say the plan. What fits is counted as estimated; limits
     hold at the far end of each figure's range. Ctrl-C stops and shows the best so far.
     """
-    from capacity_tui.engine.api import parse_figures, search_as_dict, to_json
+    from capacity_tui.engine.choose.search import parse_figures
+    from capacity_tui.engine.present import search_as_dict, to_json
 
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
@@ -90,8 +95,8 @@ def search(
 
 def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnswer:
     """Return what a search finds; it is told meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
-    from capacity_tui.engine.api import search as search_space
-    from capacity_tui.engine.api import search_on_ray
+    from capacity_tui.engine.choose.search import search as search_space
+    from capacity_tui.engine.nodes.search import search_on_ray
 
     told, machine = _tell_progress if sys.stderr.isatty() else None, machine_for(plan)
     with interrupted() as stopped:
@@ -118,7 +123,7 @@ def _tell_of_chunks(shared: SharedAnswer) -> None:
 
 
 def _tell_progress(answer: SearchAnswer) -> None:
-    from capacity_tui.engine.api import progress_text
+    from capacity_tui.engine.present import progress_text
 
     sys.stderr.write(f"\r\x1b[K{progress_text(answer)}")
     sys.stderr.flush()

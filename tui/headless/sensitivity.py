@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless import completion
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import PlanFlags, Sensitivity
+    from capacity_tui.engine.choose.sensitivity import Sensitivity
+    from capacity_tui.engine.plan.line import PlanFlags
 
 _MOST_ROWS = 12
 
@@ -48,7 +49,7 @@ def sensitivity(
     PLAN is as of the command plan. What is unknown goes from the low to the high end of its spread. One measurement
     is named that would narrow the range of the figure most, with the command that takes it.
     """
-    from capacity_tui.engine.api import sensitivity as sensitivity_of
+    from capacity_tui.engine.choose.sensitivity import sensitivity as sensitivity_of
 
     if len(file) > 1:
         raise click.UsageError("one plan at a time: name one PLAN")
@@ -65,7 +66,7 @@ def sensitivity(
 
 
 def _written(found: Sensitivity, form: str, name: str, top: int, ascii_only: bool, output: Path | None) -> str:
-    from capacity_tui.engine.api import sensitivity_as_data, sensitivity_as_markdown, to_json
+    from capacity_tui.engine.present import sensitivity_as_data, sensitivity_as_markdown, to_json
 
     if form == "json":
         return to_json(sensitivity_as_data(found, name))

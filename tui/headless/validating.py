@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import CapacityError, Place
+from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.tui.headless.faults import fault_data, place_data
 from capacity_tui.tui.headless.output import format_option, say, tell, write
 from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, sources_of
 from capacity_tui.tui.headless.plans import machine_for
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Catalog, PlanFlags
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.plan.line import PlanFlags
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,8 @@ def validate(files: tuple[str, ...], flags: PlanFlags, wanted: str | None) -> in
 
     Without a FILE or flags only your own catalogue is checked.
     """
-    from capacity_tui.engine.api import load_catalog, plugin_problems
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.models import plugin_problems
 
     catalog = load_catalog()
     own = _Checked("the catalogues", (*catalog.problems, *plugin_problems(catalog)))
@@ -66,7 +68,8 @@ def _checked(name: str | None, flags: PlanFlags, catalog: Catalog) -> _Checked:
     """Return what is wrong with a file, and what it sets in vain."""
     if name is not None and name.endswith(".json") and (found := _checked_fleet_file(Path(name))) is not None:
         return found
-    from capacity_tui.engine.api import plan_faults, plan_remarks
+    from capacity_tui.engine.choose import faults as plan_faults
+    from capacity_tui.engine.choose import remarks as plan_remarks
 
     called = name or "the flags"
     try:
@@ -80,7 +83,8 @@ def _checked(name: str | None, flags: PlanFlags, catalog: Catalog) -> _Checked:
 
 def _checked_fleet_file(path: Path) -> _Checked | None:
     """Return what is wrong with a file of instances, sizes or workloads; None where it is no such file."""
-    from capacity_tui.engine.api import check_fleet_files, is_fleet_file
+    from capacity_tui.engine.catalog.fleet_files import is_fleet_file
+    from capacity_tui.engine.fleet import check_fleet_files
 
     if not path.is_file() or not is_fleet_file(path):
         return None
@@ -107,7 +111,7 @@ def _exit_code(checked: _Checked) -> int:
 
 def _write_data(own: _Checked, files: list[_Checked]) -> int:
     """Write what was checked as one JSON object; return the exit code."""
-    from capacity_tui.engine.api import to_json
+    from capacity_tui.engine.present import to_json
 
     decisive = files or [own]
     data: dict[str, object] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from capacity_tui.engine.api import StorageError, storage_error
+from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.files import storage_error
 from capacity_tui.tui.paths import expanded, write_file
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session

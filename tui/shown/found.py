@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from capacity_tui.engine.api import Verdict
+from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.engine.present import ExplanationText
     from capacity_tui.tui.shown.exported import Export
     from capacity_tui.tui.view import Field
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from capacity_tui.engine.api import Verdict, format_count
+from capacity_tui.engine.units import format_count
+from capacity_tui.engine.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

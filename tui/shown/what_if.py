@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from capacity_tui.engine.api import Verdict
+from capacity_tui.engine.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from capacity_tui.engine.api import Verdict, printable
+from capacity_tui.engine.printable import printable
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import PANELS, VIEWS
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.glyphs import MOVED

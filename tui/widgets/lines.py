@@ -13,7 +13,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
-from capacity_tui.engine.api import printable
+from capacity_tui.engine.printable import printable
 from capacity_tui.tui.terminal.glyphs import to_ascii
 from capacity_tui.tui.terminal.text import Line
 from capacity_tui.tui.widgets.guarded import Guarded

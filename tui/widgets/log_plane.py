@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from capacity_tui.engine.api import format_bytes, format_count
+from capacity_tui.engine.units import format_bytes, format_count
 from capacity_tui.tui.terminal.glyphs import Glyphs
 from capacity_tui.tui.terminal.text import Line, Span, clip, line, right
 from capacity_tui.tui.widgets.axis import Tick, axis_line

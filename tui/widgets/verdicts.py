@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.tui.terminal.text import Span
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Verdict
+    from capacity_tui.engine.verdict import Verdict
 
 
 def mark_of(verdict: Verdict) -> Span:

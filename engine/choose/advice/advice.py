@@ -18,15 +18,15 @@ from capacity_tui.engine.choose.candidates.candidate import Candidate, Estimated
 from capacity_tui.engine.choose.modes.filled import ModePlan
 from capacity_tui.engine.choose.modes.modes import open_fields
 from capacity_tui.engine.choose.whatif.deltas import Effect, change_text, effect_text, effects, saves, setting_words
-from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.plan.plan import Plan
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.plan import Plan
 
 MOST_RECOMMENDATIONS = 5
 MOST_OFFERS = 6

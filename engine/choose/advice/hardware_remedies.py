@@ -11,9 +11,8 @@ from capacity_tui.engine.catalog import Accelerator, Instance
 from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.whatif.deltas import change_text, reserved_bytes
-from capacity_tui.engine.cluster.cluster import Price
-from capacity_tui.engine.cluster.pricing import device_price
-from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.cluster import Price, device_price
+from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.units import devices_in_words, format_money, format_number
 from capacity_tui.engine.verdict import Verdict

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.cluster.node_host import network_bandwidth, roomiest_disk
-from capacity_tui.engine.cluster.own_processor import own_processor
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.cluster import network_bandwidth, own_processor, roomiest_disk
+from capacity_tui.engine.estimate import Answer, Estimate, Note
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import format_bytes, format_percent, format_power, format_seconds
 

@@ -8,14 +8,10 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.advice.host_requirements import TOKEN_BYTES, run_space, space_text
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.whatif.deltas import effect_text, saves
-from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
-from capacity_tui.engine.cluster.node_host import roomiest_disk
-from capacity_tui.engine.estimate.bottleneck import bottleneck_text
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.cluster import PCIE_LANE_GBS, roomiest_disk
+from capacity_tui.engine.estimate import Answer, Note, bottleneck_text
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine.cooling import temperature_limit
-from capacity_tui.engine.machine.machine import Accelerator, Disk, Machine
+from capacity_tui.engine.machine import Accelerator, Disk, Machine, temperature_limit
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,

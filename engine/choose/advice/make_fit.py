@@ -13,9 +13,7 @@ from capacity_tui.engine.choose.modes.modes import ModeName, fill
 from capacity_tui.engine.choose.whatif.deltas import cost_ratio, reserved_bytes
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.edit import edited, with_values
-from capacity_tui.engine.plan.field_lists import memory_searched
-from capacity_tui.engine.plan.plan import AUTO
+from capacity_tui.engine.plan import AUTO, edited, memory_searched, with_values
 
 # Devices are doubled this often before nothing is found.
 _DOUBLINGS = 10

@@ -9,9 +9,9 @@ from capacity_tui.engine.choose.advice.hardware_remedies import hardware_remedie
 from capacity_tui.engine.choose.advice.remedy import ONLY_ADAPTERS, OTHER_BATCH, OTHER_DATA, ROUNDS_MORE, Remedy
 from capacity_tui.engine.choose.advice.serving_remedies import serving_remedies
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
+from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
+from capacity_tui.engine.plan import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.verdict import Verdict
 
 _CHANNELS_LAST = "channels_last"

@@ -9,10 +9,10 @@ from capacity_tui.engine.catalog import Quantization
 from capacity_tui.engine.choose.advice.remedy import ROUNDS_MORE, Remedy
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.space.grid import divisors
-from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.estimate.timing.kernels import why_not_read
+from capacity_tui.engine.cluster import Device
+from capacity_tui.engine.estimate.timing import why_not_read
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, plan_layout
+from capacity_tui.engine.plan import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.units import FP16_BITS
 from capacity_tui.engine.verdict import Verdict
 

@@ -10,18 +10,21 @@ from capacity_tui.engine.catalog import Catalog, Row
 from capacity_tui.engine.choose.advice.host_requirements import supply_note
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.whatif.deltas import unit_seconds
-from capacity_tui.engine.cluster.hardware_facts import hardware_facts
-from capacity_tui.engine.estimate.bottleneck import NETWORK
-from capacity_tui.engine.estimate.derived import job_seconds
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.scaling_law import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING
-from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
-from capacity_tui.engine.estimate.timing.kernels import why_not_read
+from capacity_tui.engine.cluster import hardware_facts
+from capacity_tui.engine.estimate import (
+    BEST_SIZE,
+    BEST_TOKENS,
+    LEAST_LOSS,
+    LOSS,
+    NETWORK,
+    OVERTRAINING,
+    Note,
+    ResolvedPlan,
+    job_seconds,
+)
+from capacity_tui.engine.estimate.timing import attention_in_place_of, why_not_read
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.applying import circumstances, given_in_vain
-from capacity_tui.engine.plan.layout_rules import plan_layout, remarked
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan, circumstances, given_in_vain, plan_layout, remarked
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_count,

@@ -9,7 +9,7 @@ from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.candidates.reached import CheckedConstraint, checked_constraints
 from capacity_tui.engine.choose.whatif.deltas import cost_ratio, effects, reserved_bytes, value_of
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.verdict import Verdict
 

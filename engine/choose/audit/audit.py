@@ -12,15 +12,14 @@ from capacity_tui.engine.choose.advice.remedies import remedies
 from capacity_tui.engine.choose.answers import answer
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.explain.timelines import memory_timeline
+from capacity_tui.engine.estimate import Answer, Estimate
+from capacity_tui.engine.explain import memory_timeline
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.imports.imported import Imported
+from capacity_tui.engine.plan.imports import Imported
 from capacity_tui.engine.units import format_bytes, format_percent
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 LEAST_IDLE_MEMORY = 0.25
 """Share of a device's memory that no run like it needs, from which on it is worth a word."""

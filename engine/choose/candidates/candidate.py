@@ -15,19 +15,14 @@ from capacity_tui.engine.choose.modes.modes import MODES, ModeName, fill, open_f
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.choose.whatif.deltas import plain_change
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate, ResolvedPlan, figure
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.all_fields import paths_where
-from capacity_tui.engine.plan.edit import edited, with_values
-from capacity_tui.engine.plan.field_lists import chosen_last, model_sizes
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.plan import AUTO, Plan, chosen_last, edited, model_sizes, paths_where, with_values
+from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 GLOBAL_BATCH, MICRO_BATCH = Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.choose.search.question import Limit
-from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Constraint, Estimate
 from capacity_tui.engine.keys import Figure
 
 MEMORY, RESERVED = Figure.MEMORY_UTILIZATION_PERCENT, Figure.MEMORY_RESERVED_BYTES

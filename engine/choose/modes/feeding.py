@@ -9,29 +9,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.looking_after import because
-from capacity_tui.engine.estimate.data.content import Content, network_content, transformer_content
-from capacity_tui.engine.estimate.data.rates import input_seconds
-from capacity_tui.engine.estimate.data.supply import (
+from capacity_tui.engine.estimate import Estimate, ResolvedPlan, estimate_resolved
+from capacity_tui.engine.estimate.data import (
     LOCAL,
     MEMORY,
     NO_CACHE,
+    Content,
     Supply,
+    input_seconds,
+    network_content,
     supply_of,
     tier_bandwidth,
     tier_of,
+    transformer_content,
     usual_workers,
 )
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.networks.specs import NetworkSpec
+from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.data import DataPhase, DataSection
-from capacity_tui.engine.schema.field_types import SpecValue
+from capacity_tui.engine.plan import AUTO, Plan
+from capacity_tui.engine.plan.sections import DataPhase, DataSection
+from capacity_tui.engine.schema import SpecValue
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_count, format_percent, format_seconds
 
 STREAMING = "streaming"

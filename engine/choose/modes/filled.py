@@ -7,22 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.feeding import with_data_settings, without_feeding
 from capacity_tui.engine.choose.modes.limits import serving_room
 from capacity_tui.engine.choose.modes.looking_after import settings_alone, with_run_policies
 from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
 from capacity_tui.engine.choose.modes.ranges import outside_ranges, reserve_text
 from capacity_tui.engine.choose.modes.shares import memory_budget, used_shares
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.filled_by import FilledBy
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.unsaid import unsaid
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate import Estimate, FilledBy, Note, ResolvedPlan, estimate_resolved, unsaid
 from capacity_tui.engine.notebook import ShownInNotebooks
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_percent
 
 Values: TypeAlias = dict[str, object]

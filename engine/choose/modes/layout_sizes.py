@@ -11,13 +11,11 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.modes import with_placeholders
 from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.plan.field_lists import model_sizes
-from capacity_tui.engine.plan.layout_rules import given_sizes, plan_layout, possible, with_following
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import resolve_plan
+from capacity_tui.engine.plan import Plan, given_sizes, model_sizes, plan_layout, possible, with_following
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 def feasible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | None = None) -> tuple[int, ...]:

@@ -12,26 +12,24 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.space.grid import Axis, Floats, Grid
 from capacity_tui.engine.choose.space.training import TrainingSpace
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
-from capacity_tui.engine.estimate.assemble import memory_estimate
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.serving.memory import serving_memory
-from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.room import SEQUENCES, claim, reserved_bytes
-from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.work import serving_work
+from capacity_tui.engine.estimate import Estimate, ResolvedPlan, estimate_resolved, memory_estimate, resolve_plan
+from capacity_tui.engine.estimate.serving import (
+    SEQUENCES,
+    ServingRun,
+    claim,
+    reserved_bytes,
+    serving_memory,
+    serving_run,
+    serving_work,
+)
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Flags, Number
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.field_lists import served_sizes
-from capacity_tui.engine.plan.fields import plan_fields
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.schema.field_types import LARGEST_COUNT
+from capacity_tui.engine.plan import Plan, plan_fields, served_sizes, with_values
+from capacity_tui.engine.schema import LARGEST_COUNT
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 Holds: TypeAlias = Callable[[Floats], Flags]
 # Kinds of fields that are whole numbers, and those of them that arrays of values can stand for.

@@ -8,10 +8,9 @@ from typing import TypeVar
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.estimate.derived import job_seconds
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.plan.plan import AUTO, Plan, RecoverySection, Section, WatchSection
+from capacity_tui.engine.catalog.rows import Mode
+from capacity_tui.engine.estimate import Estimate, job_seconds
+from capacity_tui.engine.plan import AUTO, Plan, RecoverySection, Section, WatchSection
 from capacity_tui.engine.units import format_percent, format_seconds
 
 _MINUTE = 60.0

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.metric import LESS
+from capacity_tui.engine.estimate import LESS, METRICS, figure
 from capacity_tui.engine.keys import Figure, Key
 
 MODEL = Key.MODEL_NAME

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from capacity_tui.engine.catalog.rows.modes import Mode, Warned
+from capacity_tui.engine.catalog.rows import Mode, Warned
 from capacity_tui.engine.choose.modes.shares import memory_share, power_share
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate import Estimate, Note
 from capacity_tui.engine.units import format_percent, format_power
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from capacity_tui.engine.catalog import Architecture, Catalog
-from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.filled import ModePlan, Settled
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.resolve import job_steps
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate import job_steps
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer.parameters import count_parameters
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.models.transformer import count_parameters
+from capacity_tui.engine.plan import AUTO, Plan, with_values
 from capacity_tui.engine.units import format_count, format_seconds
 from capacity_tui.engine.verdict import Verdict
 

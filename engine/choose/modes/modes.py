@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Settled, Values
 from capacity_tui.engine.choose.modes.mode_groups import ModeGroup, mode_groups, remarks
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
@@ -17,19 +17,14 @@ from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, 
 from capacity_tui.engine.choose.modes.training_settings import Search
 from capacity_tui.engine.choose.modes.ways_out import explained, with_fallbacks
 from capacity_tui.engine.choose.space.evaluations import Evaluations
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.cluster import resolve_cluster
+from capacity_tui.engine.estimate import Estimate, Note, ResolvedPlan, estimate_resolved, resolve_plan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.notebook import ShownInNotebooks
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.field_lists import chosen_unless_given, model_sizes, open_jobs, placeholders
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, Plan, chosen_unless_given, model_sizes, open_jobs, placeholders, with_values
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 ModeName = Literal["conservative", "balanced", "extreme"]
 MODES: tuple[ModeName, ...] = ("conservative", "balanced", "extreme")

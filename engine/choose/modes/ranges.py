@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows.modes import Mode, Range
-from capacity_tui.engine.estimate.derived import job_seconds
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.catalog.rows import Mode, Range
+from capacity_tui.engine.estimate import Estimate, job_seconds
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_percent, format_seconds
 
 _HOUR = 3600.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
@@ -16,16 +16,12 @@ from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.ranking import Ranked, best, over
 from capacity_tui.engine.choose.space.serving import ServingSpace, serving_space
 from capacity_tui.engine.choose.space.space import Block
-from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.serving.latency import limits_of
-from capacity_tui.engine.estimate.serving.released_weights import released_format
+from capacity_tui.engine.estimate import Constraint, ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate.serving import limits_of, released_format
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.layout_rules import plan_layout
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan, plan_layout, with_values
 from capacity_tui.engine.units import FP16_BITS, format_bytes, format_quantity, format_seconds
 
 # Formats of weights to try, the least quantized first.

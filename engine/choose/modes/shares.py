@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.filled_by import UsedShare
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.catalog.rows import Mode
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate import Estimate, UsedShare
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import format_power
 

@@ -6,16 +6,15 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values
 from capacity_tui.engine.choose.modes.serving_settings import BATCH, FORMATS, LARGEST_BATCH, WEIGHTS
 from capacity_tui.engine.choose.space.grid import powers_of_two
 from capacity_tui.engine.choose.space.open_axes import LARGEST_MICRO_BATCH
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate import Estimate, ResolvedPlan
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal
+from capacity_tui.engine.models.classical import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.units import format_bytes, format_percent
 
 # Checkpointing that a network may use, the cheaper first.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.modes import Mode
+from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.space.evaluations import Evaluations
@@ -19,21 +19,17 @@ from capacity_tui.engine.choose.space.open_batch import published_tokens
 from capacity_tui.engine.choose.space.ranking import Ranked, best
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
-from capacity_tui.engine.cluster.catalogue_devices import device_setting
-from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.cluster import Cluster, Device, device_setting
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.models.transformer.parameters import count_parameters
+from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.field_lists import open_jobs
-from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES, LayoutRule
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import EQUAL_STAGES, LayoutRule, Plan, open_jobs, with_values
 from capacity_tui.engine.units import format_bytes, format_count
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 RESERVED, ALLOCATED, HOST = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES, Figure.MEMORY_HOST_BYTES
 STEP, SPEED = Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND

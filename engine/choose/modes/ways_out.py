@@ -9,10 +9,10 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.filled import Values
 from capacity_tui.engine.choose.modes.training_settings import Search, Searched
 from capacity_tui.engine.choose.whatif.deltas import change_text, plain_change
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.transformer.resolve import FUSED
+from capacity_tui.engine.estimate import Note
+from capacity_tui.engine.estimate.transformer import FUSED
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, Plan
 from capacity_tui.engine.units import format_bytes
 
 # Sequences are not cut below this.

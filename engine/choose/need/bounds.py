@@ -11,20 +11,17 @@ import numpy as np
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.choose.candidates.reached import MEMORY
 from capacity_tui.engine.choose.search.question import Goal, Limit
-from capacity_tui.engine.cluster.cluster import SIXTEEN_BIT, Cluster
-from capacity_tui.engine.cluster.pricing import HOUR
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.cluster import HOUR, SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.limits import REQUESTS
-from capacity_tui.engine.estimate.serving.released_weights import released_format
-from capacity_tui.engine.estimate.transformer.resolve import base_format
+from capacity_tui.engine.estimate import REQUESTS
+from capacity_tui.engine.estimate.serving import released_format
+from capacity_tui.engine.estimate.transformer import base_format
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import AUTO, ModelSection, Plan
+from capacity_tui.engine.plan import AUTO, ModelSection, Plan, edited
 from capacity_tui.engine.units import BITS_PER_BYTE, PERCENT
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 PARAMETERS, TIME = Figure.MODEL_PARAMETERS, Figure.ESTIMATED_TRAIN_TIME_SECONDS
 USD, RATE, MILLION = Figure.COST_USD, Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_MILLION_TOKENS

@@ -12,9 +12,9 @@ from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS, TIME, USD
 from capacity_tui.engine.choose.need.names import Choice
 from capacity_tui.engine.choose.need.trials import Evaluator
 from capacity_tui.engine.choose.search.question import Goal, Limit
-from capacity_tui.engine.estimate.scaling_law import LOSS, learned
+from capacity_tui.engine.estimate import LOSS, learned
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, Plan
 
 GROWING = (TIME, USD, Figure.COST_USD_SPOT, Figure.ENERGY_KWH, Figure.ENERGY_USD)
 """Figures of a job that grow in step with its tokens."""

@@ -14,11 +14,10 @@ from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, mode
 from capacity_tui.engine.choose.search.question import Goal, Question
 from capacity_tui.engine.choose.space.open_axes import choices_of
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan, all_fields
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 HARDWARE, DEVICES, INTERCONNECT = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.HARDWARE_INTERCONNECT
 

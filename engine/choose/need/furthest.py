@@ -15,16 +15,12 @@ from capacity_tui.engine.choose.need.numbers import Edge, ValueSearch
 from capacity_tui.engine.choose.need.scales import Scale, WholeNodes, scale_of
 from capacity_tui.engine.choose.need.trials import Evaluator
 from capacity_tui.engine.choose.search.question import Goal, Question
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import presumed_family
-from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS
-from capacity_tui.engine.plan.field_values import field_value
-from capacity_tui.engine.plan.fields import PlanField, plan_fields
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.schema.field_meta import Knob
-from capacity_tui.engine.schema.field_types import LARGEST_COUNT
+from capacity_tui.engine.models import presumed_family
+from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, field_value, plan_fields
+from capacity_tui.engine.schema import LARGEST_COUNT, Knob
 
 NUMBERS = ("integer", "power-of-two", "number")
 READS = "model.max_context"

@@ -13,7 +13,7 @@ from capacity_tui.engine.choose.candidates.reached import MEMORY
 from capacity_tui.engine.choose.need.bounds import PARAMETERS, PRICED, RATE, can_beat, missed_at_best
 from capacity_tui.engine.choose.need.trials import Evaluator
 from capacity_tui.engine.choose.search.question import Goal, Limit
-from capacity_tui.engine.estimate.limits import REQUESTS
+from capacity_tui.engine.estimate import REQUESTS
 from capacity_tui.engine.units import PERCENT
 
 

@@ -20,10 +20,10 @@ from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, mode
 from capacity_tui.engine.choose.search.question import Question
 from capacity_tui.engine.choose.search.search import goal_of
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.plan.field_values import field_path
+from capacity_tui.engine.plan import field_path
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 def solved_path(name: str) -> str:

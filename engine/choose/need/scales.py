@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from capacity_tui.engine.schema.field_meta import Knob
-from capacity_tui.engine.schema.field_types import LARGEST_COUNT
+from capacity_tui.engine.schema import LARGEST_COUNT, Knob
 
 _DIGITS = 3
 """Significant digits to which amounts that are no whole numbers are looked for."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import Candidate, candidate
 from capacity_tui.engine.choose.search.question import Limit
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(slots=True)

@@ -9,10 +9,8 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.space.grid import Axis
 from capacity_tui.engine.choose.space.open_axes import choices_of
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.field_values import field_path, field_value
-from capacity_tui.engine.schema.field_meta import Knob
-from capacity_tui.engine.schema.field_types import AUTO
+from capacity_tui.engine.plan import all_fields, field_path, field_value
+from capacity_tui.engine.schema import AUTO, Knob
 
 MOST_VALUES = 100_000
 """Values of one axis: more are a slip of the pen."""

@@ -16,15 +16,13 @@ from capacity_tui.engine.choose.search.judge import MEMORY
 from capacity_tui.engine.choose.search.part import BlockResult, Row
 from capacity_tui.engine.choose.search.question import Goal, Question, better_of
 from capacity_tui.engine.choose.space.grid import Floats, Values
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figures import figures_of
-from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate import estimate_resolved, figures_of, resolve_plan
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited
+from capacity_tui.engine.plan import edited
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 Key: TypeAlias = tuple[tuple[str, str], ...]
 # What a goal is weighed against where nobody asks for a front: money against time, everything else against money.

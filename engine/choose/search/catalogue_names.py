@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.choose.search.axes import ANY
-from capacity_tui.engine.models.families import family_of
-from capacity_tui.engine.plan.line.hardware_words import offered_accelerators
-from capacity_tui.engine.plan.model_change import is_model_file
-from capacity_tui.engine.plan.plan import DETECTED, Plan, counted_name
+from capacity_tui.engine.models import family_of
+from capacity_tui.engine.plan import DETECTED, Plan, counted_name, is_model_file
+from capacity_tui.engine.plan.line import offered_accelerators
 
 INSTANCES = "instances"
 """What stands for every instance with accelerators that has a price."""

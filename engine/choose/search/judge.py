@@ -16,7 +16,7 @@ from capacity_tui.engine.choose.space.ranking import best_of, over
 from capacity_tui.engine.choose.space.space import Block
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags
-from capacity_tui.engine.plan.field_values import short_name
+from capacity_tui.engine.plan import short_name
 
 MEMORY = Figure.MEMORY_RESERVED_BYTES
 NOT_HELD = "does not fit into memory"

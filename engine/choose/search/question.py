@@ -8,15 +8,9 @@ from typing import Literal
 
 from capacity_tui.engine.choose.space.grid import Axis
 from capacity_tui.engine.errors import Place, PlanError, UnitError
-from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figure_names import figure_keys
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import usual_words
-from capacity_tui.engine.estimate.limits import limit
-from capacity_tui.engine.estimate.metric import MORE
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import METRICS, MORE, Constraint, Estimate, figure_keys, limit, usual_words
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import format_quantity, parse_quantity
 
 Better = Literal["less", "more"]

@@ -14,14 +14,14 @@ from capacity_tui.engine.choose.search.judge import Scorer, refused_part, space_
 from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of
 from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figure_names import open_length
+from capacity_tui.engine.estimate import open_length
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.sections.training import LENGTHS
-from capacity_tui.engine.schema.field_types import AUTO
+from capacity_tui.engine.plan import with_values
+from capacity_tui.engine.plan.sections import LENGTHS
+from capacity_tui.engine.schema import AUTO
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 # The best so far is told so often at most, and takes this share of the time at most.
 REPORT_SECONDS = 0.1

@@ -11,15 +11,12 @@ from capacity_tui.engine.choose.modes.serving_settings import MOST_REQUESTS
 from capacity_tui.engine.choose.space.grid import Axis, Values, powers_of_two
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, layout_axes
 from capacity_tui.engine.choose.space.serving import CHOSEN, ServingSpace, serving_space
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.field_lists import placeholders
-from capacity_tui.engine.plan.layout_rules import FOLLOWING, plan_layout
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, FOLLOWING, Plan, placeholders, plan_layout, with_values
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 BATCH, REPLICAS = Key.INFERENCE_BATCH, Key.PARALLELISM_DP
 

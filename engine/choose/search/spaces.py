@@ -19,19 +19,16 @@ from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES
 from capacity_tui.engine.choose.space.one_by_one import one_by_one
 from capacity_tui.engine.choose.space.open_axes import open_axes, open_fields_of_training
 from capacity_tui.engine.choose.space.space import Space
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import family_of
-from capacity_tui.engine.plan.edit import edited, with_values
-from capacity_tui.engine.plan.field_lists import placeholders
-from capacity_tui.engine.plan.layout_rules import FOLLOWING
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.training import LENGTHS
+from capacity_tui.engine.models import family_of
+from capacity_tui.engine.plan import AUTO, FOLLOWING, Plan, edited, placeholders, with_values
+from capacity_tui.engine.plan.sections import LENGTHS
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 # Sections and fields of which every value is a space of its own: what they change are names, the length of the job,
 # or what published runs a range rests on.

@@ -13,12 +13,11 @@ from capacity_tui.engine.choose.space.space import Space
 from capacity_tui.engine.choose.space.stacking import alike
 from capacity_tui.engine.choose.space.training import NUMBERS, training_space
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.estimate import ResolvedPlan
+from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.plan import AUTO, Plan, with_values
 
 BATCH, SEQUENCE = Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_SEQ_LEN
 # What rules of layouts look at, and how many combinations of it they judge at once.

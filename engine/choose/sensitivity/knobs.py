@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.sensitivity.steps import estimated_steps
 from capacity_tui.engine.choose.sensitivity.swing import Swing, swing_of
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.plan.fields import PlanField
+from capacity_tui.engine.estimate import figure
+from capacity_tui.engine.plan import PlanField
 
 # A step of these is another question: what kind of run it is.
 OTHER_RUNS = frozenset({"task"})

@@ -8,12 +8,9 @@ from collections.abc import Iterator, Mapping
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.sensitivity.steps import estimated_steps, one_step_away
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.metric import LESS
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate import LESS, METRICS, ResolvedPlan, figure
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan.fields import PlanField
+from capacity_tui.engine.plan import PlanField
 from capacity_tui.engine.verdict import Verdict
 
 # A utilization is measured against what the precision could reach: another precision moves the measure itself.

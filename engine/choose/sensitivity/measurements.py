@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.sensitivity.swing import Swing
 from capacity_tui.engine.choose.sensitivity.unknowns import ASSUMED, PRICE, range_ends, with_evidence
-from capacity_tui.engine.estimate.figure_readers import Figured
-from capacity_tui.engine.machine.measured_constants import FitError
-from capacity_tui.engine.uncertainty.likeness import UNSAID
-from capacity_tui.engine.uncertainty.measured_here import spreads_here
+from capacity_tui.engine.estimate import Figured
+from capacity_tui.engine.machine import FitError
+from capacity_tui.engine.uncertainty import UNSAID, spreads_here
 
 # A range that is narrower by less than this share is as wide as before.
 _LEAST = 0.005

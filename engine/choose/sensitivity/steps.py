@@ -9,12 +9,11 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.whatif.together import estimate_changes
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.timing.kernels import why_not_read
+from capacity_tui.engine.estimate import Estimate, ResolvedPlan
+from capacity_tui.engine.estimate.timing import why_not_read
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.fields import PlanField, plan_fields
-from capacity_tui.engine.schema.stepping import next_number
+from capacity_tui.engine.plan import PlanField, plan_fields
+from capacity_tui.engine.schema import next_number
 
 
 def one_step_away(

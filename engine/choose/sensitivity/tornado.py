@@ -13,14 +13,12 @@ from capacity_tui.engine.choose.sensitivity.measurements import Narrowing, measu
 from capacity_tui.engine.choose.sensitivity.swing import Swing
 from capacity_tui.engine.choose.sensitivity.unknowns import unknown_swings
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figure_names import figure_keys, open_length
-from capacity_tui.engine.estimate.figures import FigureValue, figure
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import Estimate, FigureValue, figure, figure_keys, open_length
 from capacity_tui.engine.notebook import ShownInNotebooks
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,27 +8,35 @@ from typing import cast
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows.base import Row
-from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.catalog import Table
+from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
 from capacity_tui.engine.choose.sensitivity.swing import Swing, swing_of
-from capacity_tui.engine.cluster.pricing import HOUR, price_ends
+from capacity_tui.engine.cluster import HOUR, price_ends
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.assemble import WITHOUT_RANGE, Assembled
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figure_parts import part_label
-from capacity_tui.engine.estimate.figure_readers import Figured
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.metric import MORE
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.estimate.timing.schedule import StepTime
+from capacity_tui.engine.estimate import (
+    METRICS,
+    MORE,
+    WITHOUT_RANGE,
+    Assembled,
+    Figured,
+    estimate_resolved,
+    figure,
+    part_label,
+    resolve_plan,
+)
+from capacity_tui.engine.estimate.timing import StepTime
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.uncertainty.evidence import Evidence, FigureName
-from capacity_tui.engine.uncertainty.intervals import Interval, Range
-from capacity_tui.engine.uncertainty.likeness import published_cells
-from capacity_tui.engine.uncertainty.spread import range_from, spread_of
+from capacity_tui.engine.uncertainty import (
+    Evidence,
+    FigureName,
+    Interval,
+    Range,
+    published_cells,
+    range_from,
+    spread_of,
+)
 
 PRICE = Key.PRICING_USD_PER_HOUR
 INTERRUPTIONS = "pricing.spot.interruptions"

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.choose.space.space import BLOCK, Block
 from capacity_tui.engine.choose.space.training import TrainingSpace
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.choose.space.grid import Grid, Values
 from capacity_tui.engine.numeric import Flags
-from capacity_tui.engine.plan.layout_rules import Layout, LayoutRule
+from capacity_tui.engine.plan import Layout, LayoutRule
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from collections.abc import Container, Iterator
 from capacity_tui.engine.choose.space.grid import Axis, Grid, divisors
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.layout_rules import FOLLOWING, Layout, given_sizes
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, FOLLOWING, Layout, Plan, given_sizes
 
 # Sizes of a layout, by the plan field that gives them.
 LAYOUT_SIZES = {f"parallelism.{name}": name for name in ("tp", "pp", "cp", "ep", "interleave", *FOLLOWING)}

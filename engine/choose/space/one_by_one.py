@@ -14,14 +14,11 @@ from capacity_tui.engine.choose.space.excluded import Excluded
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.layout_rules import LayoutRule
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
+from capacity_tui.engine.plan import LayoutRule, Plan, edited
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

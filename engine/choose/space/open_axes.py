@@ -8,13 +8,9 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.space.grid import Axis, divisors, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.open_batch import expected_batch
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate import ResolvedPlan
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.field_lists import memory_searched, model_sizes
-from capacity_tui.engine.plan.layout_rules import plan_layout
-from capacity_tui.engine.plan.names import known_names
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan, all_fields, known_names, memory_searched, model_sizes, plan_layout
 
 LARGEST_MICRO_BATCH = 64
 # Sequences are not cut into shorter pieces than this.

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.models.transformer.parameters import count_parameters
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.estimate import ResolvedPlan
+from capacity_tui.engine.models.transformer import TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Flags, Number
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,29 +14,24 @@ from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.settings import Settings
 from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
-from capacity_tui.engine.estimate.assemble import Assembled
-from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
-from capacity_tui.engine.estimate.limits import plan_limits
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.work import serving_work
+from capacity_tui.engine.estimate import Assembled, ResolvedPlan, evidence_before, plan_limits, run_splits, with_numbers
+from capacity_tui.engine.estimate.serving import ServingRun, serving_run, serving_work
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, where
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.field_lists import served_sizes
-from capacity_tui.engine.plan.layout_rules import (
+from capacity_tui.engine.plan import (
     Layout,
     LayoutRule,
+    Plan,
     plan_layout,
     refusing,
+    served_sizes,
     splits_layers,
     splits_whole_heads,
     with_following,
+    with_values,
 )
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.evidence import Evidence
+from capacity_tui.engine.uncertainty import Evidence
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *served_sizes()})

@@ -10,11 +10,9 @@ import numpy as np
 
 from capacity_tui.engine.choose.space.excluded import Excluded
 from capacity_tui.engine.choose.space.grid import Grid, Values
-from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figure_readers import Figured
-from capacity_tui.engine.estimate.figures import central, read_figure
+from capacity_tui.engine.estimate import Constraint, Figured, central, read_figure
 from capacity_tui.engine.numeric import Flags, Number
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 # Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.
 BLOCK = 2**18

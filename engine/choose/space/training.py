@@ -16,27 +16,30 @@ from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.open_batch import OpenBatch, open_batch
 from capacity_tui.engine.choose.space.settings import Refused, Settings
 from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
-from capacity_tui.engine.estimate.assemble import Assembled
-from capacity_tui.engine.estimate.estimate import transformer_work
-from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.estimate.work import Work
+from capacity_tui.engine.estimate import (
+    Assembled,
+    ResolvedPlan,
+    Work,
+    evidence_before,
+    run_splits,
+    transformer_work,
+    with_numbers,
+)
+from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Flags, Number
-from capacity_tui.engine.plan.edit import with_values
-from capacity_tui.engine.plan.field_lists import broadcast_numbers
-from capacity_tui.engine.plan.layout_rules import (
+from capacity_tui.engine.plan import (
     Layout,
     LayoutRule,
+    Plan,
+    broadcast_numbers,
     plan_layout,
     refusing,
     with_following,
+    with_values,
 )
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.evidence import Evidence
+from capacity_tui.engine.uncertainty import Evidence
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})

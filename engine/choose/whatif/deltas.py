@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.metric import Metric
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.estimate import METRICS, Estimate, Metric, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.plan import Section
+from capacity_tui.engine.plan import Section, all_fields
 from capacity_tui.engine.units import format_percent, format_quantity
 
 # Changes smaller than this are the arithmetic's, not the machine's.

@@ -12,22 +12,27 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose.space.grid import Floats
 from capacity_tui.engine.choose.space.stacking import alike, select, stacked
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.assemble import assemble
-from capacity_tui.engine.estimate.estimate import estimate_resolved, estimate_run
-from capacity_tui.engine.estimate.evidence_of import evidence_before, run_splits, with_numbers
-from capacity_tui.engine.estimate.figures import central, figure
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, resolve_plan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.plan.edit import Values, edited
-from capacity_tui.engine.uncertainty.evidence import Evidence
+from capacity_tui.engine.estimate import (
+    Estimate,
+    ResolvedPlan,
+    assemble,
+    central,
+    estimate_resolved,
+    estimate_run,
+    evidence_before,
+    figure,
+    resolve_plan,
+    run_splits,
+    with_numbers,
+)
+from capacity_tui.engine.estimate.serving import ServingRun, serving_run
+from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
+from capacity_tui.engine.plan import Values, edited
+from capacity_tui.engine.uncertainty import Evidence
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.plan.plan import Plan
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.plan import Plan
 
 Run: TypeAlias = TransformerRun | ServingRun
 # What these fields say is looked up anew.

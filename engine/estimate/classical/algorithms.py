@@ -6,30 +6,43 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.algorithms import Algorithm
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.catalog.rows import Algorithm
+from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.classical import kernel_svm, linear, trees, unsupervised
 from capacity_tui.engine.estimate.classical.fit import Fit
 from capacity_tui.engine.estimate.classical.rates import Rates, rates_of
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
-from capacity_tui.engine.models.classical import specs
+from capacity_tui.engine.models.classical import (
+    PCA,
+    BoostedTrees,
+    ClassicalSpec,
+    DecisionTree,
+    KernelSVM,
+    KMeans,
+    LinearRegressionNormal,
+    LinearRegressionQR,
+    LinearSVM,
+    LogisticRegressionNewton,
+    LogisticRegressionSGD,
+    RandomForest,
+)
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.uncertainty import Range
 
 # Row of the catalogue that holds what all algorithms share.
 COMMON = "common"
-FITS: Mapping[type[specs.ClassicalSpec], Callable[..., Fit]] = {
-    specs.LinearRegressionNormal: linear.normal_equations,
-    specs.LinearRegressionQR: linear.orthogonal_factorization,
-    specs.LogisticRegressionNewton: linear.newton,
-    specs.LogisticRegressionSGD: linear.stochastic_gradient,
-    specs.LinearSVM: linear.coordinate_descent,
-    specs.KernelSVM: kernel_svm.minimal_optimization,
-    specs.DecisionTree: trees.decision_tree,
-    specs.RandomForest: trees.random_forest,
-    specs.BoostedTrees: trees.boosted_trees,
-    specs.KMeans: unsupervised.lloyd,
-    specs.PCA: unsupervised.principal_components,
+FITS: Mapping[type[ClassicalSpec], Callable[..., Fit]] = {
+    LinearRegressionNormal: linear.normal_equations,
+    LinearRegressionQR: linear.orthogonal_factorization,
+    LogisticRegressionNewton: linear.newton,
+    LogisticRegressionSGD: linear.stochastic_gradient,
+    LinearSVM: linear.coordinate_descent,
+    KernelSVM: kernel_svm.minimal_optimization,
+    DecisionTree: trees.decision_tree,
+    RandomForest: trees.random_forest,
+    BoostedTrees: trees.boosted_trees,
+    KMeans: unsupervised.lloyd,
+    PCA: unsupervised.principal_components,
 }
 
 
@@ -38,9 +51,7 @@ def step_range(row: Algorithm) -> Range:
     return Range(*row.step_range, f"measured over estimated fits of {row.name}; {row.source}")
 
 
-def fit_rates(
-    spec: specs.ClassicalSpec, family: str, device: Device, catalog: Catalog, efficiency: float | None
-) -> Rates:
+def fit_rates(spec: ClassicalSpec, family: str, device: Device, catalog: Catalog, efficiency: float | None) -> Rates:
     """Return what the machine reaches for a fit whose precision and cores are settled.
 
     Args:
@@ -55,7 +66,7 @@ def fit_rates(
     return rates if efficiency is None else replace(rates, reach=efficiency)
 
 
-def fit_of(spec: specs.ClassicalSpec, rates: Rates) -> Fit:
+def fit_of(spec: ClassicalSpec, rates: Rates) -> Fit:
     """Return size, memory and kernels of one fit."""
     return FITS[type(spec)](spec, rates)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.models.classical.specs import ClassicalSpec
+from capacity_tui.engine.models.classical import ClassicalSpec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import FP32_BYTES
 

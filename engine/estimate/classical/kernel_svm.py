@@ -7,7 +7,7 @@ import numpy as np
 from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.models.classical.specs import KernelSVM
+from capacity_tui.engine.models.classical import KernelSVM
 from capacity_tui.engine.numeric import Number
 
 # The cache keeps kernel values in single precision.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.classical.algorithms import fit_bytes, fit_of, fit_seconds
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.models.classical.specs import ClassicalSpec, LinearRegressionNormal
+from capacity_tui.engine.models.classical import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_seconds
 
 # Significant digits of the types, and the halvings that find a number of rows to a hundredth.

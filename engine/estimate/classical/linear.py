@@ -5,7 +5,7 @@ from __future__ import annotations
 from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.models.classical.specs import (
+from capacity_tui.engine.models.classical import (
     ClassicalSpec,
     LinearRegressionNormal,
     LinearRegressionQR,

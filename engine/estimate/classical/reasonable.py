@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.classical.algorithms import fit_bytes, fit_of, fit_rates, fit_seconds
 from capacity_tui.engine.estimate.classical.limits import largest_rows
 from capacity_tui.engine.estimate.classical.work import settle_classical
-from capacity_tui.engine.models.classical.specs import ClassicalSpec
-from capacity_tui.engine.models.spec import LARGEST_ROWS
-from capacity_tui.engine.plan.plan import ModelSection, Plan
+from capacity_tui.engine.models import LARGEST_ROWS
+from capacity_tui.engine.models.classical import ClassicalSpec
+from capacity_tui.engine.plan import ModelSection, Plan
 
 
 def reasonable_rows(family: str, device: Device, catalog: Catalog) -> int:

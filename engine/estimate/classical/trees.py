@@ -8,7 +8,7 @@ from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_num
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.models.classical.specs import BoostedTrees, DecisionTree, RandomForest
+from capacity_tui.engine.models.classical import BoostedTrees, DecisionTree, RandomForest
 from capacity_tui.engine.numeric import Number
 
 

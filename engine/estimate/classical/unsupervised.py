@@ -8,7 +8,7 @@ from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_num
 from capacity_tui.engine.estimate.classical.linear import centred_copy, sparse_work
 from capacity_tui.engine.estimate.classical.rates import Rates
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.models.classical.specs import PCA, KMeans
+from capacity_tui.engine.models.classical import PCA, KMeans
 from capacity_tui.engine.numeric import Number
 
 

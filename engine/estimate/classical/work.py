@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.algorithms import COMMON, fit_of, fit_rates
 from capacity_tui.engine.estimate.classical.limits import fit_warnings
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.work import ModelFacts, Operator, Phase, Work
-from capacity_tui.engine.models.classical.specs import SPECS, ClassicalSpec
-from capacity_tui.engine.models.spec import read_spec
+from capacity_tui.engine.models import read_spec
+from capacity_tui.engine.models.classical import SPECS, ClassicalSpec
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, Plan
 
 METHOD = "kernels of the usual library by roofline, loops by measured time of one step; memory term by term"
 GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosting"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog.rows.data import Holds
-from capacity_tui.engine.models.networks.layers import LayerList
-from capacity_tui.engine.models.networks.specs import NetworkSpec
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.catalog.rows import Holds
+from capacity_tui.engine.models.networks import LayerList, NetworkSpec
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 IMAGE_SIZES = frozenset({"image_size", "image_h"})
 """Parameters that networks over images have."""

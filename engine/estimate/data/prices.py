@@ -8,10 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.price_age import price_age
-from capacity_tui.engine.catalog.rows.prices import Disk, Egress, PriceStep
-from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
+from capacity_tui.engine.catalog import Catalog, price_age
+from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, Disk, Egress, PriceStep
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS

@@ -18,13 +18,13 @@ from capacity_tui.engine.estimate.data.rates import (
 )
 from capacity_tui.engine.estimate.work import Delivery
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, Plan
 from capacity_tui.engine.units import GIGA, MEGA
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.catalog.rows.data import DataFormat, StorageTier
-    from capacity_tui.engine.cluster.cluster import Cluster
+    from capacity_tui.engine.catalog.rows import DataFormat, StorageTier
+    from capacity_tui.engine.cluster import Cluster
 
 CORES = "host-cores"
 LOCAL, NO_CACHE, MEMORY = "local", "none", "ram"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
 from capacity_tui.engine.estimate.timing.attention import attention_rate
@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
     reached_bandwidth,
 )
 from capacity_tui.engine.estimate.work import Direction, Operator
-from capacity_tui.engine.models.networks.layers import Layer
+from capacity_tui.engine.models.networks import Layer
 from capacity_tui.engine.numeric import Number, any_true
 
 BACKWARD_ATTENTION = counted("fused-attention-backward")

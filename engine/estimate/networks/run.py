@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.software import Framework
-from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.catalog.rows import Framework
+from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
@@ -20,7 +20,7 @@ from capacity_tui.engine.models.checkpointing import Checkpointing, checkpointin
 from capacity_tui.engine.models.networks.layers import Layer, LayerList
 from capacity_tui.engine.models.transformer.attention import Matrix
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO
 
 

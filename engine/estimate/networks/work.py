@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.data.content import is_of_images, network_content
 from capacity_tui.engine.estimate.data.supply import supply_of
 from capacity_tui.engine.estimate.equation import equation
@@ -17,9 +16,9 @@ from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
 from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.models.networks.specs import NetworkSpec
+from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 STEP_LAUNCHES = counted("step-kernels")
 TRAINING_FLOPS = counted("backward-flops")

@@ -13,7 +13,7 @@ from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.work import Loaded, Served
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 
 @equation(

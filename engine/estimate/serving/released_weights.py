@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.weights_in_names import format_in_name
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.catalog import Catalog, format_in_name
+from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
-from capacity_tui.engine.models.readers.huggingface import read_model_file
-from capacity_tui.engine.plan.plan import ModelSection, Plan
-from capacity_tui.engine.plan.sections.inference import UNQUANTIZED
+from capacity_tui.engine.models.readers import read_model_file
+from capacity_tui.engine.plan import ModelSection, Plan
+from capacity_tui.engine.plan.sections import UNQUANTIZED
 from capacity_tui.engine.printable import printable
 
 

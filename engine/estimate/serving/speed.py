@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.catalog.rows.base import MIB
+from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.memory import tokens_per_pass
 from capacity_tui.engine.estimate.serving.operators import (

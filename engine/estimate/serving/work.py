@@ -14,11 +14,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode, guessed, prefill
 from capacity_tui.engine.estimate.serving.steady import steady_state
 from capacity_tui.engine.estimate.work import Loaded, ModelFacts, Phase, Served, Work
-from capacity_tui.engine.models.transformer.operations import (
-    decode_flops_per_token,
-    forward_flops_per_token,
-    prompt_flops,
-)
+from capacity_tui.engine.models.transformer import decode_flops_per_token, forward_flops_per_token, prompt_flops
 from capacity_tui.engine.numeric import Number, added, any_true, where
 
 METHOD = "operator roofline of prefill and decode, memory term by term"

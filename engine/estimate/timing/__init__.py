@@ -1,1 +1,5 @@
 """How long operators and collectives take."""
+
+from capacity_tui.engine.door import open_door
+
+open_door(__name__, __file__)

@@ -6,16 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.catalog.rows.attention import OTHER, AttentionKernel
-from capacity_tui.engine.catalog.rows.software import Framework
-from capacity_tui.engine.cluster.catalogue_devices import device_setting
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.catalog.rows import OTHER, AttentionKernel, Framework
+from capacity_tui.engine.cluster import Device, device_setting
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.machine.generations import Setting
+from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.names import FASTEST, UNNAMED
+from capacity_tui.engine.plan import FASTEST, UNNAMED
 
 STORED, SETTING = "eager", "attention"
 FORWARD_SCORE = counted("score-flops")

@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.cluster.level import Level
+from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.cluster import Cluster, Level
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number, any_true, where
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.roofline import reached_bandwidth
 from capacity_tui.engine.numeric import Number, any_true, where

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.numerics import Quantization
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.catalog.rows import Quantization
+from capacity_tui.engine.cluster import Device
 
 
 def why_not_read(weights: Quantization, engine: str, device: Device, catalog: Catalog) -> str:

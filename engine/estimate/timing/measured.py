@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.work import Operator, Work
-from capacity_tui.engine.machine.curve import Curve
+from capacity_tui.engine.machine import Curve
 from capacity_tui.engine.numeric import Number, any_true, where
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate, reached_share
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.numeric import Number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.numeric import Number, where

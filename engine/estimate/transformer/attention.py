@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.attention import FUSED_BACKWARD, attention_rate
 from capacity_tui.engine.estimate.timing.roofline import alignment, reached_bandwidth
 from capacity_tui.engine.estimate.transformer.recomputation import recomputed_share
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.models.transformer.operations import forward_attention_flops
+from capacity_tui.engine.models.transformer import forward_attention_flops
 from capacity_tui.engine.numeric import Number, any_true, where
 
 SCORE_FORWARD, SCORE_BACKWARD = counted("score-passes-forward"), counted("score-passes-backward")

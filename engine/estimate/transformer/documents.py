@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, where
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.host import host_link_bandwidth
 from capacity_tui.engine.estimate.transformer.activations import kept_per_token, layer_input

@@ -5,7 +5,7 @@ Matrix products and attention are launched once each where they are written (ope
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.models.transformer.parameters import layer_matrices

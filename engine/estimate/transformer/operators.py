@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.elementwise import (
     BACKWARD_PASSES,

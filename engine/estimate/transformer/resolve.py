@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.catalog.rows.base import MIB
-from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
-from capacity_tui.engine.catalog.rows.software import Framework
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.catalog.rows import MIB, Framework, ScalingLaw
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.data.content import transformer_content
 from capacity_tui.engine.estimate.data.supply import supply_of
 from capacity_tui.engine.estimate.numerics import Numerics, mean_state_bytes, training_numerics
@@ -21,18 +18,21 @@ from capacity_tui.engine.models.checkpointing import checkpointing
 from capacity_tui.engine.models.transformer.parameters import count_parameters, layer_matrices
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
-from capacity_tui.engine.plan.layout_rules import (
+from capacity_tui.engine.plan import (
+    AUTO,
     EXPERT_GROUPS,
     MODEL_DIVIDES_DEVICES,
     REPLICAS_FILL_DEVICES,
+    Adapter,
     Layout,
+    ParallelismSection,
+    Plan,
     given_sizes,
     require,
+    software_id,
     with_following,
 )
-from capacity_tui.engine.plan.names import software_id
-from capacity_tui.engine.plan.plan import AUTO, Adapter, ParallelismSection, Plan
-from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.plan.sections import TrainingSection
 from capacity_tui.engine.units import FP32_BYTES, MICRO
 
 CHUNKED, FUSED = "chunked", "fused"

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.catalog.rows import ScalingLaw
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.data.supply import Supply
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInputs, Recompute, Unpacking

@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_p
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.models.transformer.operations import forward_attention_flops, forward_flops_per_token
+from capacity_tui.engine.models.transformer import forward_attention_flops, forward_flops_per_token
 from capacity_tui.engine.numeric import Number, any_true, where
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"

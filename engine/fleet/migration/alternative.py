@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from capacity_tui.engine.notebook import ShownInNotebooks
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict as Judged
 
 Degree: TypeAlias = Literal["low", "medium", "high"]

@@ -10,7 +10,7 @@ from capacity_tui.engine.numeric import mean
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Accelerator, Catalog
-    from capacity_tui.engine.cluster.cluster import Cluster
+    from capacity_tui.engine.cluster import Cluster
     from capacity_tui.engine.fleet.migration.priced import Machine
 
 DEGREES: tuple[Degree, ...] = ("low", "medium", "high")

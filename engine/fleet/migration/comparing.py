@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil, log2
 
 from capacity_tui.engine.catalog import Catalog, Instance
-from capacity_tui.engine.cluster.pricing import instances_for
+from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.fleet.migration.changes import complexity

@@ -8,9 +8,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.search.catalogue_names import hardware_ids
-from capacity_tui.engine.cluster.pricing import instances_for
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.choose.search import hardware_ids
+from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
 from capacity_tui.engine.fleet.migration.comparing import Comparing
@@ -22,7 +22,7 @@ from capacity_tui.engine.fleet.migration.risks import risk
 from capacity_tui.engine.fleet.migration.verdict import judged
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine as DetectedMachine
+    from capacity_tui.engine.machine import Machine as DetectedMachine
 
 # What was found so far is told so often at most.
 TOLD_SECONDS = 0.2

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT
 
 PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"

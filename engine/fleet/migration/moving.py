@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.estimate.data.prices import Place, moving_price
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.estimate.data import Place, moving_price
 from capacity_tui.engine.fleet.assumptions import assumed
 from capacity_tui.engine.fleet.migration.alternative import MovePart
 from capacity_tui.engine.fleet.migration.changes import is_same_place

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate.money import cost
+from capacity_tui.engine.estimate import cost
 from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.fleet.migration.months import (
     gain_percent,
@@ -20,13 +20,12 @@ from capacity_tui.engine.fleet.migration.months import (
 )
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Instance
-    from capacity_tui.engine.cluster.cluster import Cluster, Price
-    from capacity_tui.engine.cluster.quotes import Quote
-    from capacity_tui.engine.estimate.result import CostEstimate
+    from capacity_tui.engine.cluster import Cluster, Price, Quote
+    from capacity_tui.engine.estimate import CostEstimate
     from capacity_tui.engine.fleet.migration.reached import Reached
 
 NO_SPOT_FOR_SERVING = "people wait for answers: capacity that may be taken back is not for them"

@@ -8,15 +8,14 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Literal, TypeAlias
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
 from capacity_tui.engine.fleet.migration.jobs import JobWords, question_of_job
 from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.fleet.migration.months import saved_percent, saved_usd
 from capacity_tui.engine.fleet.migration.question import checked_kind
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 Promised: TypeAlias = Literal["saving_percent", "performance_ratio", "spot_percent"]
 

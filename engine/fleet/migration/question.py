@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from capacity_tui.engine.catalog.fleet_files.workload_entries import words
-from capacity_tui.engine.catalog.names import key_of, nearest
-from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
-from capacity_tui.engine.choose.modes.modes import ModeName
+from capacity_tui.engine.catalog import key_of, nearest
+from capacity_tui.engine.catalog.fleet_files import words
+from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
+from capacity_tui.engine.choose.modes import ModeName
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 JobKind: TypeAlias = Literal["train", "finetune", "infer", "batch_infer"]
 """Training, fine-tuning, serving people who wait, and answering what nobody waits for."""

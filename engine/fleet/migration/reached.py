@@ -6,26 +6,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose.modes.modes import ModeName, fill
-from capacity_tui.engine.choose.modes.ways_out import is_written
-from capacity_tui.engine.cluster.resolve_cluster import resolve_cluster
+from capacity_tui.engine.choose.modes import ModeName, fill, is_written
+from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.figures import figures_of
+from capacity_tui.engine.estimate import estimate_resolved, figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.field_lists import memory_searched
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan import AUTO, Plan, edited, memory_searched
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.choose.modes.filled import ModePlan
-    from capacity_tui.engine.cluster.cluster import Cluster
-    from capacity_tui.engine.estimate.result import Estimate
-    from capacity_tui.engine.machine.machine import Machine
-    from capacity_tui.engine.uncertainty.intervals import Interval
+    from capacity_tui.engine.choose.modes import ModePlan
+    from capacity_tui.engine.cluster import Cluster
+    from capacity_tui.engine.estimate import Estimate
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.uncertainty import Interval
 
 NAME, DEVICES, SPOT = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PRICING_SPOT
 # Work a second, by what a plan does: under a load what could be answered, else what is answered.

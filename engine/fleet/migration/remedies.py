@@ -12,7 +12,7 @@ from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
 from capacity_tui.engine.fleet.migration.reached import Job
-from capacity_tui.engine.plan.plan import AUTO
+from capacity_tui.engine.plan import AUTO
 
 # What rounds least of the formats that halve weights of 16 bits; engines advise others besides.
 _EIGHT_BITS = ("int8", "fp8")

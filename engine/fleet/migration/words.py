@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_number, format_quantity
 
 # Ratios from here on are written without decimals.

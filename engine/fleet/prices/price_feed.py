@@ -14,10 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from capacity_tui.engine.catalog import Catalog, Instance, price_age
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.catalog.refreshed import FILE, RefreshedPrices
-from capacity_tui.engine.catalog.rows.prices import RegionPrice
+from capacity_tui.engine.catalog import FILE, Catalog, Instance, RefreshedPrices, key_of, today
+from capacity_tui.engine.catalog.rows import RegionPrice
 from capacity_tui.engine.errors import MissingPartError, StorageError
 from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.files import make_folder, write_atomically
@@ -99,7 +97,7 @@ def refresh_prices(catalog: Catalog, feed: Feed | None = None, on: date | None =
     found, dropped = _by_instance(offered, catalog)
     if not found:
         raise StorageError("no price was fetched", f"{source} has none of the known instances", "try again later")
-    kept = RefreshedPrices(price_date=on or price_age.today(), source=source, instances=found)
+    kept = RefreshedPrices(price_date=on or today(), source=source, instances=found)
     path = catalog.user_directory / FILE
     make_folder(path.parent)
     write_atomically(path, kept.model_dump_json(indent=1, exclude_defaults=True) + "\n", overwrite=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, Instance
-from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
-from capacity_tui.engine.cluster.quotes import ON_DEMAND, SPOT, Payment, Quote, chosen_quote, quotes, region_id
+from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
+from capacity_tui.engine.cluster import ON_DEMAND, SPOT, Payment, Quote, chosen_quote, quotes, region_id
 from capacity_tui.engine.printable import csv_table
 
 

@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.cluster.quotes import ON_DEMAND, chosen_quote
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate.derived import job_seconds
+from capacity_tui.engine.estimate import job_seconds
 from capacity_tui.engine.fleet.scheduling.entries import Entries, JobEntry, MachineEntry
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited, with_values
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import Plan, edited, with_values
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 NEVER = Interval(np.inf, np.inf, np.inf)
 

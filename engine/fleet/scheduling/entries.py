@@ -7,9 +7,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
-from capacity_tui.engine.catalog.checking import refusals
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.reading import Document
+from capacity_tui.engine.catalog import Document, nearest, refusals
 from capacity_tui.engine.errors import PlanError, UnitError
 from capacity_tui.engine.units import parse_quantity
 

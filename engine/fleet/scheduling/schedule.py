@@ -17,13 +17,13 @@ from capacity_tui.engine.fleet.scheduling.entries import Entries
 from capacity_tui.engine.fleet.scheduling.list_scheduling import best_schedule
 from capacity_tui.engine.fleet.scheduling.problem import Placed, Problem, Task, Timetable, placed_in_order
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.files.sources import read_source
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import read_source
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 End = Literal["value", "low", "high"]
 

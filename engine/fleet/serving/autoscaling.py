@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.assumptions import Assumption
-from capacity_tui.engine.choose.space.grid import Floats
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.catalog.rows import Assumption
+from capacity_tui.engine.choose.space import Floats
+from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.fleet.serving.candidates import Candidate
 from capacity_tui.engine.fleet.serving.day_prices import DayPrices, day_prices
 from capacity_tui.engine.fleet.serving.load_curve import DAY_SECONDS, LoadCurve
@@ -19,7 +19,7 @@ from capacity_tui.engine.fleet.serving.simulation import percentile_by, simulate
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized
 from capacity_tui.engine.fleet.startup import Startup, assumed_startup
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS
 
 # Moments of a day at which the autoscaler looks, one a minute; pieces of a day that are simulated side by side, and

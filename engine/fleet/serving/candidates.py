@@ -10,26 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.choose.modes.serving_settings import MOST_REQUESTS
-from capacity_tui.engine.choose.search.catalogue_names import hardware_ids
-from capacity_tui.engine.choose.space.grid import powers_of_two
+from capacity_tui.engine.choose.modes import MOST_REQUESTS, ModePlan, fill
+from capacity_tui.engine.choose.search import hardware_ids
+from capacity_tui.engine.choose.space import powers_of_two
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
-from capacity_tui.engine.estimate.serving.resolve import serving_run
-from capacity_tui.engine.estimate.serving.room import room_in_cache
-from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving import ServingRun, room_in_cache, serving_run
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited, with_values
-from capacity_tui.engine.plan.plan import DETECTED, Plan
-from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.plan import DETECTED, Plan, edited, with_values
+from capacity_tui.engine.uncertainty import Range
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 SERVED = "infer"
 # A load so light that requests never meet: what a replica is filled and first judged by.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.quotes import ON_DEMAND, TERMS, Payment, Quote, chosen_quote
+from capacity_tui.engine.cluster import ON_DEMAND, TERMS, Payment, Quote, chosen_quote
 from capacity_tui.engine.fleet.serving.candidates import Candidate
 
 

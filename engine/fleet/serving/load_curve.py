@@ -12,10 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.catalog.reading import Plain, read_text, read_yaml
-from capacity_tui.engine.choose.space.grid import Floats
+from capacity_tui.engine.catalog import Plain, nearest, parse_shipped, read_text, read_yaml
+from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 
 DAY_SECONDS = 86400.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.serving.load_curve import LoadCurve
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 _MOST_PERCENT = 99.9
 

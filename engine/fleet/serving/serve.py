@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.modes.modes import fill
-from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.figures import figures_of
+from capacity_tui.engine.choose.modes import fill
+from capacity_tui.engine.estimate import equation, figures_of
 from capacity_tui.engine.fleet.serving.autoscaling import Day, over_day
 from capacity_tui.engine.fleet.serving.candidates import Candidate, Unfit, asked_values, candidates
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized, sized
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import edited
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS, MEGA
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 # Kinds of replicas that are simulated at most, the least cost for each request at first.
 MOST_SIMULATED = 4

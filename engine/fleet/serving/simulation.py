@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.choose.space.grid import Floats
+from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.fleet.serving.requests import Requests, Whole
 from capacity_tui.engine.fleet.serving.step_times import StepTimes
 

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.choose.space.grid import Floats
-from capacity_tui.engine.estimate.serving.work import serving_work
+from capacity_tui.engine.choose.space import Floats
+from capacity_tui.engine.estimate.serving import serving_work
 from capacity_tui.engine.fleet.serving.candidates import Candidate
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.fleet.serving.requests import Lengths, Whole, steady_requests

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.choose.space.grid import Floats
-from capacity_tui.engine.estimate.serving.operators import decode_pass
-from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.speed import decode_phase, reading_phase
-from capacity_tui.engine.estimate.timing.schedule import phase_time
+from capacity_tui.engine.choose.space import Floats
+from capacity_tui.engine.estimate.serving import ServingRun, decode_pass, decode_phase, reading_phase
+from capacity_tui.engine.estimate.timing import phase_time
 from capacity_tui.engine.numeric import Number
 
 # Places of the table: between two of them times are as good as straight lines.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
 from capacity_tui.engine.machine.host.disk import device_kind
 from capacity_tui.engine.machine.host.main_memory import meminfo

@@ -1,1 +1,5 @@
 """What is connected to what."""
+
+from capacity_tui.engine.door import open_door
+
+open_door(__name__, __file__)

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from capacity_tui.engine.models.spec import LARGEST_ROWS, LARGEST_SIZE, Automatic, Rows, Share, Size, Spec
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 
 _PRECISIONS = {"float32": "fp32", "single": "fp32", "float64": "fp64", "double": "fp64"}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.networks.attention_blocks import ATTENTION_BLOCKS
 from capacity_tui.engine.models.networks.blocks import BLOCKS, Block, Entries, rounded

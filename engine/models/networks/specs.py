@@ -15,7 +15,7 @@ from capacity_tui.engine.models.networks.layers import LayerList, Shape
 from capacity_tui.engine.models.networks.reading import build_network
 from capacity_tui.engine.models.networks.recurrent import CELLS
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Size, Spec
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 
 # Deeper lists than this belong into a file of networks.
 MOST_LAYERS = 1000

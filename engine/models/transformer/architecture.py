@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer.bare_family import family_fields

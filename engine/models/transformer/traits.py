@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog import parse_shipped
 
 Fields = Mapping[str, Any]
 

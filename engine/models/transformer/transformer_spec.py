@@ -11,7 +11,7 @@ from pydantic import create_model
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Spec
 from capacity_tui.engine.models.transformer.architecture import ALIASES
 from capacity_tui.engine.models.transformer.traits import load_traits
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.schema import Knob
 
 BEST_USES = {
     "transformer_decoder": "text that goes on: language models, chat, code",

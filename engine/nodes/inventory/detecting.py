@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 from threading import Event
 
 from capacity_tui.engine.errors import CapacityError, HardwareError
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.recording import RECORDING_SCRIPT, recorded_host
-from capacity_tui.engine.machine.vendors.nvidia.smi_queries import MEMORY_ERRORS
+from capacity_tui.engine.machine import RECORDING_SCRIPT, Host, detect, recorded_host
+from capacity_tui.engine.machine.vendors import MEMORY_ERRORS
 from capacity_tui.engine.nodes.inventory.inventory import Inventory
 from capacity_tui.engine.nodes.inventory.node_facts import NodeFacts, facts_of
 from capacity_tui.engine.nodes.launchers.launcher import NODE_SECONDS, Launcher, NodeAnswer, Order

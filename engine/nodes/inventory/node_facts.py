@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from capacity_tui.engine.machine.facts import Fact
-from capacity_tui.engine.machine.machine import Accelerator, Machine, NetworkInterface
+from capacity_tui.engine.machine import Accelerator, Fact, Machine, NetworkInterface
 from capacity_tui.engine.units import format_bytes
 
 MEMORY, NETWORK, DEVICES = "memory", "network", "devices"

@@ -10,7 +10,7 @@ from capacity_tui.engine.nodes.inventory.drawing import drawn_levels, folded_nam
 from capacity_tui.engine.nodes.inventory.hardware import Described
 from capacity_tui.engine.nodes.inventory.inventory import Change, Inventory
 from capacity_tui.engine.nodes.inventory.kinds import Kind
-from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present import Part, TextPart, table_part
 from capacity_tui.engine.units import format_seconds
 
 

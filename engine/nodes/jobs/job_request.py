@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.observe.history.predictions import entry_of
-from capacity_tui.engine.observe.history.records import Ends
+from capacity_tui.engine.observe.history import Ends, history_entry
 from capacity_tui.engine.verdict import Verdict
 
 TRAIN_TIME = Figure.ESTIMATED_TRAIN_TIME_SECONDS
@@ -116,7 +115,7 @@ def request_of(
             f"{devices} devices do not fill nodes of {per_node}",
             hint=f"plan for {devices // per_node * per_node} or {(devices // per_node + 1) * per_node} devices",
         )
-    predicted = entry_of(answer).predicted
+    predicted = history_entry(answer).predicted
     longest = predicted.get(TRAIN_TIME, {})
     high = longest.get("high", longest.get("value"))
     limit = limit_seconds if limit_seconds is not None else None if high is None else high * MARGIN + START_SECONDS

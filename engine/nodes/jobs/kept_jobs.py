@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import cast
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import make_folder, state_folder, write_atomically
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, safe_name
 from capacity_tui.engine.nodes.jobs.proposal import Proposal
 from capacity_tui.engine.nodes.jobs.queue import QueuedJob
 from capacity_tui.engine.nodes.launchers.slurm import slurm_text
-from capacity_tui.engine.observe.history.predictions import entry_of
-from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
+from capacity_tui.engine.observe.history import RunRecord, as_data, history_entry, of_data
 from capacity_tui.engine.units import HOUR_SECONDS
 
 _JOULES_PER_KWH = 3.6e6
@@ -103,7 +102,7 @@ def keep_job(proposal: Proposal, answer: Answer, cluster: str) -> KeptJob:
         StorageError: it cannot be written.
     """
     chosen = proposal.chosen
-    entry = entry_of(answer, "run", details={"command": list(proposal.launch.words)})
+    entry = history_entry(answer, "run", details={"command": list(proposal.launch.words)})
     kept = KeptJob(cluster, proposal.job, entry, None if chosen is None else chosen.cost.usd_per_hour)
     kept.write()
     return kept

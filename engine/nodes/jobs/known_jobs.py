@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from capacity_tui.engine.nodes.jobs.kept_jobs import KeptJob, cluster_name, kept_jobs, newly_ended
 from capacity_tui.engine.nodes.jobs.queue import QueuedJob, accounted_jobs, merged, queued_jobs
 from capacity_tui.engine.nodes.launchers.slurm import names_of, slurm_nodes
-from capacity_tui.engine.observe.history.records import RunRecord
+from capacity_tui.engine.observe.history import RunRecord
 
 _RUNNING = ("RUNNING", "COMPLETING")
 

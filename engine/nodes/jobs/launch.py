@@ -10,9 +10,8 @@ from typing import Literal, TypeAlias, get_args
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.nodes.jobs.job_request import JobRequest
-from capacity_tui.engine.observe.guard.placeholders import CHECKPOINT, filled_words, values_of
-from capacity_tui.engine.plan.names import software_id
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.observe.guard import CHECKPOINT, filled_words, values_of
+from capacity_tui.engine.plan import Plan, software_id
 
 Launcher: TypeAlias = Literal["torchrun", "queue", "command"]
 LAUNCHERS: tuple[Launcher, ...] = get_args(Launcher)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import load_catalog, nearest
 from capacity_tui.engine.errors import QueueError
 from capacity_tui.engine.nodes.jobs.job_request import SHORTEST_TURN_SECONDS, JobRequest
 from capacity_tui.engine.nodes.jobs.slurm_values import seconds_of

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.reading import Document, read_yaml
+from capacity_tui.engine.catalog import Document, nearest, read_yaml
 from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.files import config_folder
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, JobRequest
-from capacity_tui.engine.observe.history.records import Ends
+from capacity_tui.engine.observe.history import Ends
 from capacity_tui.engine.units import HOUR_SECONDS
 
 PRICES_FILE = "partitions.yaml"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import QueueError
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.nodes.jobs import launch as launching
 from capacity_tui.engine.nodes.jobs.batch_script import SlurmOptions
 from capacity_tui.engine.nodes.jobs.job_request import request_of
@@ -19,7 +19,7 @@ from capacity_tui.engine.nodes.jobs.ssh_script import hosts_proposal
 from capacity_tui.engine.nodes.launchers.launcher import Launcher
 from capacity_tui.engine.nodes.launchers.slurm import Slurm
 from capacity_tui.engine.nodes.launchers.ssh import Ssh
-from capacity_tui.engine.plan.files.writing import dump_plan
+from capacity_tui.engine.plan.files import dump_plan
 
 
 @dataclass(frozen=True)

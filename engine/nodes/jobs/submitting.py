@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from capacity_tui.engine.errors import QueueError
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.nodes.jobs.kept_jobs import cluster_name, keep_job
 from capacity_tui.engine.nodes.jobs.proposal import Proposal, chosen_or_refused
 from capacity_tui.engine.nodes.jobs.queue import QueuedJob, accounted_jobs, merged, queued_jobs

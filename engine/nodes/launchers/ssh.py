@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import LauncherError, Place
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.nodes.launchers.each_node import on_each_node

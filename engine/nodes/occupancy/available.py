@@ -8,7 +8,7 @@ from math import inf, lcm, prod
 
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.nodes.occupancy.occupancy import NodeState
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 _SIZES = ("tp", "pp", "cp")
 

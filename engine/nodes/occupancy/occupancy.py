@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from capacity_tui.engine.cluster.cluster import Cluster
-from capacity_tui.engine.plan.plan import DeviceGroup
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.plan import DeviceGroup
 
 
 @dataclass(frozen=True, slots=True)

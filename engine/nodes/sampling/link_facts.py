@@ -11,8 +11,7 @@ import yaml
 
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.files import config_folder, make_folder, write_atomically
-from capacity_tui.engine.sampling.calibration import fit_passes
-from capacity_tui.engine.sampling.samples import Sample
+from capacity_tui.engine.sampling import Sample, fit_passes
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 

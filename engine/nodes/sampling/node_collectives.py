@@ -8,12 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Event
 
-from capacity_tui.engine.machine.vendors.nvidia.smi_queries import LIST
+from capacity_tui.engine.machine.vendors import LIST
 from capacity_tui.engine.nodes.launchers.launcher import Launcher, NodeAnswer, Order
-from capacity_tui.engine.sampling.collective_samples import COLLECTIVES, Group, sample_of
-from capacity_tui.engine.sampling.rank import CASE_SECONDS, RANK_MODULE, STDOUT, Task
-from capacity_tui.engine.sampling.samples import Sample
-from capacity_tui.engine.sampling.timing import Timing
+from capacity_tui.engine.sampling import (
+    CASE_SECONDS,
+    COLLECTIVES,
+    RANK_MODULE,
+    STDOUT,
+    Group,
+    Sample,
+    Task,
+    Timing,
+    sample_of,
+)
 
 NODE_COUNTS = (2, 4, 8)
 # What starting Python and torch on a node may take, and a case beyond the time that it is given.

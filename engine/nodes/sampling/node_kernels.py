@@ -11,17 +11,13 @@ from threading import Event
 import yaml
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.found import found_hardware
-from capacity_tui.engine.cluster.measured_here import device_key
+from capacity_tui.engine.cluster import Device, device_key, found_hardware
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, data_folder, make_folder, write_atomically
-from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency
+from capacity_tui.engine.machine import MeasuredEfficiency
 from capacity_tui.engine.nodes.inventory.inventory import Inventory
 from capacity_tui.engine.nodes.launchers.launcher import Launcher, Order
-from capacity_tui.engine.sampling.calibration import fit_samples
-from capacity_tui.engine.sampling.node_rank import NODE_MODULE, NodeTask
-from capacity_tui.engine.sampling.samples import FOLDER, SampleFile, read_samples
+from capacity_tui.engine.sampling import FOLDER, NODE_MODULE, NodeTask, SampleFile, fit_samples, read_samples
 
 _TABLE = "measured_devices"
 QUICK_SECONDS, WHOLE_SECONDS = 600.0, 7200.0

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.fleet_files.files import fleet_files_below
-from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.catalog.fleet_files import fleet_files_below
+from capacity_tui.engine.choose.search import Question
 from capacity_tui.engine.files import CONFIG_VARIABLE, config_folder
-from capacity_tui.engine.models.plugins import GROUP
+from capacity_tui.engine.models import GROUP
 
 PACKAGES = ("engine", "profiles")
 """What a worker needs of the program."""

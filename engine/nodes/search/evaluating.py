@@ -19,7 +19,7 @@ from capacity_tui.engine.choose.space.space import LazyBlock
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 class Evaluator:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search.answer import Answer
-from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import answerable
+from capacity_tui.engine.choose.search import Answer, Question, answerable
 from capacity_tui.engine.nodes.search.chunks import Cutting
 from capacity_tui.engine.nodes.search.circumstances import circumstances, own_files
 from capacity_tui.engine.nodes.search.journal import journal_of
@@ -18,7 +16,7 @@ from capacity_tui.engine.nodes.search.shared_search import SharedSearch
 from capacity_tui.engine.nodes.search.worker import Work
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

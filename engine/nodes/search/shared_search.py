@@ -23,7 +23,7 @@ from capacity_tui.engine.choose.space.grid import Values
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 Filled: TypeAlias = Mapping[tuple[object, ...], Values]
 Outcomes: TypeAlias = tuple[Outcome, ...]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.choose.search import Question
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, outcomes_as_text
 from capacity_tui.engine.nodes.search.circumstances import Circumstances, catalog_of, circumstances
 from capacity_tui.engine.nodes.search.evaluating import Evaluator
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.observe.foresight.trends import Numbers, Slope, lower_envelope, order, scatter, slope
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 
 @dataclass(frozen=True, slots=True)

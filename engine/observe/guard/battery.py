@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog.named_numbers import named_numbers
-from capacity_tui.engine.machine.machine import Power
+from capacity_tui.engine.catalog import named_numbers
+from capacity_tui.engine.machine import Power
 from capacity_tui.engine.observe.guard.heat import NUMBERS
 from capacity_tui.engine.observe.guard.move import Move
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_percent
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.rows.checkpoint_files import CheckpointFiles
+from capacity_tui.engine.catalog.rows import CheckpointFiles
 from capacity_tui.engine.observe.guard.whole_files import is_whole
 
 _DEEPEST = 3

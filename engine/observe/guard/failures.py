@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.rows.failures import FailureKind, FailureSign, compiled
+from capacity_tui.engine.catalog.rows import FailureKind, FailureSign, compiled
 from capacity_tui.engine.observe.command import BY_SIGNAL
 
 Trouble: TypeAlias = FailureKind | Literal["memory_pressure"]

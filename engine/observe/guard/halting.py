@@ -10,7 +10,7 @@ from capacity_tui.engine.observe.guard.heat import heat_move
 from capacity_tui.engine.observe.guard.move import Move
 from capacity_tui.engine.observe.monitor.alarms import Alarm
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 _HEAT, _BATTERY = "heat", "battery"
 

@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.named_numbers import named_numbers
+from capacity_tui.engine.catalog import Catalog, load_catalog, named_numbers
 from capacity_tui.engine.observe.foresight.devices import held_over
 from capacity_tui.engine.observe.foresight.trends import Numbers
 from capacity_tui.engine.observe.guard.move import Move
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import format_seconds, format_temperature
 
 NUMBERS = "recovery.yaml"

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
-from capacity_tui.engine.plan.batches import accumulation_of
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.plan.table_text import table_text
+from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, accumulation_of, all_fields, table_text
 
 PREFIX = "CAPACITY_TUI_"
 """Before the name of every variable that a command finds in its environment."""

@@ -14,20 +14,18 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.advice.remedies import remedies
-from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.result import Estimate
+from capacity_tui.engine.choose.advice import remedies
+from capacity_tui.engine.choose.candidates import Candidate, EstimatedPlan
+from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.observe.guard.failures import Failure, Trouble
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.schema.field_types import AUTO
+from capacity_tui.engine.plan import Plan, all_fields
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 LEAST_SAVED = 0.05
 """Share of the estimated memory that a step has to save, so that it is worth a restart."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.catalog.named_numbers import named_numbers
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.money import checkpoint_period
+from capacity_tui.engine.catalog import named_numbers
+from capacity_tui.engine.estimate import Answer, checkpoint_period
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.observe.guard.heat import NUMBERS
 from capacity_tui.engine.units import HOUR_SECONDS, format_percent, format_seconds

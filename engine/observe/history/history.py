@@ -5,7 +5,7 @@ from __future__ import annotations
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.observe.history.places import HistoryPlace, Where, history_place
 from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.history.stores import Store, Wanted
+from capacity_tui.engine.observe.history.stores import Store, WantedRuns
 from capacity_tui.engine.observe.history.waiting import append, reason_of, taken
 
 _SHORTEST_PREFIX = 3
@@ -44,7 +44,7 @@ class History:
         except (CapacityError, OSError, ImportError) as error:
             self.notes.append(f"waits in {self.place.waiting} to be stored: {reason_of(error)}")
 
-    def find(self, wanted: Wanted | None = None) -> tuple[RunRecord, ...]:
+    def find(self, wanted: WantedRuns | None = None) -> tuple[RunRecord, ...]:
         """Return entries, the newest first.
 
         Raises:
@@ -52,7 +52,7 @@ class History:
             MissingPartError: what it is kept in needs a part that is not installed.
         """
         store = self._current_store()
-        records = store.find(wanted or Wanted())
+        records = store.find(wanted or WantedRuns())
         self._tell(store)
         return records
 
@@ -63,7 +63,7 @@ class History:
             PlanError: none is, or several are.
             StorageError: the history cannot be read.
         """
-        records = self.find(Wanted(id_starts=name.lower(), most=2)) if len(name) >= _SHORTEST_PREFIX else ()
+        records = self.find(WantedRuns(id_starts=name.lower(), most=2)) if len(name) >= _SHORTEST_PREFIX else ()
         if len(records) > 1:
             raise PlanError(f"several entries of the history begin with {name!r}", hint="give more of the id")
         if not records:

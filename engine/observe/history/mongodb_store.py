@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.mongodb import DATABASE, connected, require_pymongo
 from capacity_tui.engine.observe.history.places import HistoryPlace
 from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
-from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, Wanted
+from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, WantedRuns
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection
@@ -49,7 +49,7 @@ class MongoStore:
                 runs.update_one({"_id": record.id}, {"$setOnInsert": _document(record)}, upsert=True)
             self._thin(runs)
 
-    def find(self, wanted: Wanted) -> tuple[RunRecord, ...]:
+    def find(self, wanted: WantedRuns) -> tuple[RunRecord, ...]:
         """Return entries, the newest first; see ``Store``."""
         with self._opened() as runs:
             documents = runs.find(_query(wanted), {"entry": 1}).sort(_NEWEST_FIRST).limit(wanted.most)
@@ -116,7 +116,7 @@ def _storable(value: object) -> object:
     return float(value) if isinstance(value, int) and abs(value) > _LARGEST_WHOLE else value
 
 
-def _query(wanted: Wanted) -> dict[str, object]:
+def _query(wanted: WantedRuns) -> dict[str, object]:
     query: dict[str, object] = {}
     if wanted.kinds:
         query["kind"] = {"$in": list(wanted.kinds)}

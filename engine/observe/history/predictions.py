@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from capacity_tui.engine.cluster.measured_here import device_key
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import read_figure
+from capacity_tui.engine.cluster import device_key
+from capacity_tui.engine.estimate import METRICS, Answer, read_figure
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.observe.history.records import Ends, Kind, RunRecord, now, this_host
-from capacity_tui.engine.plan.plan import DETECTED
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.plan import DETECTED
+from capacity_tui.engine.uncertainty import Interval
 
 
-def entry_of(
+def history_entry(
     answer: Answer,
     kind: Kind = "estimate",
     actual: Mapping[str, float] | None = None,

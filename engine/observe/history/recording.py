@@ -11,7 +11,7 @@ MOST_WAITING = 4 * 2**20
 """Bytes of estimates that wait until the command of the one that comes on top stores them all."""
 
 
-def record(entry: RunRecord, where: Where = None) -> str:
+def record_run(entry: RunRecord, where: Where = None) -> str:
     """Keep an entry where entries are kept by themselves, and return a note for the user; mostly none.
 
     Never raises for a history that cannot be written. An estimate is put down to be stored when the history is next

@@ -22,7 +22,7 @@ from capacity_tui.engine.observe.history.sqlite_file import (
     text_of,
     with_new_schema,
 )
-from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, Wanted
+from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, WantedRuns
 
 _INSERT = (
     "INSERT OR IGNORE INTO runs (id, kind, started, device, model, hardware, fingerprint, measured, data) "
@@ -60,7 +60,7 @@ class SqliteStore:
 
         self._mended(stored)
 
-    def find(self, wanted: Wanted) -> tuple[RunRecord, ...]:
+    def find(self, wanted: WantedRuns) -> tuple[RunRecord, ...]:
         """Return entries, the newest first; see ``Store``."""
         query, values = _query(wanted)
 
@@ -127,7 +127,7 @@ def _thin(connection: sqlite3.Connection, most: int) -> None:
         connection.execute(_THIN, (count // 2,))
 
 
-def _query(wanted: Wanted) -> tuple[str, list[object]]:
+def _query(wanted: WantedRuns) -> tuple[str, list[object]]:
     tests: list[str] = []
     values: list[object] = []
 

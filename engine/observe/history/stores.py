@@ -13,7 +13,7 @@ ESTIMATES_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedRuns:
     """A query of entries: those that meet every given condition.
 
     Attributes:
@@ -51,7 +51,7 @@ class Store(Protocol):
         An estimate that says what the newest of the same plan says is left out.
         """
 
-    def find(self, wanted: Wanted) -> tuple[RunRecord, ...]:
+    def find(self, wanted: WantedRuns) -> tuple[RunRecord, ...]:
         """Return entries, the newest first."""
 
     def forget(self, ids: Sequence[str]) -> int:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.rows.log_expressions import NUMBER
-from capacity_tui.engine.catalog.rows.run_logs import RunLog
+from capacity_tui.engine.catalog.rows import NUMBER, RunLog
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.named_values import NamedValues, named_in_line
 from capacity_tui.engine.observe.logs.user_expression import UserExpression

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from capacity_tui.engine.catalog.rows.log_expressions import NUMBER, Key, in_basic_units, key_of_name
-from capacity_tui.engine.catalog.rows.run_logs import RunLog
+from capacity_tui.engine.catalog.rows import NUMBER, Key, RunLog, in_basic_units, key_of_name
 
 _PAIR = re.compile(rf"""['"]([^'"\n]{{1,200}})['"]\s*:\s*['"]?({NUMBER})(?=['"\s,}}\]]|$)""", re.IGNORECASE)
 _PLAIN_NUMBER = re.compile(NUMBER, re.IGNORECASE)

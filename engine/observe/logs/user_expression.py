@@ -6,8 +6,8 @@ import json
 import re
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.rows.log_expressions import LOG_FIGURES, NUMBER, in_basic_units, key_of_name, pattern
+from capacity_tui.engine.catalog import nearest
+from capacity_tui.engine.catalog.rows import LOG_FIGURES, NUMBER, in_basic_units, key_of_name, pattern
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.observe.logs.named_values import flattened
 

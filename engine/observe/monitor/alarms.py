@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows.detectors import Detector
-from capacity_tui.engine.catalog.rows.log_expressions import LOG_FIGURES
+from capacity_tui.engine.catalog.rows import LOG_FIGURES, Detector
 from capacity_tui.engine.observe.foresight.devices import held_over, stragglers, throttling
 from capacity_tui.engine.observe.foresight.disk import filling
 from capacity_tui.engine.observe.foresight.loss import LossRise, divergence, not_finite, spike
@@ -18,7 +17,7 @@ from capacity_tui.engine.observe.foresight.memory import full, growth, seconds_u
 from capacity_tui.engine.observe.foresight.stall import stall
 from capacity_tui.engine.observe.logs.run_curve import Numbers, RunCurve
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
-from capacity_tui.engine.plan.plan import WatchSection
+from capacity_tui.engine.plan import WatchSection
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,

@@ -9,15 +9,12 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.metric import LESS, MORE, Metric
+from capacity_tui.engine.estimate import LESS, METRICS, MORE, Answer, Metric, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 Side = Literal["inside", "slower", "faster", "less", "more"]
 STEP, TOKENS, SAMPLES = Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND, Figure.SAMPLES_PER_SECOND

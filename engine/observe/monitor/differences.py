@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
 from capacity_tui.engine.observe.monitor.alarms import Alarm

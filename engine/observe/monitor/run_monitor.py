@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.machine.sample import Sampler
-from capacity_tui.engine.observe.history.predictions import entry_of
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.machine import Sampler
+from capacity_tui.engine.observe.history.predictions import history_entry
 from capacity_tui.engine.observe.history.records import RunRecord, now, this_host
 from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.run_curve import RunCurve
@@ -23,7 +23,7 @@ from capacity_tui.engine.observe.monitor.run_samples import RunSamples
 from capacity_tui.engine.observe.monitor.time_left import seconds_left
 from capacity_tui.engine.observe.processes import ProcessTree
 from capacity_tui.engine.observe.sampling import Observation, observe
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 _TOTALS = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second", "samples": "samples_per_second"}
 """Rates of running totals that come without a step."""
@@ -175,7 +175,7 @@ class RunMonitor:
     def _record(self, actual: Mapping[str, float], details: Mapping[str, object]) -> RunRecord:
         if self._answer is None:
             return RunRecord("run", machine=this_host(), actual=actual, details=details, started=self._started)
-        return entry_of(self._answer, "run", actual, details, self._started)
+        return history_entry(self._answer, "run", actual, details, self._started)
 
     def _with_rates(self, entry: LogEntry, at: float) -> LogEntry:
         """Return an entry with what its running totals grew by a second, where it belongs to no step."""

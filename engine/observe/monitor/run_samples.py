@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from capacity_tui.engine.machine.facts import Fact
-from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.machine import Fact
+from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.observe.logs.run_curve import Numbers
 from capacity_tui.engine.observe.sampling import Observation
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.observe.logs.run_curve import Numbers
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 NEWEST = 200
 BLOCKS = 10

@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.machine.benchmark.network_speed import Address, round_trip, web_address
+from capacity_tui.engine.machine.benchmark import Address, round_trip, web_address
 
 _MOST = 100_000
 """Answers kept; of more, the older half goes."""

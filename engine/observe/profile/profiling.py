@@ -12,7 +12,7 @@ from types import TracebackType
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import write_atomically
-from capacity_tui.engine.machine.sample import Sampler
+from capacity_tui.engine.machine import Sampler
 from capacity_tui.engine.observe.command import Ended
 from capacity_tui.engine.observe.processes import ProcessTree
 from capacity_tui.engine.observe.profile.bottleneck import bottleneck_of

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from capacity_tui.engine.machine.facts import Fact
-from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.machine import Fact
+from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.observe.sampling import Observation
 
 T = TypeVar("T")

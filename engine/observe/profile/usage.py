@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from capacity_tui.engine.machine.sample import Counters
+from capacity_tui.engine.machine import Counters
 from capacity_tui.engine.observe.command import Ended
 from capacity_tui.engine.observe.processes import COUNTERS, GONE
 from capacity_tui.engine.observe.profile.snapshots import GPU_NUMBERS, NUMBERS, GpuSnapshot, ResourceSnapshot, Snapshots

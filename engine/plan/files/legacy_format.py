@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.models.families import is_classical
-from capacity_tui.engine.models.plugins import load_plugins
+from capacity_tui.engine.models import is_classical, load_plugins
 
 Path: TypeAlias = tuple[str, ...]
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
-from capacity_tui.engine.catalog.reading import Document, read_yaml
+from capacity_tui.engine.catalog import Document, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.plan.all_fields import all_fields

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import CapacityError, DocumentError, Place, PlanError, StorageError
 from capacity_tui.engine.files import (
     data_folder,

@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.reading import Document, read_stream, read_yaml
+from capacity_tui.engine.catalog import Document, load_catalog, nearest, read_stream, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.plan.assumption import Assumption

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from capacity_tui.engine.catalog.reading import EXPONENT
+from capacity_tui.engine.catalog import EXPONENT
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.printable import printable, printable_lines
 

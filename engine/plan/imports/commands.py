@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.catalog.reading import Document, KeyPath, Plain
+from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.plan.imports.shell import Word, commands
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel
 
-from capacity_tui.engine.catalog.reading import read_yaml
+from capacity_tui.engine.catalog import read_yaml
 from capacity_tui.engine.errors import DocumentError, Place
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.files.writing import setting_text

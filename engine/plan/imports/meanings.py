@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from capacity_tui.engine.catalog.reading import Plain
-from capacity_tui.engine.catalog.weights_in_names import format_in_name, gguf_type
+from capacity_tui.engine.catalog import Plain, format_in_name, gguf_type
 from capacity_tui.engine.keys import Key
 
 _ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})

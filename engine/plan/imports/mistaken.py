@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from capacity_tui.engine.catalog.reading import Document, Plain
+from capacity_tui.engine.catalog import Document, Plain
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.all_fields import all_fields

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from capacity_tui.engine.catalog.names import nearest
-from capacity_tui.engine.catalog.reading import Document, KeyPath, Plain
+from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.plan.imports.meanings import MEANINGS, UnmodelledError, UnreadError
 from capacity_tui.engine.plan.imports.said import Reading, Remark, Said

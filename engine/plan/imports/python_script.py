@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from capacity_tui.engine.catalog.reading import Document, KeyPath, Plain
+from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 
 _IMPORT = re.compile(r"^(?:from\s+[\w.]+\s+import\s|import\s+\w)", re.MULTILINE)

@@ -8,8 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.catalog.reading import KeyPath
+from capacity_tui.engine.catalog import KeyPath, parse_shipped
 
 NOTHING: Final = object()
 """The default of an option that has none."""

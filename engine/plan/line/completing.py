@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.line.hardware_words import hardware_names
 from capacity_tui.engine.plan.line.model_words import model_names

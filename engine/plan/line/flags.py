@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.names import key_of, nearest
+from capacity_tui.engine.catalog import Catalog, key_of, load_catalog, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import presumed_family
+from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan.line.given_flags import PlanFlags
 from capacity_tui.engine.plan.line.hardware_words import named_hardware
 from capacity_tui.engine.plan.line.model_words import MODEL, named_model, sized_model

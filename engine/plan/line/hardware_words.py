@@ -7,10 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.catalog.rows.base import MIB
-from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of
+from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.vocabulary import vocabulary

@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from capacity_tui.engine.catalog import Architecture, Catalog
-from capacity_tui.engine.catalog.models_by_count import count_in
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.catalog.weights_in_names import format_in_name
+from capacity_tui.engine.catalog import Architecture, Catalog, count_in, format_in_name, key_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import FAMILIES
-from capacity_tui.engine.models.known_models import find_known_model
+from capacity_tui.engine.models import FAMILIES, find_known_model
 from capacity_tui.engine.plan.line.vocabulary import vocabulary
 from capacity_tui.engine.plan.line.words import Meaning
 from capacity_tui.engine.plan.model_change import is_model_file
@@ -95,7 +91,7 @@ def _shown(name: str) -> str:
 
 def _other_names(catalog: Catalog) -> frozenset[str]:
     """Return the keys of families and networks, those of plug-ins among them."""
-    from capacity_tui.engine.models.plugins import load_plugins  # noqa: PLC0415
+    from capacity_tui.engine.models import load_plugins  # noqa: PLC0415
 
     names = (*FAMILIES, *catalog.networks, *catalog.networks.aliases, *load_plugins().models)
     return frozenset(map(key_of, names))

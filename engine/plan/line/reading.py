@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import presumed_family
-from capacity_tui.engine.models.known_models import KnownModel, find_known_model
+from capacity_tui.engine.models import KnownModel, find_known_model, presumed_family
 from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS
 from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.line import hardware_words as hardware

@@ -8,8 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import key_of, nearest
+from capacity_tui.engine.catalog import Catalog, key_of, nearest
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models

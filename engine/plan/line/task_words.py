@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.catalog.weights_in_names import format_in_name
+from capacity_tui.engine.catalog import Catalog, format_in_name, key_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.families import Family
+from capacity_tui.engine.models import Family
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, INFER, TRAIN, vocabulary
 from capacity_tui.engine.plan.line.words import Meaning

@@ -8,8 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog import key_of, parse_shipped
 from capacity_tui.engine.plan.all_fields import all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
 

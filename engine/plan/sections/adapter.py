@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from capacity_tui.engine.schema.field_types import Count, Section
+from capacity_tui.engine.schema import Count, Section
 
 FULL = "full"
 METHODS = (FULL, "lora", "qlora", "dora")

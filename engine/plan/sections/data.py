@@ -6,14 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from capacity_tui.engine.schema.field_types import (
-    AUTO,
-    Amount,
-    AutoWholeNumber,
-    Section,
-    SpecValue,
-    WholeNumber,
-)
+from capacity_tui.engine.schema import AUTO, Amount, AutoWholeNumber, Section, SpecValue, WholeNumber
 
 MOST_WORKERS = 1024
 MOST_PHASES = 16

@@ -7,13 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from capacity_tui.engine.plan.sections.load import LoadFields
-from capacity_tui.engine.schema.field_types import (
-    LARGEST_COUNT,
-    AutoCount,
-    Duration,
-    Length,
-    Section,
-)
+from capacity_tui.engine.schema import LARGEST_COUNT, AutoCount, Duration, Length, Section
 
 UNQUANTIZED = "bf16"
 """Format of the weights of models that are published without another one."""

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator
 
-from capacity_tui.engine.models.checkpointing import checkpointing_name
-from capacity_tui.engine.schema.field_types import Count, Section
+from capacity_tui.engine.models import checkpointing_name
+from capacity_tui.engine.schema import Count, Section
 
 
 class KernelFields(Section):

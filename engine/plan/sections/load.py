@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from capacity_tui.engine.schema.field_types import LARGEST_COUNT, Amount, Count, Length, Section
+from capacity_tui.engine.schema import LARGEST_COUNT, Amount, Count, Length, Section
 
 MOST_GUESSED = 64
 """Tokens that are guessed ahead of one pass."""

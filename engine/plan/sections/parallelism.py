@@ -6,11 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from capacity_tui.engine.schema.field_types import (
-    AutoCount,
-    Count,
-    Section,
-)
+from capacity_tui.engine.schema import AutoCount, Count, Section
 
 
 class ParallelismSection(Section):

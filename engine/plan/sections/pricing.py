@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from capacity_tui.engine.schema.field_types import Section
+from capacity_tui.engine.schema import Section
 
 
 class PricingSection(Section):

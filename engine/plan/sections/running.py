@@ -9,14 +9,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
-from capacity_tui.engine.schema.field_types import (
-    AUTO,
-    AutoCount,
-    AutoDuration,
-    AutoShare,
-    Duration,
-    Section,
-)
+from capacity_tui.engine.schema import AUTO, AutoCount, AutoDuration, AutoShare, Duration, Section
 
 Automatic: TypeAlias = Literal["auto"]
 MemoryRemedy: TypeAlias = Literal["micro_batch", "checkpointing", "precision", "offload", "sequence", "processor"]

@@ -8,16 +8,7 @@ from pydantic import Field, model_validator
 
 from capacity_tui.engine.plan.sections.adapter import FULL, METHODS, Adapter, kind_of
 from capacity_tui.engine.plan.sections.kernels import KernelFields
-from capacity_tui.engine.schema.field_types import (
-    LARGEST_COUNT,
-    Amount,
-    AutoAmount,
-    AutoCount,
-    AutoLength,
-    Count,
-    Length,
-    Section,
-)
+from capacity_tui.engine.schema import LARGEST_COUNT, Amount, AutoAmount, AutoCount, AutoLength, Count, Length, Section
 
 NO_MASTER = "none"
 """What a plan writes for no master weights."""

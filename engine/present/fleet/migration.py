@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.migration.batches import WorkloadRun
+from capacity_tui.engine.fleet.migration import Alternative, Migration, WorkloadRun
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
@@ -13,7 +12,7 @@ from capacity_tui.engine.present.part_pages import parts_as_html, parts_as_markd
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.results import to_json, to_yaml
 from capacity_tui.engine.printable import csv_table
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_quantity
 
 MIGRATION_HEADS = (

@@ -9,15 +9,19 @@ from enum import StrEnum
 from pathlib import Path
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.fleet_files.files import fleet_files_below
-from capacity_tui.engine.catalog.fleet_files.workload_entries import guide_instances
-from capacity_tui.engine.catalog.rows.workloads import HOURS_OF_A_MONTH
-from capacity_tui.engine.fleet.migration.alternative import Migration
-from capacity_tui.engine.fleet.migration.batches import WorkloadRun, run_workloads, workloads_of
-from capacity_tui.engine.fleet.migration.jobs import JobWords, question_of_job
-from capacity_tui.engine.fleet.migration.migrate import migrate
-from capacity_tui.engine.fleet.migration.question import JobKind
-from capacity_tui.engine.fleet.sizes import sizes_in_precisions
+from capacity_tui.engine.catalog.fleet_files import fleet_files_below, guide_instances
+from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
+from capacity_tui.engine.fleet import sizes_in_precisions
+from capacity_tui.engine.fleet.migration import (
+    JobKind,
+    JobWords,
+    Migration,
+    WorkloadRun,
+    migrate,
+    question_of_job,
+    run_workloads,
+    workloads_of,
+)
 from capacity_tui.engine.present.fleet.migration import migration_as_dict, runs_as_dict, write_migration, write_runs
 from capacity_tui.engine.present.part_pages import parts_as_markdown
 from capacity_tui.engine.present.parts import table_part

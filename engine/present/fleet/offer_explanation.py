@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.equation import Derivation, recording
-from capacity_tui.engine.fleet.migration.alternative import Alternative
-from capacity_tui.engine.fleet.migration.migrate import migrate
+from capacity_tui.engine.estimate import Derivation, recording
+from capacity_tui.engine.fleet.migration import Alternative, migrate
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.explanation import ExplanationText, FormulaInput, derived_step
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_quantity
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.fleet.migration.question import MigrationQuestion
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.fleet.migration import MigrationQuestion
+    from capacity_tui.engine.machine import Machine
 
 TITLES: Mapping[str, tuple[str, str]] = {
     "usd_per_hour": ("price of an hour", "USD"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from capacity_tui.engine.fleet.migration.promises import Kept, Promise
+from capacity_tui.engine.fleet.migration import Kept, Promise
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.part_pages import parts_as_html, parts_as_markdown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.fleet.recommend import DeadlineQuestion, Machines, Recommended
+from capacity_tui.engine.fleet import DeadlineQuestion, Machines, Recommended
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_part

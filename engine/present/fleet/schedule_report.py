@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.fleet.scheduling.schedule import Schedule, ScheduledJob
+from capacity_tui.engine.fleet.scheduling import Schedule, ScheduledJob
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part

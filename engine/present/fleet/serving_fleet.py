@@ -6,11 +6,17 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from capacity_tui.engine.choose.space.grid import Floats
-from capacity_tui.engine.fleet.serving.autoscaling import Day, FleetDay
-from capacity_tui.engine.fleet.serving.question import ServingQuestion
-from capacity_tui.engine.fleet.serving.serve import PlannedFleet, ServingAnswer
-from capacity_tui.engine.fleet.serving.sizing import ENDS, Loaded, Sized
+from capacity_tui.engine.choose.space import Floats
+from capacity_tui.engine.fleet.serving import (
+    ENDS,
+    Day,
+    FleetDay,
+    Loaded,
+    PlannedFleet,
+    ServingAnswer,
+    ServingQuestion,
+    Sized,
+)
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins

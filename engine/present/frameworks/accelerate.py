@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from capacity_tui.engine.models.checkpointing import checkpointing
+from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.present.frameworks import deepspeed
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, software_remarks
 from capacity_tui.engine.present.frameworks.text import as_yaml

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
-from capacity_tui.engine.machine.generations import Setting
+from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.present.frameworks.text import comment, limits
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")

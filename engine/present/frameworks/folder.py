@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.choose.hardware_settings import as_planned
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.machine.generations import Setting, power_limit_command
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.choose import as_planned
+from capacity_tui.engine.estimate import ResolvedPlan
+from capacity_tui.engine.machine import Setting, power_limit_command
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.imports.kept import kept_plan
+from capacity_tui.engine.plan.imports import kept_plan
 from capacity_tui.engine.present.frameworks import (
     accelerate,
     deepspeed,

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.estimate.estimate import estimate_resolved
-from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps
-from capacity_tui.engine.estimate.timing.attention import attention_in_place_of
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, job_steps
+from capacity_tui.engine.estimate.timing import attention_in_place_of
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.batches import accumulation_of
-from capacity_tui.engine.plan.layout_rules import Layout, plan_layout, remarked
-from capacity_tui.engine.plan.names import software_id
-from capacity_tui.engine.plan.plan import ParallelismSection, Plan, TrainingSection
+from capacity_tui.engine.plan import (
+    Layout,
+    ParallelismSection,
+    Plan,
+    TrainingSection,
+    accumulation_of,
+    plan_layout,
+    remarked,
+    software_id,
+)
 from capacity_tui.engine.printable import printable
 
 

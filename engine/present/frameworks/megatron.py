@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from capacity_tui.engine.models.checkpointing import checkpointing
-from capacity_tui.engine.plan.imports.tools import tool
-from capacity_tui.engine.plan.layout_rules import EQUAL_STAGES
+from capacity_tui.engine.models import checkpointing
+from capacity_tui.engine.plan import EQUAL_STAGES
+from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,

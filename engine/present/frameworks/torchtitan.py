@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from capacity_tui.engine.plan.imports.tools import tool
+from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,

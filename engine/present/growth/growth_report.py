@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.growth.choosing import Choice, Judged
-from capacity_tui.engine.growth.extrapolating import Extrapolated
-from capacity_tui.engine.growth.growth_fit import GrowthFit
-from capacity_tui.engine.growth.laws import POWER
+from capacity_tui.engine.growth import POWER, Choice, Extrapolated, GrowthFit, Judged
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.units import format_count, format_percent, format_quantity, format_significant

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.growth.measuring import Measurement
-from capacity_tui.engine.growth.ranking import RankedSetting
-from capacity_tui.engine.growth.series import Series
+from capacity_tui.engine.growth import Measurement, RankedSetting, Series
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.printable import csv_table

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.growth.machines_for_size import SizedJob, SizedMachines
+from capacity_tui.engine.growth import SizedJob, SizedMachines
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import NOT_AVAILABLE, format_count, format_number, format_quantity, format_seconds
 
 _HEADS = ("machines", "cores", "RAM", "cost", "$/h", "storage")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.explain.roofline import Roofline, roofline
-from capacity_tui.engine.explain.timelines import MemoryTimeline, StepTimeline, memory_timeline, step_timeline
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.explain import MemoryTimeline, Roofline, StepTimeline, memory_timeline, roofline, step_timeline
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.present.pictures.roofline_chart import ASCII, UNICODE, roofline_lines
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS, memory_lines, step_lines

@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capacity_tui.engine.estimate.bottleneck import bottleneck_text
-from capacity_tui.engine.estimate.note import Note
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.explain.roofline import Point, Roofline
+from capacity_tui.engine.estimate import Estimate, Note, bottleneck_text
+from capacity_tui.engine.explain import Point, Roofline
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.units import format_bandwidth, format_flops, format_number, format_percent
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.base import Row
-from capacity_tui.engine.catalog.table import LIKE, Table
+from capacity_tui.engine.catalog import LIKE, Catalog, Table
+from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.present.reference.json_schema import DIALECT, Schema, definitions_of
 
 _FILLED_IN = ("id", "provenance", "overrides")

@@ -6,13 +6,19 @@ from collections.abc import Mapping
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.known_models import known_models
-from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, KnownField, all_fields
-from capacity_tui.engine.plan.field_texts import field_text
-from capacity_tui.engine.plan.files.legacy_format import OLDER_KEYS
-from capacity_tui.engine.plan.files.loading import CURRENT_VERSION
-from capacity_tui.engine.plan.names import is_closed, known_words
-from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
+from capacity_tui.engine.models import known_models
+from capacity_tui.engine.plan import (
+    AUTO,
+    DETECTED,
+    OWN_PARAMETERS,
+    KnownField,
+    Plan,
+    all_fields,
+    field_text,
+    is_closed,
+    known_words,
+)
+from capacity_tui.engine.plan.files import CURRENT_VERSION, OLDER_KEYS
 from capacity_tui.engine.present.reference.json_schema import (
     DIALECT,
     Schema,

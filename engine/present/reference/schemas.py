@@ -6,8 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.names import nearest
+from capacity_tui.engine.catalog import Catalog, nearest
 from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.present.reference.catalogue_schema import aliases_schema, catalogue_schema
 from capacity_tui.engine.present.reference.json_schema import Schema

@@ -1,1 +1,5 @@
 """Runs that were watched, as texts and pages."""
+
+from capacity_tui.engine.door import open_door
+
+open_door(__name__, __file__)

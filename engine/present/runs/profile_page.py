@@ -7,9 +7,7 @@ from operator import attrgetter
 
 from markupsafe import Markup
 
-from capacity_tui.engine.observe.profile.plain_data import missing_of
-from capacity_tui.engine.observe.profile.profile import Profile
-from capacity_tui.engine.observe.profile.snapshots import GpuSnapshot, ResourceSnapshot
+from capacity_tui.engine.observe.profile import GpuSnapshot, Profile, ResourceSnapshot, missing_of
 from capacity_tui.engine.present.html import template
 from capacity_tui.engine.present.pictures.charts import Course, course_chart
 from capacity_tui.engine.present.runs.profile_rows import bottleneck_text, profile_rows, profile_title, threshold_text

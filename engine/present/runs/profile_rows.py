@@ -8,10 +8,7 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from http.client import responses
 
-from capacity_tui.engine.observe.profile.bottleneck import UNITS, taken_by_others
-from capacity_tui.engine.observe.profile.plain_data import missing_of
-from capacity_tui.engine.observe.profile.profile import Profile, ProfilingSummary
-from capacity_tui.engine.observe.profile.usage import GpuUsage
+from capacity_tui.engine.observe.profile import UNITS, GpuUsage, Profile, ProfilingSummary, missing_of, taken_by_others
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from capacity_tui.engine.estimate.estimate import ITERATIONS
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import usual_words
+from capacity_tui.engine.estimate import ITERATIONS, METRICS, usual_words
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.observe.history.records import RunRecord, as_data
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.leaves import leaves
+from capacity_tui.engine.observe.history import RunRecord, as_data
+from capacity_tui.engine.plan import all_fields, leaves
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.printable import csv_table, printable
 from capacity_tui.engine.units import PERCENT, format_number, format_quantity
@@ -96,7 +93,7 @@ def setting_rows(first: RunRecord, second: RunRecord) -> list[tuple[str, ...]]:
     ]
 
 
-def compared_rows(first: RunRecord, second: RunRecord) -> list[tuple[str, ...]]:
+def compared_run_rows(first: RunRecord, second: RunRecord) -> list[tuple[str, ...]]:
     """Return a row a figure that two entries have, predicted and measured, as under ``COMPARED_HEADS``."""
     rows: list[tuple[str, ...]] = []
     for key in dict.fromkeys((*first.actual, *second.actual, *first.predicted, *second.predicted)):

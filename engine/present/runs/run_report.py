@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from capacity_tui.engine.machine.vendors.vendor import GpuSample
-from capacity_tui.engine.observe.monitor.alarms import Alarm
-from capacity_tui.engine.observe.monitor.comparison import STEP, TOKENS, Compared
-from capacity_tui.engine.observe.monitor.run_monitor import RunState
-from capacity_tui.engine.observe.processes import ProcessSample, TreeSample
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.machine.vendors import GpuSample
+from capacity_tui.engine.observe import ProcessSample, TreeSample
+from capacity_tui.engine.observe.monitor import STEP, TOKENS, Alarm, Compared, RunState
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import (
     NOT_AVAILABLE,
     format_bytes,

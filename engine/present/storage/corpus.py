@@ -9,8 +9,7 @@ from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.pictures.charts import alone, rank_chart
 from capacity_tui.engine.present.pictures.rank_chart import Points, rank_lines
-from capacity_tui.engine.storage.corpus import Read
-from capacity_tui.engine.storage.fitting import TIMES, CorpusFit, LevelFit
+from capacity_tui.engine.storage import TIMES, CorpusFit, LevelFit, Read
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_percent, format_seconds
 
 HEADS = ("level", "holds", "patterns", "unique", "deduplication", "exponent", "law", "goodness", "from", "to", "kinds")

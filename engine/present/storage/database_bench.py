@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.storage.databases.bench import DatabaseBench, Latency
+from capacity_tui.engine.storage.databases import DatabaseBench, Latency
 from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_seconds
 
 _SHARES = (0.5, 0.95, 0.99)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.storage.learning.forecast import LearningForecast
+from capacity_tui.engine.storage.learning import LearningForecast
 from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_seconds
 
 _HEADS = ("resource", "time", "what it does", "known from")

@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.storage.patterns import DISAGREES, Bounds, PatternLevel, PatternStorage, Pieces
+from capacity_tui.engine.storage import DISAGREES, Bounds, PatternLevel, PatternStorage, Pieces
 from capacity_tui.engine.units import (
     PERCENT,
     format_bytes,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.storage.training.storage_plan import StoragePlan
+from capacity_tui.engine.storage.training import StoragePlan
 from capacity_tui.engine.units import (
     GIGA,
     PERCENT,

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, StorageError
-from capacity_tui.engine.machine.benchmark.measurement import quantile
+from capacity_tui.engine.machine.benchmark import quantile
 from capacity_tui.engine.storage.databases.database import Database, DatabaseSize
 from capacity_tui.engine.storage.databases.mongodb_database import mongodb_database
 from capacity_tui.engine.storage.databases.patterns import name_of, patterns

@@ -7,10 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from capacity_tui.engine.errors import StorageError
-from capacity_tui.engine.machine.benchmark.all_benchmarks import Progress, run_benchmarks
-from capacity_tui.engine.machine.benchmark.benchmark_report import FIGURES, BenchmarkReport
-from capacity_tui.engine.machine.benchmark.measurement import Conditions, Measurement, Skipped, spread
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.machine.benchmark import (
+    FIGURES,
+    BenchmarkReport,
+    Conditions,
+    Measurement,
+    Progress,
+    Skipped,
+    run_benchmarks,
+    spread,
+)
 from capacity_tui.engine.storage.databases.bench import BenchQuestion, measure_database
 
 DATABASE = "database"

@@ -10,13 +10,10 @@ from typing import cast
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.cluster.node_host import roomiest_disk
-from capacity_tui.engine.cluster.score import Tier, score_machine
-from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.machine.facts import Fact, assumed
-from capacity_tui.engine.machine.machine import Machine, MeasuredFacts
+from capacity_tui.engine.catalog import Catalog, parse_shipped
+from capacity_tui.engine.cluster import Tier, roomiest_disk, score_machine
+from capacity_tui.engine.estimate import equation
+from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, assumed
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.storage.databases.bench import DatabaseBench
 from capacity_tui.engine.storage.patterns import PatternStorage, pattern_storage

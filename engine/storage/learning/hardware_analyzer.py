@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.score import Score, score_machine
-from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport, facts_of
-from capacity_tui.engine.machine.benchmark.network_speed import web_address
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.cluster import Score, score_machine
+from capacity_tui.engine.machine import Machine, detect
+from capacity_tui.engine.machine.benchmark import BenchmarkReport, facts_of, web_address
 from capacity_tui.engine.storage.databases.bench import BenchQuestion, DatabaseBench, measure_database
 from capacity_tui.engine.storage.databases.machine_benchmarks import benchmark_machine
 from capacity_tui.engine.storage.learning.forecast import LearningForecast, learning_forecast

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.data import StorageTier
-from capacity_tui.engine.choose.advice.host_requirements import KEPT_CHECKPOINTS
-from capacity_tui.engine.estimate.data.supply import LOCAL, tier_of
-from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.money import checkpoint_period, checkpoint_seconds, interruption_surplus
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
+from capacity_tui.engine.catalog.rows import StorageTier
+from capacity_tui.engine.choose.advice import KEPT_CHECKPOINTS
+from capacity_tui.engine.estimate import Answer, checkpoint_period, checkpoint_seconds, equation, interruption_surplus
+from capacity_tui.engine.estimate.data import LOCAL, tier_of
+from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.estimate.data.content import Content
-from capacity_tui.engine.estimate.data.supply import MEMORY, Supply
-from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.estimate import Answer, equation
+from capacity_tui.engine.estimate.data import MEMORY, Content, Supply
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.plan.sections.data import DataSection
+from capacity_tui.engine.plan.sections import DataSection
 
 WORKER = "loader-worker-bytes"
 TOKEN_BYTES = counted("captured-input-bytes")

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.estimate import Answer, estimate_plan
+from capacity_tui.engine.estimate import Answer, estimate_plan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.data import DataPhase
+from capacity_tui.engine.plan import AUTO, Plan, edited
+from capacity_tui.engine.plan.sections import DataPhase
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.rows.data import StorageTier
-from capacity_tui.engine.choose.modes.feeding import STREAMING, content_of, taken_per_second
+from capacity_tui.engine.catalog.rows import StorageTier
+from capacity_tui.engine.choose.modes import STREAMING, content_of, taken_per_second
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.data.content import Content
-from capacity_tui.engine.estimate.data.prices import Place as DataPlace
-from capacity_tui.engine.estimate.data.prices import moving_price
-from capacity_tui.engine.estimate.data.rates import input_seconds
-from capacity_tui.engine.estimate.data.supply import LOCAL, Supply, stored_bytes, supply_of, tier_bandwidth, tier_of
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.estimate.data import (
+    LOCAL,
+    Content,
+    Supply,
+    input_seconds,
+    moving_price,
+    stored_bytes,
+    supply_of,
+    tier_bandwidth,
+    tier_of,
+)
+from capacity_tui.engine.estimate.data import Place as DataPlace
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.storage.training.checkpoints import Checkpoints, checkpoints_of
 from capacity_tui.engine.storage.training.host_memory import HostMemory, host_memory_of
@@ -25,7 +32,7 @@ from capacity_tui.engine.storage.training.phases import PhaseEstimate, phase_est
 from capacity_tui.engine.units import GIGA
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.machine import Machine
+    from capacity_tui.engine.machine import Machine
 
 REPEATS = "repeats-as-good-as-new"
 ELSEWHERE = "another provider"

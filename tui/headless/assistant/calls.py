@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.assistant.tools import CommandLine
 
 GRACE_SECONDS = 5.0

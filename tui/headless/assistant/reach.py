@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 
 LONGEST_WORD = 100_000
 """Characters of an argument; systems take some more."""

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from capacity_tui.engine.api import CapacityError, MissingPartError, install_command
+from capacity_tui.engine.errors import CapacityError, MissingPartError
+from capacity_tui.engine.extras import install_command
 from capacity_tui.tui.headless.assistant.calls import Calls, Outcome
 from capacity_tui.tui.headless.assistant.reach import Reach, check_words
 from capacity_tui.tui.headless.assistant.tools import TOOLS, Tool, command_line, schema_of

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 import click
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.machine import detect
 from capacity_tui.tui.headless.needs import need
 from capacity_tui.tui.headless.plans import plan

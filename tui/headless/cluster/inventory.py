@@ -13,7 +13,8 @@ from capacity_tui.tui.headless.cluster.reaching import reaching, reaching_later
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Inventory, Launcher
+    from capacity_tui.engine.nodes.inventory import Inventory
+    from capacity_tui.engine.nodes.launchers import Launcher
 
 _SECONDS = 60.0
 
@@ -29,7 +30,10 @@ def detect(
     launcher: Launcher, name: str | None, seconds: float, dry_run: bool, wanted: str | None, output: Path | None
 ) -> int:
     """Say what every node is, which are odd and which do not answer; keep it as hardware that plans can name."""
-    from capacity_tui.engine.api import CLUSTER_NAME, cluster_hardware, keep_cluster, load_catalog
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.nodes.inventory import DEFAULT_NAME as CLUSTER_NAME
+    from capacity_tui.engine.nodes.inventory import described as cluster_hardware
+    from capacity_tui.engine.nodes.inventory import keep as keep_cluster
 
     found = _looked(launcher, name or CLUSTER_NAME, seconds)
     hardware = cluster_hardware(found, load_catalog()) if dry_run else keep_cluster(found)
@@ -55,7 +59,7 @@ def show(
     output: Path | None,
 ) -> int:
     """Show the cluster that was kept, and how long ago."""
-    from capacity_tui.engine.api import kept_cluster
+    from capacity_tui.engine.nodes.inventory import kept as kept_cluster
 
     kept = kept_cluster(name)
     now = _looked(choose(), kept.name, seconds) if check else None
@@ -64,7 +68,7 @@ def show(
 
 def _looked(launcher: Launcher, name: str, seconds: float) -> Inventory:
     """Return what the nodes are now; on a terminal it says how many have answered."""
-    from capacity_tui.engine.api import detect_cluster
+    from capacity_tui.engine.nodes.inventory import detect_cluster
 
     def told(answered: int, asked: int) -> None:
         if sys.stderr.isatty():
@@ -75,18 +79,21 @@ def _looked(launcher: Launcher, name: str, seconds: float) -> Inventory:
 
 def _write(inventory: Inventory, wanted: str | None, output: Path | None, now: Inventory | None = None) -> int:
     """Write an inventory, and what has changed since; return whether anything has."""
-    from capacity_tui.engine.api import cluster_changes, cluster_hardware, load_catalog
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.nodes.inventory import changes_of as cluster_changes
+    from capacity_tui.engine.nodes.inventory import described as cluster_hardware
 
     hardware = cluster_hardware(inventory, load_catalog())
     changes = None if now is None else cluster_changes(inventory, now)
     form = wanted or format_of(output)
     if form in ("json", "yaml"):
-        from capacity_tui.engine.api import inventory_as_dict, to_json, to_yaml
+        from capacity_tui.engine.nodes.inventory import inventory_as_dict
+        from capacity_tui.engine.present import to_json, to_yaml
 
         data = inventory_as_dict(inventory, hardware, changes)
         write(to_json(data) if form == "json" else to_yaml(data), output)
     else:
-        from capacity_tui.engine.api import change_parts, inventory_parts
+        from capacity_tui.engine.nodes.inventory import change_parts, inventory_parts
         from capacity_tui.tui.headless.tables.layout import rich_parts
 
         wide = output is not None or "utf" in (sys.stdout.encoding or "").lower()

@@ -14,7 +14,7 @@ from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Launcher
+    from capacity_tui.engine.nodes.launchers import Launcher
 
 
 @click.command()
@@ -39,7 +39,8 @@ def jobs(
 
     What was submitted from here and has ended is kept in the history, with what was predicted of it.
     """
-    from capacity_tui.engine.api import PlanError, jobs_as_dict, jobs_parts, known_jobs
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.nodes.jobs import jobs_as_dict, jobs_parts, known_jobs
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     if nodes.name != "Slurm":

@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from capacity_tui.engine.api import Launcher, chosen_launcher
+from capacity_tui.engine.nodes.launchers import Launcher, chosen_launcher
 
 P = ParamSpec("P")
 R = TypeVar("R")

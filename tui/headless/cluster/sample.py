@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import Launcher
+from capacity_tui.engine.nodes.launchers import Launcher
 from capacity_tui.tui.headless.cluster.reaching import reaching
 from capacity_tui.tui.headless.output import format_option, say, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import NodeGroup, SampledKind
+    from capacity_tui.engine.nodes.sampling import NodeGroup, SampledKind
 
 
 @click.command()
@@ -35,15 +35,11 @@ def sample(
     reach is kept as a link of the user's own catalogue: a plan that names it is estimated with what was measured.
     Kernels say what devices reach: a plan that names the cluster rests on that.
     """
-    from capacity_tui.engine.api import (
-        NETWORK_SIZES,
-        QUICK_NETWORK_SIZES,
-        format_bandwidth,
-        format_seconds,
-        keep_link,
-        sample_network,
-        to_json,
-    )
+    from capacity_tui.engine.nodes.sampling import QUICK_SIZES as QUICK_NETWORK_SIZES
+    from capacity_tui.engine.nodes.sampling import SIZES as NETWORK_SIZES
+    from capacity_tui.engine.nodes.sampling import keep_link, sample_network
+    from capacity_tui.engine.present import to_json
+    from capacity_tui.engine.units import format_bandwidth, format_seconds
 
     kinds = () if cluster is None else _kinds(launcher, cluster or None, python or sys.executable, quick)
     found = sample_network(launcher, python or sys.executable, QUICK_NETWORK_SIZES if quick else NETWORK_SIZES, _tell)
@@ -64,7 +60,9 @@ def sample(
 
 def _kinds(launcher: Launcher, cluster: str | None, python: str, quick: bool) -> tuple[SampledKind, ...]:
     """Time kernels on one node of each kind of a kept cluster, keep what they say, and tell it."""
-    from capacity_tui.engine.api import NodeKernels, keep_measured_kind, kept_cluster, load_catalog
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.nodes.inventory import kept as kept_cluster
+    from capacity_tui.engine.nodes.sampling import NodeKernels, keep_measured_kind
 
     inventory = kept_cluster(cluster)
     found = []

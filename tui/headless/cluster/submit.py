@@ -16,7 +16,11 @@ from capacity_tui.tui.headless.plans import changed_plan, machine_for
 from capacity_tui.tui.headless.questions import interrupted
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import JobLauncher, JobProposal, JobWish, Launcher, PlanFlags
+    from capacity_tui.engine.nodes.jobs import JobWish
+    from capacity_tui.engine.nodes.jobs import Launcher as JobLauncher
+    from capacity_tui.engine.nodes.jobs import Proposal as JobProposal
+    from capacity_tui.engine.nodes.launchers import Launcher
+    from capacity_tui.engine.plan.line import PlanFlags
 
 NO_PARTITION, FAILED = 1, 1
 _COMPLETED = "COMPLETED"
@@ -85,7 +89,9 @@ def submit(
     plan says. -o FILE writes the script. Exit code 1 where no partition can take the job, or the job that is followed
     fails.
     """
-    from capacity_tui.engine.api import answer, propose_job, submit_job
+    from capacity_tui.engine.choose import answer
+    from capacity_tui.engine.nodes.jobs import propose as propose_job
+    from capacity_tui.engine.nodes.jobs import submit as submit_job
 
     if file is not None and flags.is_given:
         command, file = (file, *command), None
@@ -103,7 +109,8 @@ def submit(
 
 def _wish(command: tuple[str, ...], options: Options) -> JobWish:
     """Return what options say of a job."""
-    from capacity_tui.engine.api import JobWish, SlurmOptions, parse_quantity
+    from capacity_tui.engine.nodes.jobs import JobWish, SlurmOptions
+    from capacity_tui.engine.units import parse_quantity
 
     limit = options["limit"]
     return JobWish(
@@ -122,7 +129,7 @@ def _wish(command: tuple[str, ...], options: Options) -> JobWish:
 
 def _show(proposal: JobProposal, wanted: str | None, output: Path | None) -> None:
     """Write the script to a file and the rest to the terminal, or all of it as data."""
-    from capacity_tui.engine.api import proposal_as_dict, proposal_parts
+    from capacity_tui.engine.nodes.jobs import proposal_as_dict, proposal_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     form = wanted or format_of(output)
@@ -137,7 +144,8 @@ def _show(proposal: JobProposal, wanted: str | None, output: Path | None) -> Non
 
 def _followed(job: str) -> int:
     """Say what becomes of a job whenever that changes; return whether it failed."""
-    from capacity_tui.engine.api import follow_job, job_line
+    from capacity_tui.engine.nodes.jobs import followed as follow_job
+    from capacity_tui.engine.nodes.jobs import job_line
 
     told: tuple[object, ...] = ()
     state = ""

@@ -20,7 +20,9 @@ _LISTED_BY = {"instances": "instances", "sizes": "fleet sizes", "workloads": "wo
 @output_option
 def check(config: Path | None, wanted: str | None, output: Path | None) -> int:
     """Tell what is known, and name every fault of your own catalogues and JSON files; whatever has none is used."""
-    from capacity_tui.engine.api import check_fleet_files, config_folder, printable
+    from capacity_tui.engine.files import config_folder
+    from capacity_tui.engine.fleet import check_fleet_files
+    from capacity_tui.engine.printable import printable
 
     found = check_fleet_files(config)
     form = wanted or format_of(output)

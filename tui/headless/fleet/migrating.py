@@ -19,7 +19,12 @@ from capacity_tui.tui.headless.questions import interrupted, names_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity_tui.engine.api import Catalog, JobKind, Migration, MigrationGoal, ModeName, Part, Plan, WorkloadRun
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.choose.modes import ModeName
+    from capacity_tui.engine.fleet.migration import Goal as MigrationGoal
+    from capacity_tui.engine.fleet.migration import JobKind, Migration, WorkloadRun
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.present import Part
 
 _FORMS = ("table", "json", "markdown", "csv", "yaml", "html")
 _TOP = 15
@@ -40,7 +45,8 @@ class JobKindType(click.ParamType["JobKind"]):
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> JobKind:
         """Return the kind of a name."""
-        from capacity_tui.engine.api import CapacityError, job_kind_called
+        from capacity_tui.engine.errors import CapacityError
+        from capacity_tui.engine.fleet.migration import job_kind_called
 
         try:
             return job_kind_called(str(value))
@@ -105,15 +111,11 @@ def migrate(
     """
     from dataclasses import replace
 
-    from capacity_tui.engine.api import (
-        JobWords,
-        load_catalog,
-        migration_parts,
-        parse_quantity,
-        question_of_job,
-        write_migration,
-    )
-    from capacity_tui.engine.api import migrate as find
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.migration import JobWords, question_of_job
+    from capacity_tui.engine.fleet.migration import migrate as find
+    from capacity_tui.engine.present.fleet import migration_parts, write_migration
+    from capacity_tui.engine.units import parse_quantity
 
     catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
@@ -161,7 +163,8 @@ def run(
     output: Path | None,
 ) -> int:
     """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
-    from capacity_tui.engine.api import load_catalog, workloads_of
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.migration import workloads_of
 
     catalog = load_catalog(fleet_files=config)
     return _run(workloads or workloads_of((), catalog), names_of(targets), catalog, top, wanted, output)
@@ -183,7 +186,8 @@ def run_set(
     output: Path | None,
 ) -> int:
     """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
-    from capacity_tui.engine.api import load_catalog, workloads_of
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.migration import workloads_of
 
     catalog = load_catalog(fleet_files=config)
     return _run(workloads_of(names, catalog), names_of(targets), catalog, top, wanted, output)
@@ -198,7 +202,9 @@ set = run_set  # noqa: A001 - the group finds a command by its name
 @output_option
 def promises(config: Path | None, wanted: str | None, output: Path | None) -> int:
     """Hold what is often promised of moving (90 % saved, 2-3 times as fast, spot 60-70 % off) against true prices."""
-    from capacity_tui.engine.api import check_promises, load_catalog, promises_parts, write_promises
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.migration import check_promises
+    from capacity_tui.engine.present.fleet import promises_parts, write_promises
 
     catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
@@ -220,7 +226,8 @@ def _run(
     wanted: str | None,
     output: Path | None,
 ) -> int:
-    from capacity_tui.engine.api import run_workloads, runs_parts, write_runs
+    from capacity_tui.engine.fleet.migration import run_workloads
+    from capacity_tui.engine.present.fleet import runs_parts, write_runs
 
     for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
         tell_problems(problems)
@@ -236,7 +243,9 @@ def _run(
 
 def _model_or_plan(name: str, catalog: Catalog) -> str | Plan:
     """Return a model's name as it is, and a plan for what is none."""
-    from capacity_tui.engine.api import CapacityError, family_of, read_source
+    from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.models import family_of
+    from capacity_tui.engine.plan.files import read_source
 
     try:
         family_of(name, catalog)

@@ -13,7 +13,9 @@ from capacity_tui.tui.headless.listings import named_or_matching, write_data, wr
 from capacity_tui.tui.headless.output import format_of, format_option, output_option, tell, tell_problems, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Catalog, ListedPrices, Quote
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.cluster import Quote
+    from capacity_tui.engine.fleet.prices import ListedPrices
 
 
 _HEADS = (
@@ -40,7 +42,8 @@ def prices(
     A month has 720 hours, memory is that of all accelerators together. A star stands behind a price over 90 days old,
     or of no known day. JSON and CSV hold the prices of all regions.
     """
-    from capacity_tui.engine.api import load_catalog, price_list, price_rows, prices_as_csv
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.prices import price_list, price_rows, prices_as_csv
 
     catalog = load_catalog(fleet_files=config)
     if refresh:
@@ -61,7 +64,8 @@ def prices(
 
 
 def _refreshed(catalog: Catalog) -> Catalog:
-    from capacity_tui.engine.api import format_number, refresh_prices
+    from capacity_tui.engine.fleet.prices import refresh_prices
+    from capacity_tui.engine.units import format_number
 
     found = refresh_prices(catalog)
     left_out = f", {found.dropped} that cannot be left out" if found.dropped else ""
@@ -73,7 +77,8 @@ def _refreshed(catalog: Catalog) -> Catalog:
 
 
 def _cells(each: ListedPrices) -> Sequence[str]:
-    from capacity_tui.engine.api import format_bytes, marked_day
+    from capacity_tui.engine.catalog import marked_day
+    from capacity_tui.engine.units import format_bytes
 
     first, spot = each.first, each.spot
     region = "" if first is None else first.region or ""
@@ -96,13 +101,14 @@ def _cells(each: ListedPrices) -> Sequence[str]:
 
 
 def _month(quote: Quote | None) -> str:
-    from capacity_tui.engine.api import HOURS_OF_A_MONTH, format_money
+    from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
+    from capacity_tui.engine.units import format_money
 
     return "" if quote is None else format_money(quote.usd_per_hour * HOURS_OF_A_MONTH, 0)
 
 
 def _usd(quote: Quote | None, by_device: bool = False) -> str:
-    from capacity_tui.engine.api import format_money
+    from capacity_tui.engine.units import format_money
 
     usd = None if quote is None else quote.usd_per_device_hour if by_device else quote.usd_per_hour
     if quote is None or usd is None:

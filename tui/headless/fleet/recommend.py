@@ -16,7 +16,8 @@ from capacity_tui.tui.headless.progress import progress
 from capacity_tui.tui.headless.questions import DEVICES, interrupted, names_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import PlanFlags, Recommended
+    from capacity_tui.engine.fleet import Recommended
+    from capacity_tui.engine.plan.line import PlanFlags
 
 NO_ANSWER = 1
 
@@ -52,18 +53,13 @@ def recommend(
     Each with its memory, cores, storage, GPUs, database and cost. Time and cost hold at the far end of their ranges.
     Ctrl-C stops and shows the best so far. Exit code 1 where nothing ends in time.
     """
-    from capacity_tui.engine.api import (
-        DeadlineQuestion,
-        load_catalog,
-        parse_axis,
-        parse_quantity,
-        recommended_as_dict,
-        recommended_parts,
-        recommended_so_far,
-        to_json,
-        to_yaml,
-    )
-    from capacity_tui.engine.api import recommend as recommended
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.choose.search import parse_axis
+    from capacity_tui.engine.fleet import DeadlineQuestion
+    from capacity_tui.engine.fleet import recommend as recommended
+    from capacity_tui.engine.present import to_json, to_yaml
+    from capacity_tui.engine.present.fleet import recommended_as_dict, recommended_parts, recommended_so_far
+    from capacity_tui.engine.units import parse_quantity
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     (name,) = sources_of((file,) if file else (), flags)

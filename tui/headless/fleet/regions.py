@@ -15,7 +15,7 @@ from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, source
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import PlanFlags
+    from capacity_tui.engine.plan.line import PlanFlags
 
 
 @click.command()
@@ -44,7 +44,10 @@ def regions(
     Prices are as the plan pays: on demand, with its commitment, or on spot capacity. A plan whose length is open is
     compared by the month.
     """
-    from capacity_tui.engine.api import by_region, load_catalog, parse_quantity, regions_as_dict, regions_parts
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet import by_region
+    from capacity_tui.engine.present.fleet import regions_as_dict, regions_parts
+    from capacity_tui.engine.units import parse_quantity
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     (name,) = sources_of((file,) if file else (), flags)

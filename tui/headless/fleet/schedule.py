@@ -28,8 +28,11 @@ def schedule(file: str, check: bool, seed: int, wanted: str | None, output: Path
     jobs: entries of plan or time, machines, only_on, earliest, deadline, priority, name. A plan is a file, an example,
     a saved plan, a line in quotes, or a plan itself. Times are such as 90s, 24h or 2d; plain numbers are hours.
     """
-    from capacity_tui.engine.api import Plan, PlanError, read_schedule, schedule_as_dict, schedule_parts
-    from capacity_tui.engine.api import schedule as scheduled
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.fleet.scheduling import read_entries as read_schedule
+    from capacity_tui.engine.fleet.scheduling import schedule as scheduled
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.present.fleet import schedule_as_dict, schedule_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     folder = Path(file).parent

@@ -17,7 +17,9 @@ from capacity_tui.tui.headless.progress import progress
 from capacity_tui.tui.headless.questions import interrupted, names_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Plan, PlanFlags, ServingQuestion
+    from capacity_tui.engine.fleet.serving import ServingQuestion
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.plan.line import PlanFlags
 
 NO_ANSWER = 1
 
@@ -64,8 +66,9 @@ def serve(
     for a percentile of them; step times are the estimate's, and its range gives a range of replicas. Exit code 1
     where nothing keeps the limits.
     """
-    from capacity_tui.engine.api import load_catalog, serving_as_dict, serving_parts
-    from capacity_tui.engine.api import serve as served
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.serving import serve as served
+    from capacity_tui.engine.present.fleet import serving_as_dict, serving_parts
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     (name,) = sources_of((file,) if file else (), flags)
@@ -89,7 +92,9 @@ def _question(
     plan: Plan, hardware: tuple[str, ...], load: str | None, said: dict[str, str | float | None]
 ) -> ServingQuestion:
     """Return what options ask of a plan, which says itself what they leave out."""
-    from capacity_tui.engine.api import PlanError, ServingQuestion, load_curve, parse_quantity
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.fleet.serving import ServingQuestion, load_curve
+    from capacity_tui.engine.units import parse_quantity
 
     def seconds(option: str, otherwise: float | None = None) -> float | None:
         text = said[option]

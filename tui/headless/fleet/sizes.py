@@ -22,7 +22,9 @@ def sizes(
     names: tuple[str, ...], precisions: tuple[str, ...], wanted: str | None, output: Path | None, config: Path | None
 ) -> None:
     """Tell what the weights of models of known sizes take in each precision, in GB (billions of bytes)."""
-    from capacity_tui.engine.api import format_number, load_catalog, sizes_in_precisions
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet import sizes_in_precisions
+    from capacity_tui.engine.units import format_number
 
     catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.model_sizes.problems)

@@ -13,7 +13,7 @@ from capacity_tui.tui.headless.listings import Columns, listing_options, write_l
 from capacity_tui.tui.headless.output import format_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import WorkloadSetRow
+    from capacity_tui.engine.catalog import WorkloadSet as WorkloadSetRow
 
 
 @click.command()
@@ -25,7 +25,7 @@ def sets(
 ) -> None:
     """List the sets of workloads, with what each is for."""
     del listing
-    from capacity_tui.engine.api import load_catalog
+    from capacity_tui.engine.catalog import load_catalog
 
     columns = Columns(("id", "purpose", "workloads", "for", "which"), _cells, (2,), (0, 1, 2))
     rows = load_catalog(fleet_files=config).workload_sets

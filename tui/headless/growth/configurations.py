@@ -44,18 +44,11 @@ def bench_configs(
     Write `--` before the command, and {KEY} in it where a value goes. Its output is read, not shown. Ctrl-C stops; the
     same command goes on where it stopped.
     """
-    from capacity_tui.engine.api import (
-        Measuring,
-        parse_output_metric,
-        parse_quantity,
-        parse_setting_grid,
-        ranked_as_csv,
-        ranked_as_dict,
-        ranked_parts,
-        ranked_settings,
-        to_json,
-        to_yaml,
-    )
+    from capacity_tui.engine.growth import Measuring, parse_output_metric, ranked_settings
+    from capacity_tui.engine.growth import parse_grid as parse_setting_grid
+    from capacity_tui.engine.present import to_json, to_yaml
+    from capacity_tui.engine.present.growth import ranked_as_csv, ranked_as_dict, ranked_parts
+    from capacity_tui.engine.units import parse_quantity
 
     measuring = Measuring(
         command,

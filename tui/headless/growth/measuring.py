@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.kept import keep_entries
 from capacity_tui.tui.headless.output import tell
 from capacity_tui.tui.headless.questions import interrupted
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Measurement, MeasurementSeries, Measuring, MeasuringSetting, RunRecord
+    from capacity_tui.engine.growth import Measurement, Measuring
+    from capacity_tui.engine.growth import Series as MeasurementSeries
+    from capacity_tui.engine.growth import Setting as MeasuringSetting
+    from capacity_tui.engine.observe.history import RunRecord
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -56,7 +59,8 @@ def measured_series(
     Raises:
         CapacityError: the command cannot be started, or no run of it ended well.
     """
-    from capacity_tui.engine.api import KeptMeasurements, measure_series, measured_line
+    from capacity_tui.engine.growth import KeptMeasurements, measure_series
+    from capacity_tui.engine.present.growth import measured_line
 
     kept = KeptMeasurements(measuring)
     if anew:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.output import tell
 from capacity_tui.tui.headless.plans import read_plan
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Measurement, RunRecord
+    from capacity_tui.engine.growth import Measurement
+    from capacity_tui.engine.observe.history import RunRecord
 
 
 class PlannedRuns:
@@ -23,7 +24,8 @@ class PlannedRuns:
     """
 
     def __init__(self, plan_name: str) -> None:
-        from capacity_tui.engine.api import detect, load_catalog
+        from capacity_tui.engine.catalog import load_catalog
+        from capacity_tui.engine.machine import detect
 
         self._plan = read_plan(plan_name)
         self._machine, self._catalog = detect(), load_catalog()
@@ -31,7 +33,10 @@ class PlannedRuns:
 
     def entry(self, measurement: Measurement, profile: RunRecord) -> RunRecord:
         """Return a run beside what its plan predicts; its profile where its output tells neither step nor memory."""
-        from capacity_tui.engine.api import all_fields, apply_settings, own_run, run_entry, with_auto_resolved
+        from capacity_tui.engine.choose.modes import with_auto_resolved
+        from capacity_tui.engine.plan import all_fields
+        from capacity_tui.engine.plan.files import apply_settings
+        from capacity_tui.engine.sampling import own_run, run_entry
 
         if measurement.problem or (measurement.step_seconds is None and measurement.device_memory_bytes is None):
             return profile

@@ -14,7 +14,8 @@ from capacity_tui.tui.headless.kept import history_option
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import GrowthFit, Part, SizedJob
+    from capacity_tui.engine.growth import GrowthFit, SizedJob
+    from capacity_tui.engine.present import Part
 
 SIZE = "n"
 
@@ -46,7 +47,9 @@ def fit(
     FILE has a line for each measurement: its size n, and what was measured in columns such as seconds,
     peak_memory_bytes and disk_bytes. Several lines of one size say how much runs spread. - reads standard input.
     """
-    from capacity_tui.engine.api import CapacityError, fit_all_growth, read_points
+    from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.growth import fit_all as fit_all_growth
+    from capacity_tui.engine.growth import read_points
 
     found = read_points(_text_of(file), "<stdin>" if file == "-" else file)
     if figure is not None:
@@ -90,17 +93,11 @@ def run(
     Write `--` before the command, and {n} in it where the size goes. Its output is not shown. Ctrl-C stops; the same
     command goes on where it stopped.
     """
-    from capacity_tui.engine.api import (
-        CapacityError,
-        Measuring,
-        fit_all_growth,
-        larger_than_failed,
-        measured_as_dict,
-        measured_parts,
-        parse_quantity,
-        points_of,
-        wanted_sizes,
-    )
+    from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.growth import Measuring, larger_than_failed, points_of, wanted_sizes
+    from capacity_tui.engine.growth import fit_all as fit_all_growth
+    from capacity_tui.engine.present.growth import measured_as_dict, measured_parts
+    from capacity_tui.engine.units import parse_quantity
 
     measuring = Measuring(command, parse_quantity(timeout, "s"), disk)
     if measuring.missing((SIZE,)):
@@ -120,7 +117,8 @@ def sizes_of(text: str | None) -> tuple[float, ...]:
     Raises:
         CapacityError: one of them is no size.
     """
-    from capacity_tui.engine.api import GROWTH_TARGETS, parse_count
+    from capacity_tui.engine.growth import TARGETS as GROWTH_TARGETS
+    from capacity_tui.engine.units import parse_count
 
     if text is None:
         return GROWTH_TARGETS
@@ -131,7 +129,7 @@ def sizes_of(text: str | None) -> tuple[float, ...]:
 
 
 def _text_of(file: str) -> str:
-    from capacity_tui.engine.api import reading_error
+    from capacity_tui.engine.files import reading_error
 
     if file == "-":
         return sys.stdin.read()
@@ -144,7 +142,8 @@ def _text_of(file: str) -> str:
 
 def _jobs(fits: Sequence[GrowthFit], sizes: Sequence[float], deadline: str | None) -> tuple[SizedJob, ...]:
     """Return what jobs of some sizes need to end in time, where that is asked for."""
-    from capacity_tui.engine.api import machines_for_size, parse_quantity
+    from capacity_tui.engine.growth import machines_for_size
+    from capacity_tui.engine.units import parse_quantity
 
     return () if deadline is None else tuple(machines_for_size(fits, n, parse_quantity(deadline, "s")) for n in sizes)
 
@@ -157,14 +156,8 @@ def _written(
     measured: Mapping[str, object] | None = None,
     runs: Iterable[Part] = (),
 ) -> str:
-    from capacity_tui.engine.api import (
-        growth_as_dict,
-        growth_parts,
-        sized_job_parts,
-        sized_jobs_as_data,
-        to_json,
-        to_yaml,
-    )
+    from capacity_tui.engine.present import to_json, to_yaml
+    from capacity_tui.engine.present.growth import growth_as_dict, growth_parts, sized_job_parts, sized_jobs_as_data
 
     form = wanted or format_of(output)
     if form in ("json", "yaml"):

@@ -7,14 +7,19 @@ import sys
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING
 
-from capacity_tui.engine.api import printable
+from capacity_tui.engine.printable import printable
 from capacity_tui.tui.headless.kept import keep_entries
 from capacity_tui.tui.headless.output import say, tell
 from capacity_tui.tui.headless.runs.monitor_output import JsonLines, stream_of_events
 from capacity_tui.tui.headless.runs.recorded import is_kept
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import GuardListeners, GuardOrder, RunRecord, RunState, RunWriter, Supervisor
+    from capacity_tui.engine.observe.guard.running import Listeners as GuardListeners
+    from capacity_tui.engine.observe.guard.running import Order as GuardOrder
+    from capacity_tui.engine.observe.guard.running import Supervisor
+    from capacity_tui.engine.observe.history import RunRecord
+    from capacity_tui.engine.observe.monitor import RunState
+    from capacity_tui.engine.observe.runs import RunWriter
 
 
 class GuardOutput:
@@ -43,13 +48,13 @@ class GuardOutput:
 
     def told(self) -> GuardListeners:
         """Return it as what a guard tells."""
-        from capacity_tui.engine.api import GuardListeners
+        from capacity_tui.engine.observe.guard.running import Listeners as GuardListeners
 
         return GuardListeners(self.event, self.state, self.output, self.entry)
 
     def event(self, event: Mapping[str, object]) -> None:
         """Tell what happened."""
-        from capacity_tui.engine.api import guard_event_line
+        from capacity_tui.engine.present.runs import guard_event_line
 
         if self._lines is not None:
             self._lines.event(dict(event))
@@ -58,7 +63,7 @@ class GuardOutput:
 
     def state(self, state: RunState, last: bool) -> None:
         """Tell how the run stands: all of it as JSON, else what goes wrong, since its own log says the rest."""
-        from capacity_tui.engine.api import alarm_line, run_events
+        from capacity_tui.engine.present.runs import alarm_line, run_events
 
         if self._writer is not None:
             self._writer.write(*run_events(state, last))
@@ -90,7 +95,8 @@ class GuardOutput:
 
 def tell_rehearsal(order: GuardOrder, as_json: bool) -> None:
     """Say what would be started, with what, and what would be done about trouble."""
-    from capacity_tui.engine.api import guard_rehearsal, guard_rehearsal_lines, to_json
+    from capacity_tui.engine.present import to_json
+    from capacity_tui.engine.present.runs import guard_rehearsal, guard_rehearsal_lines
 
     found = guard_rehearsal(order)
     if as_json:

@@ -14,7 +14,7 @@ from capacity_tui.tui.headless.kept import opened_history, store_option, tell_no
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, say, tell, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import History, RunRecord, WantedRuns
+    from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns
 
 _LISTED = 20
 _FLUSH_RIGHT = frozenset({4, 5, 6, 8, 9})
@@ -65,7 +65,8 @@ def list_runs(
     if form != "table":
         write(_written(found, form), output)
         return
-    from capacity_tui.engine.api import RUN_LIST_HEADS, run_list_rows
+    from capacity_tui.engine.present.runs import LIST_HEADS as RUN_LIST_HEADS
+    from capacity_tui.engine.present.runs import list_rows as run_list_rows
     from capacity_tui.tui.headless.tables.layout import Listing
 
     if not found:
@@ -92,7 +93,9 @@ def show(name: str, as_plan: bool, store: str | None, wanted: str | None, output
     if form != "table":
         write(_written((run,), form), output)
         return
-    from capacity_tui.engine.api import RUN_FIGURE_HEADS, run_figure_rows, run_heading
+    from capacity_tui.engine.present.runs import FIGURE_HEADS as RUN_FIGURE_HEADS
+    from capacity_tui.engine.present.runs import figure_rows as run_figure_rows
+    from capacity_tui.engine.present.runs import heading as run_heading
     from capacity_tui.tui.headless.tables.layout import pairs, table
 
     parts = (pairs(run_heading(run)), table(RUN_FIGURE_HEADS, run_figure_rows(run), right=(1, 3, 4)))
@@ -107,13 +110,11 @@ def show(name: str, as_plan: bool, store: str | None, wanted: str | None, output
 @output_option
 def compare(first: str, second: str, store: str | None, wanted: str | None, output: Path | None) -> None:
     """Compare two entries: settings that differ, and figures side by side."""
-    from capacity_tui.engine.api import (
-        RUN_COMPARED_HEADS,
-        compared_run_rows,
-        compared_runs_as_data,
-        run_setting_rows,
-        to_json,
-    )
+    from capacity_tui.engine.present import to_json
+    from capacity_tui.engine.present.runs import COMPARED_HEADS as RUN_COMPARED_HEADS
+    from capacity_tui.engine.present.runs import compared_as_data as compared_runs_as_data
+    from capacity_tui.engine.present.runs import compared_run_rows
+    from capacity_tui.engine.present.runs import setting_rows as run_setting_rows
 
     kept = opened_history(store)
     a, b = _one(kept, first), _one(kept, second)
@@ -147,7 +148,7 @@ def export(
         raise click.UsageError("--share writes CSV: leave out --format")
     found = _found(store, _wanted(kinds, model, hardware, since, measured or share, 0))
     if share:
-        from capacity_tui.engine.api import shared_text
+        from capacity_tui.engine.accuracy import shared_text
 
         text, left_out = shared_text(found)
         for reason in left_out:
@@ -170,7 +171,8 @@ def forget(names: tuple[str, ...], store: str | None) -> None:
 
 
 def _wanted(kinds: Sequence[str], model: str, hardware: str, since: str, measured: bool, limit: int) -> WantedRuns:
-    from capacity_tui.engine.api import RUN_KINDS, WantedRuns
+    from capacity_tui.engine.observe.history import KINDS as RUN_KINDS
+    from capacity_tui.engine.observe.history import WantedRuns
 
     chosen = tuple(kind for kind in RUN_KINDS if kind in kinds)
     return WantedRuns(chosen, model, hardware, _time(since), measured=measured, most=limit)
@@ -178,7 +180,7 @@ def _wanted(kinds: Sequence[str], model: str, hardware: str, since: str, measure
 
 def _time(text: str) -> str:
     """Return the time that a text means, as entries are dated."""
-    from capacity_tui.engine.api import parse_quantity
+    from capacity_tui.engine.units import parse_quantity
 
     if not text:
         return ""
@@ -205,7 +207,10 @@ def _one(kept: History, name: str) -> RunRecord:
 
 
 def _written(runs: Sequence[RunRecord], form: str) -> str:
-    from capacity_tui.engine.api import runs_as_csv, runs_as_data, runs_as_json_lines, to_json
+    from capacity_tui.engine.present import to_json
+    from capacity_tui.engine.present.runs import as_csv as runs_as_csv
+    from capacity_tui.engine.present.runs import as_json_lines as runs_as_json_lines
+    from capacity_tui.engine.present.runs import runs_as_data
 
     if form == "csv":
         return runs_as_csv(runs)
@@ -217,7 +222,8 @@ def _form_of(output: Path | None) -> str | None:
 
 
 def _plan_text(run: RunRecord) -> str:
-    from capacity_tui.engine.api import PlanError, dump_plan, plan_from_data
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.plan.files import dump_plan, plan_from_data
 
     if run.plan is None:
         raise PlanError("it ran without a plan", run.id)

@@ -15,7 +15,11 @@ from capacity_tui.tui.headless.kept import history_option
 from capacity_tui.tui.headless.runs.outlets import SharedOutput, outlet_options, tell_problems_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, LineReader, LogSource, Outlets, RunMonitor, RunState, RunWriter
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.observe import Outlets
+    from capacity_tui.engine.observe.logs import LineReader, LogSource
+    from capacity_tui.engine.observe.monitor import RunMonitor, RunState
+    from capacity_tui.engine.observe.runs import RunWriter
     from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 LEAST_INTERVAL = 0.2
@@ -58,15 +62,11 @@ def monitor(
     Name a log, a process, or a command behind `--`, whose output, signals and exit code stay as they are. Logs of the
     usual training programs and inference engines are known; Ctrl-C ends the watching of a log or a process.
     """
-    from capacity_tui.engine.api import (
-        LineReader,
-        Outlets,
-        RunMonitor,
-        RunWriter,
-        need_process,
-        output_file,
-        parse_log_expression,
-    )
+    from capacity_tui.engine.observe import Outlets
+    from capacity_tui.engine.observe.logs import LineReader
+    from capacity_tui.engine.observe.logs import parse_user_expression as parse_log_expression
+    from capacity_tui.engine.observe.monitor import RunMonitor, need_process, output_file
+    from capacity_tui.engine.observe.runs import RunWriter
 
     if command and pid is not None:
         raise click.UsageError("give --pid or a command, not both")
@@ -145,7 +145,7 @@ def _until_over(run: RunMonitor, output: RunOutput, interval: float) -> RunState
 
 
 def _estimated(plan_name: str) -> Answer:
-    from capacity_tui.engine.api import answer
+    from capacity_tui.engine.choose import answer
     from capacity_tui.tui.headless.plans import machine_for, read_plan
 
     plan = read_plan(plan_name)
@@ -158,7 +158,8 @@ def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSourc
     Raises:
         CapacityError: it is not there, or the folder holds none.
     """
-    from capacity_tui.engine.api import Place, StorageError, open_log
+    from capacity_tui.engine.errors import Place, StorageError
+    from capacity_tui.engine.observe.logs import open_log
 
     if place is None:
         return None
@@ -169,7 +170,7 @@ def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSourc
 
 def _folders(place: str | None, pid: int | None) -> tuple[Path, ...]:
     """Return folders on whose disks a run may write."""
-    from capacity_tui.engine.api import work_folder
+    from capacity_tui.engine.observe.monitor import work_folder
 
     found = [] if place is None or not _is_file(place) else [Path(place).absolute().parent]
     work = None if pid is None else work_folder(pid)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Protocol
 
-from capacity_tui.engine.api import printable, printable_lines
+from capacity_tui.engine.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from capacity_tui.engine.api import Alarm, RunState
+    from capacity_tui.engine.observe.monitor import Alarm, RunState
 
 _MOST_ALARMS = 6
 """Alarms that the block shows, the newest."""
@@ -35,14 +35,14 @@ class JsonLines:
 
     def show(self, state: RunState, last: bool = False) -> None:
         """Write notices, alarms and the state."""
-        from capacity_tui.engine.api import run_events
+        from capacity_tui.engine.present.runs import run_events
 
         for event in run_events(state, last):
             self.event(event)
 
     def event(self, data: dict[str, object]) -> None:
         """Write one object."""
-        from capacity_tui.engine.api import to_json
+        from capacity_tui.engine.present import to_json
 
         self._stream.write(to_json(data, one_line=True))
         self._stream.flush()
@@ -57,7 +57,7 @@ class PlainLines:
 
     def show(self, state: RunState, last: bool = False) -> None:
         """Write what is new."""
-        from capacity_tui.engine.api import alarm_line, progress_line
+        from capacity_tui.engine.present.runs import alarm_line, progress_line
 
         lines = [f"note: {notice}" for notice in state.notices]
         lines += [alarm_line(alarm) for alarm in state.alarms]
@@ -98,7 +98,7 @@ class LiveBlock:
         from rich.table import Table
         from rich.text import Text
 
-        from capacity_tui.engine.api import alarm_line, compared_rows, machine_lines, progress_line
+        from capacity_tui.engine.present.runs import alarm_line, compared_rows, machine_lines, progress_line
 
         parts: list[RenderableType] = [Text(printable(progress_line(state)), style="bold", no_wrap=True)]
         rows = compared_rows(state)
@@ -134,7 +134,7 @@ def output_for(stream: IO[str], as_json: bool, once: bool = False) -> Iterator[J
 
 def _ending(state: RunState) -> Iterator[str]:
     """Yield what a plain text says beside the progress."""
-    from capacity_tui.engine.api import compared_rows, machine_lines
+    from capacity_tui.engine.present.runs import compared_rows, machine_lines
 
     rows = compared_rows(state)
     widths = [max(len(row[column]) for row in rows) for column in range(4)] if rows else []

@@ -11,14 +11,17 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.output import tell
 from capacity_tui.tui.headless.runs.monitor_output import JsonLines, LiveBlock, output_for, stream_of_events
 from capacity_tui.tui.headless.runs.outlets import SharedOutput, tell_problems_of
 from capacity_tui.tui.headless.runs.recorded import RecordedOutput, finish
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, LineReader, LineSplitter, LogSource, Outlets, RunMonitor, RunState
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.observe import Outlets
+    from capacity_tui.engine.observe.logs import LineReader, LineSplitter, LogSource
+    from capacity_tui.engine.observe.monitor import RunMonitor, RunState
     from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 _PIECE = 1 << 16
@@ -41,7 +44,9 @@ def watch_command(
     Raises:
         CapacityError: it cannot be started.
     """
-    from capacity_tui.engine.api import RunMonitor, RunningCommand, RunWriter
+    from capacity_tui.engine.observe import RunningCommand
+    from capacity_tui.engine.observe.monitor import RunMonitor
+    from capacity_tui.engine.observe.runs import RunWriter
 
     pipes = (os.pipe(), os.pipe())
     try:
@@ -127,7 +132,7 @@ class _Watching(threading.Thread):
     def __init__(
         self, run: RunMonitor, reader: LineReader, passed: list[PassedOutput], output: RunOutput, interval: float
     ) -> None:
-        from capacity_tui.engine.api import LineSplitter
+        from capacity_tui.engine.observe.logs import LineSplitter
 
         super().__init__(name="watching", daemon=True)
         self._run = run

@@ -11,7 +11,8 @@ import click
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Outlets, RunState
+    from capacity_tui.engine.observe import Outlets
+    from capacity_tui.engine.observe.monitor import RunState
     from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -39,7 +40,7 @@ class SharedOutput:
     """
 
     def __init__(self, output: RunOutput, outlets: Outlets) -> None:
-        from capacity_tui.engine.api import RunGauges
+        from capacity_tui.engine.observe.monitor import RunGauges
 
         self._output = output
         self._outlets = outlets
@@ -47,7 +48,7 @@ class SharedOutput:
 
     def show(self, state: RunState, last: bool = False) -> None:
         """Show how the run stands, and hand it on."""
-        from capacity_tui.engine.api import run_events
+        from capacity_tui.engine.present.runs import run_events
 
         self._output.show(state, last)
         gauges = tuple(self._gauges.of(state))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.kept import history_option
 from capacity_tui.tui.headless.output import tell
 from capacity_tui.tui.headless.runs.outlets import outlet_options, tell_problems_of
@@ -20,7 +20,7 @@ from capacity_tui.tui.headless.runs.recorded import finish
 from capacity_tui.tui.headless.runs.work_in_output import OutputReading, found_work
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Profile, ResourceSnapshot
+    from capacity_tui.engine.observe.profile import Profile, ResourceSnapshot
 
 _NAMES = 12
 """Cells that names of rows take."""
@@ -76,11 +76,9 @@ def profile(
     The command's output, input, signals and exit code stay as they are; what was found goes to stderr. Write `--`
     before the command.
     """
-    from capacity_tui.engine.api import (
-        Outlets,
+    from capacity_tui.engine.observe import Outlets, RunningCommand
+    from capacity_tui.engine.observe.profile import (
         ProfilingEngine,
-        RunningCommand,
-        RunWriter,
         begun_profile,
         gauges_of,
         parse_thresholds,
@@ -88,6 +86,7 @@ def profile(
         snapshot_as_dict,
         thresholds_of_tier,
     )
+    from capacity_tui.engine.observe.runs import RunWriter
 
     count, work = found_work(samples, stages)
     limits = {**(thresholds_of_tier(tier) if tier else {}), **parse_thresholds(dict(map(_named, thresholds)))}
@@ -145,18 +144,20 @@ def _guarded(work: Callable[[], None]) -> None:
 
 def _write(found: Profile, json_file: Path | None, html_file: Path | None) -> None:
     if json_file is not None:
-        from capacity_tui.engine.api import profile_as_json, write_atomically
+        from capacity_tui.engine.files import write_atomically
+        from capacity_tui.engine.observe.profile import profile_as_json
 
         _guarded(lambda: write_atomically(json_file, profile_as_json(found), overwrite=True))
     if html_file is not None:
-        from capacity_tui.engine.api import profile_page, write_atomically
+        from capacity_tui.engine.files import write_atomically
+        from capacity_tui.engine.present.runs import profile_page
 
         _guarded(lambda: write_atomically(html_file, profile_page(found), overwrite=True))
 
 
 def _lines(found: Profile) -> Iterator[str]:
     """Yield what was found, folded to the width of the terminal."""
-    from capacity_tui.engine.api import profile_rows, profile_title
+    from capacity_tui.engine.present.runs import profile_rows, profile_title
 
     width = min(_WIDEST, shutil.get_terminal_size().columns) if sys.stderr.isatty() else _WIDEST
     yield profile_title(found)

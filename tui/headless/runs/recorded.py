@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.headless.kept import chosen_place, keep_entries
 from capacity_tui.tui.headless.output import tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import RunCurve, RunRecord, RunState, RunWriter
+    from capacity_tui.engine.observe.history import RunRecord
+    from capacity_tui.engine.observe.logs import RunCurve
+    from capacity_tui.engine.observe.monitor import RunState
+    from capacity_tui.engine.observe.runs import RunWriter
     from capacity_tui.tui.headless.runs.monitor_output import RunOutput
 
 
@@ -31,7 +34,8 @@ class RecordedOutput:
 
     def show(self, state: RunState, last: bool = False) -> None:
         """Show how the run stands, and write it down."""
-        from capacity_tui.engine.api import course_of, run_events
+        from capacity_tui.engine.observe.runs import course_of
+        from capacity_tui.engine.present.runs import run_events
 
         self._output.show(state, last)
         before = [course_of(self._curve)] if self._is_first and self._curve.points else []

@@ -13,7 +13,9 @@ import click
 from capacity_tui.tui.headless.runs.monitored_command import PassedOutput
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import LineSplitter, ProfilingEngine, RunningCommand, WorkInOutput
+    from capacity_tui.engine.observe import RunningCommand
+    from capacity_tui.engine.observe.logs import LineSplitter
+    from capacity_tui.engine.observe.profile import ProfilingEngine, WorkInOutput
 
 _STREAMS = (1, 2)
 _LAST_WAIT = 1.0
@@ -26,7 +28,7 @@ def found_work(samples: str | None, stages: tuple[str, ...]) -> tuple[float | No
     Raises:
         CapacityError: an expression cannot be read.
     """
-    from capacity_tui.engine.api import WorkInOutput
+    from capacity_tui.engine.observe.profile import WorkInOutput
 
     try:
         count = None if samples is None else float(samples)
@@ -59,7 +61,8 @@ class OutputReading:
         Raises:
             CapacityError: it cannot be started.
         """
-        from capacity_tui.engine.api import LineSplitter, RunningCommand
+        from capacity_tui.engine.observe import RunningCommand
+        from capacity_tui.engine.observe.logs import LineSplitter
 
         pipes = (os.pipe(), os.pipe())
         try:

@@ -31,13 +31,9 @@ def bench(
 
     The size of all is estimated from a tenth of the patterns. Nothing stays.
     """
-    from capacity_tui.engine.api import (
-        BenchQuestion,
-        database_bench_as_dict,
-        database_bench_parts,
-        measure_database,
-        parse_count,
-    )
+    from capacity_tui.engine.present.storage import database_bench_as_dict, database_bench_parts
+    from capacity_tui.engine.storage.databases import BenchQuestion, measure_database
+    from capacity_tui.engine.units import parse_count
 
     chosen = backend or ("mongodb" if uri else "sqlite")
     for option, value, of in (("--uri", uri, "mongodb"), ("--folder", folder, "sqlite")):

@@ -11,7 +11,7 @@ from capacity_tui.tui.headless.listings import write_data
 from capacity_tui.tui.headless.output import as_text, format_of, format_option, output_option, tell_problems, write
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import PatternQuestion
+    from capacity_tui.engine.storage import PatternQuestion
 
 
 @click.command()
@@ -35,13 +35,10 @@ def estimate(levels: int, wanted: str | None, output: Path | None, **said: str |
     Two answers stand beside each other: a rule by which 60 % of the first level's patterns are repetitions, and 30 %
     less at each further one; and the number of different patterns that a Zipf law makes expect. The range holds both.
     """
-    from capacity_tui.engine.api import (
-        load_catalog,
-        pattern_growth,
-        pattern_storage,
-        pattern_storage_as_dict,
-        pattern_storage_parts,
-    )
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.present.storage import pattern_storage_as_dict, pattern_storage_parts
+    from capacity_tui.engine.storage import growth as pattern_growth
+    from capacity_tui.engine.storage import pattern_storage
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     question, catalog = _question(levels, said), load_catalog()
@@ -56,7 +53,9 @@ def estimate(levels: int, wanted: str | None, output: Path | None, **said: str |
 
 def _question(levels: int, said: dict[str, str | None]) -> PatternQuestion:
     """Return what the options ask; those that are left out the catalogue assumes."""
-    from capacity_tui.engine.api import PatternQuestion, Place, parse_quantity
+    from capacity_tui.engine.errors import Place
+    from capacity_tui.engine.storage import PatternQuestion
+    from capacity_tui.engine.units import parse_quantity
 
     def number(option: str, unit: str = "") -> float | None:
         text = said[option]

@@ -15,7 +15,8 @@ from capacity_tui.tui.headless.output import as_text, format_of, format_option, 
 from capacity_tui.tui.headless.questions import interrupted
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import CorpusFit, CorpusRead, FitQuestion
+    from capacity_tui.engine.storage import CorpusFit, FitQuestion
+    from capacity_tui.engine.storage import Read as CorpusRead
 
 _TELL_SECONDS = 0.2
 _WIDTH, _MARGIN = 72, 2
@@ -51,7 +52,8 @@ def fit(
     .npy files tokens as numbers. Memory is bounded; Ctrl-C stops and tells what was counted by then. Exponents are
     the likeliest ones, and where no law holds it says why.
     """
-    from capacity_tui.engine.api import FitQuestion, corpus_as_dict, corpus_parts, corpus_picture, corpus_svg
+    from capacity_tui.engine.present.storage import corpus_as_dict, corpus_parts, corpus_picture, corpus_svg
+    from capacity_tui.engine.storage import FitQuestion
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     begun = time.monotonic()
@@ -71,7 +73,7 @@ def fit(
 
 def _fitted(source: str, question: FitQuestion) -> CorpusFit:
     """Return what a text is like; what was read is told meanwhile on a terminal."""
-    from capacity_tui.engine.api import fit_corpus
+    from capacity_tui.engine.storage import fit_corpus
 
     seen = sys.stderr.isatty()
     try:
@@ -92,7 +94,7 @@ class _Progress:
         self._told = 0.0
 
     def __call__(self, read: CorpusRead) -> None:
-        from capacity_tui.engine.api import corpus_progress
+        from capacity_tui.engine.present.storage import progress_line as corpus_progress
 
         if time.monotonic() - self._told > _TELL_SECONDS:
             self._told = time.monotonic()

@@ -14,7 +14,7 @@ from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, source
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import PlanFlags
+    from capacity_tui.engine.plan.line import PlanFlags
 
 
 @click.command()
@@ -32,7 +32,9 @@ def plan(
     What the plan leaves open of its data the balanced mode chooses; a plan that says how or where its data lie also
     has their reading and decoding in the time of its steps.
     """
-    from capacity_tui.engine.api import answer, storage_plan, storage_plan_as_dict, storage_plan_parts
+    from capacity_tui.engine.choose import answer
+    from capacity_tui.engine.present.storage import storage_plan_as_dict, storage_plan_parts
+    from capacity_tui.engine.storage.training import storage_plan
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     (source,) = (source_of(each, flags) for each in sources_of((name,) if name else (), flags))

@@ -8,19 +8,15 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.api import (
-    Estimate,
-    FigureBlock,
-    Plan,
-    Verdict,
-    answer_notes,
-    assumed_text,
-    basis_text,
-    chosen_settings,
-    figure_blocks,
-    headline,
-    note_text,
-)
+from capacity_tui.engine.estimate import Estimate
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import Block as FigureBlock
+from capacity_tui.engine.present import assumed_text, headline, note_text
+from capacity_tui.engine.present import basis as basis_text
+from capacity_tui.engine.present import blocks as figure_blocks
+from capacity_tui.engine.present import chosen as chosen_settings
+from capacity_tui.engine.present import notes as answer_notes
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.headless.tables.layout import table
 
 _STYLES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red", "dim": "yellow"}
@@ -33,7 +29,7 @@ def answer_tables(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> I
         yield Text(f"Assumed: {assumed}", style="dim")
     yield _figures(figure_blocks(plan, estimate))
     if estimate.scalability:
-        from capacity_tui.engine.api import SCALING_HEADS, scaling_rows, scaling_text
+        from capacity_tui.engine.present import SCALING_HEADS, scaling_rows, scaling_text
 
         heads = [head.lower() for head in SCALING_HEADS]
         yield table(heads, scaling_rows(estimate.scalability), right=range(len(heads) - 1))

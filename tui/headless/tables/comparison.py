@@ -9,7 +9,11 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.api import ComparisonTable, Estimate, Plan, figure_blocks, format_count
+from capacity_tui.engine.estimate import Estimate
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import ComparisonTable
+from capacity_tui.engine.present import blocks as figure_blocks
+from capacity_tui.engine.units import format_count
 from capacity_tui.tui.headless.tables.answer import toned
 
 

@@ -8,7 +8,10 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.api import Answer, ExplanationText, FormulaInput, FormulaStep, roofline, roofline_limit_text
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.explain import roofline
+from capacity_tui.engine.present import ExplanationText, FormulaInput, FormulaStep
+from capacity_tui.engine.present.pictures import limit_text as roofline_limit_text
 
 
 def limit_line(answer: Answer) -> Iterator[RenderableType]:

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.api import Part, TextPart
+from capacity_tui.engine.present import Part, TextPart
 
 _STYLES = {"plain": "", "strong": "bold", "quiet": "dim"}
 # What the table leaves between two columns.

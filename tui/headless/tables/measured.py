@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.api import format_percent
+from capacity_tui.engine.units import format_percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.api import MeasuredEfficiency
+    from capacity_tui.engine.machine import MeasuredEfficiency
 
 
 def measured_tables(measured: MeasuredEfficiency, before: MeasuredEfficiency | None) -> Iterator[RenderableType]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import column_head, column_text
+from capacity_tui.engine.present import column_head, column_text
 from capacity_tui.tui.shown.found import FoundCell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Interval
+    from capacity_tui.engine.uncertainty import Interval
 
 
 def range_text(key: str, value: Interval) -> str:

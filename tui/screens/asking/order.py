@@ -6,7 +6,8 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from capacity_tui.engine.api import CapacityError, parse_quantity
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.shown.found import FoundColumn, FoundRow
 
 _FRONT = "front"

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from capacity_tui.engine.api import Catalog, Machine, Plan
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import format_seconds
+from capacity_tui.engine.units import format_seconds
 from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread
 from capacity_tui.tui.widgets.bars import Bar
 

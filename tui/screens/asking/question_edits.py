@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.asking.question_form import QuestionForm
 from capacity_tui.tui.screens.dialogs.picker import Picker, Typed

@@ -7,25 +7,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from capacity_tui.engine.api import (
-    CapacityError,
+from capacity_tui.engine.choose import command_text, explain, fewest_settings
+from capacity_tui.engine.choose.modes import ModeName
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.fleet.migration import (
     JobKind,
     JobWords,
     Migration,
     MigrationQuestion,
-    ModeName,
-    PlanError,
-    command_text,
-    edited,
-    explain,
-    explanation_text,
-    fewest_settings,
     migrate,
-    offer_explanation,
-    parse_quantity,
     question_of_job,
-    write_migration,
 )
+from capacity_tui.engine.plan import edited
+from capacity_tui.engine.present import explanation_text
+from capacity_tui.engine.present.fleet import offer_explanation, write_migration
+from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.screens.asking.plan_question import PlanQuestion
 from capacity_tui.tui.screens.cloud.offers_view import found_of
 from capacity_tui.tui.screens.cloud.what_if_parts import ALL, ANY, OWN, YES, parts_of, precision_path
@@ -34,7 +30,7 @@ from capacity_tui.tui.shown.found import Found
 from capacity_tui.tui.view import Field
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.engine.present import ExplanationText
     from capacity_tui.tui.shown.found import FoundRow
 
 

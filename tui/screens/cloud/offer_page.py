@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import (
-    ExplanationText,
-    Figure,
-    FormulaInput,
-    Interval,
-    column_head,
-    column_text,
-    format_bytes,
-    format_money,
-    format_seconds,
-    price_age,
-)
+from capacity_tui.engine.catalog import price_age
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.present import ExplanationText, FormulaInput, column_head, column_text
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import format_bytes, format_money, format_seconds
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Alternative
+    from capacity_tui.engine.fleet.migration import Alternative
 
 _HOUR = 3600.0
 _OF_THE_JOB = (

@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import Figure, Key, column_head, format_bytes, format_money, format_seconds, price_age
+from capacity_tui.engine.catalog import price_age
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.present import column_head
+from capacity_tui.engine.units import format_bytes, format_money, format_seconds
 from capacity_tui.tui.screens.asking.figure_cells import figure_cell
 from capacity_tui.tui.screens.cloud.offer_page import page_of
 from capacity_tui.tui.shown.found import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Alternative, Interval, Migration, Plan
+    from capacity_tui.engine.fleet.migration import Alternative, Migration
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.uncertainty import Interval
 
 _JOB, _STEP = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS
 _PRICE, _PRICE_EACH = Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS

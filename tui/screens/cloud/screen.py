@@ -21,7 +21,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.engine.present import ExplanationText
     from capacity_tui.tui.shown.found import Found
 
 

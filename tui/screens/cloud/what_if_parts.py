@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from capacity_tui.engine.api import JOB_KINDS, Catalog, Key, Plan, job_kind_of
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.fleet.migration import JOB_KINDS, job_kind_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan import Plan
 from capacity_tui.tui.screens.plan.field_view import field_lines
 from capacity_tui.tui.view import Field, Kind
 

@@ -6,31 +6,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import (
-    ALL_NODES,
-    NODE_STATES,
-    CapacityError,
-    EstimatedPlan,
-    Plan,
+from capacity_tui.engine.choose import placed
+from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.nodes.inventory import kept as kept_cluster
+from capacity_tui.engine.nodes.inventory import kept_names as kept_cluster_names
+from capacity_tui.engine.nodes.jobs import queued_jobs
+from capacity_tui.engine.nodes.occupancy import ALL as ALL_NODES
+from capacity_tui.engine.nodes.occupancy import STATES as NODE_STATES
+from capacity_tui.engine.nodes.occupancy import (
     change_to_available,
-    format_number,
-    format_seconds,
-    kept_cluster,
-    kept_cluster_names,
     kept_occupancy,
-    level_texts,
     node_map,
     own_occupancy,
-    placed,
-    placement_remarks,
-    planned_nodes,
-    queued_jobs,
     slurm_occupancy,
 )
+from capacity_tui.engine.nodes.occupancy import planned as planned_nodes
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import level_texts, placement_remarks
+from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.shown.clustered import Clustered, NodeMap, NodesRow, PlacedRow, QueueRow
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Catalog, MapRow, Occupancy
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.nodes.occupancy import MapRow, Occupancy
 
 _NOTHING_FREE = "nothing here is free that holds one replica of the plan"
 _NO_JOBS, _RUNNING = "No jobs.", "RUNNING"

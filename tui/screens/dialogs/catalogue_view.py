@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.api import (
-    ArchitectureRow,
-    Catalog,
-    InstanceRow,
-    Machine,
-    RegionRow,
-    example_names,
-    example_title,
-    format_bytes,
-    format_count,
-    format_flops,
-    format_money,
-    known_models,
-    line_examples,
-    list_plans,
-    offered_accelerators,
-    price_age,
-)
+from capacity_tui.engine.catalog import Architecture as ArchitectureRow
+from capacity_tui.engine.catalog import Catalog, price_age
+from capacity_tui.engine.catalog import Instance as InstanceRow
+from capacity_tui.engine.catalog.rows import Region as RegionRow
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.models import known_models
+from capacity_tui.engine.plan.files import example_names, example_title, list_plans
+from capacity_tui.engine.plan.line import line_examples, offered_accelerators
+from capacity_tui.engine.units import format_bytes, format_count, format_flops, format_money
 from capacity_tui.tui.view import Choice
 
 _MIB = 2**20

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.messages import Failed, LinePlanned, LineRead, Opened, StartsRead
 from capacity_tui.tui.paths import shortened
 from capacity_tui.tui.requests import Request

@@ -6,17 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine import api as engine
-from capacity_tui.engine.api import (
-    PlanError,
-    SearchAnswer,
-    command_text,
-    command_words,
-    parse_axis,
-    parse_goal,
-    parse_limit,
-    solved_path,
-)
+from capacity_tui.engine.choose import command_text, command_words
+from capacity_tui.engine.choose.need import solved_path
+from capacity_tui.engine.choose.search import Answer as SearchAnswer
+from capacity_tui.engine.choose.search import Question as EngineQuestion
+from capacity_tui.engine.choose.search import parse_axis, parse_goal, parse_limit, search
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.screens.asking.plan_question import PlanQuestion
 from capacity_tui.tui.screens.find.found_view import found_of, weighed_figures
 from capacity_tui.tui.screens.find.needed_view import solved
@@ -25,7 +20,7 @@ from capacity_tui.tui.shown.found import Found
 from capacity_tui.tui.view import Field
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Question
+    from capacity_tui.engine.choose.search import Question
 
 _TOP = 60
 """Rows: more than anyone reads, few enough to be estimated one by one several times a second."""
@@ -68,7 +63,7 @@ class SearchQuestion(PlanQuestion):
         def tell(answer: SearchAnswer) -> None:
             told(found_of(answer, asked))
 
-        return found_of(engine.search(asked, self.catalog, self.machine, tell, stopped), asked)
+        return found_of(search(asked, self.catalog, self.machine, tell, stopped), asked)
 
     def asked(self) -> Question:
         """Return the question of the engine.
@@ -81,7 +76,7 @@ class SearchQuestion(PlanQuestion):
         if texts["solve"]:
             solved_path(texts["solve"])
         devices = names_said(texts["devices"])
-        return engine.Question(
+        return EngineQuestion(
             self.plan,
             vary=tuple(parse_axis(axis, self.catalog) for axis in axes_said(texts["vary"])),
             hardware=names_said(texts["hardware"]),

@@ -6,16 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import (
-    FIGURES,
-    Figure,
-    Key,
-    all_fields,
-    column_figures,
-    column_head,
-    column_unit,
-    plan_value_text,
-)
+from capacity_tui.engine.estimate import METRICS as FIGURES
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan import all_fields
+from capacity_tui.engine.present import column_figures, column_head, column_unit, plan_value_text
 from capacity_tui.tui.screens.asking.figure_cells import figure_cell, range_text
 from capacity_tui.tui.shown.found import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
 

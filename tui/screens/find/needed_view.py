@@ -7,13 +7,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine import api as engine
-from capacity_tui.engine.api import SearchAnswer, TextPart, Verdict, figures_of, needed_parts, solved_path
+from capacity_tui.engine.choose.need import need, solved_path
+from capacity_tui.engine.choose.search import Answer as SearchAnswer
+from capacity_tui.engine.choose.search import Found as EngineFound
+from capacity_tui.engine.estimate import figures_of
+from capacity_tui.engine.present import TextPart, needed_parts
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.screens.find.found_view import found_of
 from capacity_tui.tui.shown.found import Found, FoundRow
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Candidate, Catalog, Machine, Needed, Question
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.choose.candidates import Candidate
+    from capacity_tui.engine.choose.need import Needed
+    from capacity_tui.engine.choose.search import Question
+    from capacity_tui.engine.machine import Machine
 
 _TOLD_SECONDS = 0.1
 
@@ -49,7 +57,7 @@ def solved(
             due = now + _TOLD_SECONDS
             told(Found((), (), counted, 0, now - began, is_complete=False, share=0.0))
 
-    return _found(engine.need(question, solve, machine, catalog, count, stopped), question, solved_path(solve))
+    return _found(need(question, solve, machine, catalog, count, stopped), question, solved_path(solve))
 
 
 def _found(needed: Needed, question: Question, path: str) -> Found:

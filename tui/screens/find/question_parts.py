@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from capacity_tui.engine.api import Plan, PlanError
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.plan import Plan
 from capacity_tui.tui.view import Field, Kind
 
 ANY, OWN, ALL, NONE = "any", "the plan's", "all", "none"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import benchmark_figure_text
+from capacity_tui.engine.present import benchmark_figure_text
 from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
-    from capacity_tui.engine.api import BenchmarkProgress, BenchmarkReport, Machine
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.machine.benchmark import BenchmarkReport
+    from capacity_tui.engine.machine.benchmark import Progress as BenchmarkProgress
 
 
 class Benchmarks:
@@ -40,7 +42,8 @@ class Benchmarks:
         Raises:
             StorageError: the results cannot be kept.
         """
-        from capacity_tui.engine.api import benchmark_machine, benchmarks_folder, busy_text, read_reports, save_report
+        from capacity_tui.engine.machine.benchmark import benchmarks_folder, busy_text, read_reports, save_report
+        from capacity_tui.engine.storage.databases import benchmark_machine
 
         def on_progress(step: BenchmarkProgress) -> None:
             latest = benchmark_figure_text(step.latest)

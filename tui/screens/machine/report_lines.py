@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from rich.cells import cell_len
 
-from capacity_tui.engine.api import Part, TablePart, TextPart
+from capacity_tui.engine.present import Part, TablePart, TextPart
 from capacity_tui.tui.shown.measured import Load
 from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, right
 from capacity_tui.tui.widgets.gauge import gauge

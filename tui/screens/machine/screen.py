@@ -24,7 +24,7 @@ from capacity_tui.tui.terminal.glyphs import to_ascii
 from capacity_tui.tui.terminal.text import Line, Span, line
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Part
+    from capacity_tui.engine.present import Part
     from capacity_tui.tui.shown.measured import Load
 
 _BUSY = 0.2

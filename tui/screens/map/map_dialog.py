@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from capacity_tui.engine.api import Verdict
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.messages import CellsTried, Failed
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.screens.dialogs.picker import Picker

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from capacity_tui.engine.api import Verdict
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.tried import Tried, short_value, time_beside
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.widgets.verdicts import mark_of, worded

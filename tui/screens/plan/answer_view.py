@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.api import Estimate, Figure, Plan, Verdict, figure, limit_label
+from capacity_tui.engine.estimate import Estimate, figure, limit_label
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.headlines import Headline, Usage
 
 # The order in which figures give way where there is little room, the highest first.

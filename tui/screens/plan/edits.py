@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from capacity_tui.engine.api import stepped
+from capacity_tui.engine.schema import stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.dialogs.picker import COUNTED, PATH, Picker
 from capacity_tui.tui.screens.dialogs.tried_picker import TriedPicker

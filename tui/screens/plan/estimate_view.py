@@ -6,41 +6,33 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import (
-    AUTO,
-    FIGURES,
-    OWN_PARAMETERS,
-    Catalog,
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.advice import larger_devices_note
+from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.choose.modes import ModeGroup, ModePlan
+from capacity_tui.engine.estimate import METRICS as FIGURES
+from capacity_tui.engine.estimate import (
     Estimate,
-    EstimatedPlan,
-    ExplanationText,
-    Figure,
-    Holds,
-    Interval,
-    Key,
-    ModeGroup,
-    ModePlan,
-    Plan,
     UsedShare,
-    family_of,
-    field_text,
     figure,
     figure_text,
-    find_known_model,
-    format_bytes,
     interval_text,
-    larger_devices_note,
     limit_label,
     panel_figures,
-    plan_value_text,
-    plan_values,
 )
-from capacity_tui.engine.api import Note as EngineNote
+from capacity_tui.engine.estimate import Note as EngineNote
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.models import family_of, find_known_model
+from capacity_tui.engine.plan import AUTO, OWN_PARAMETERS, Plan, field_text, plan_values
+from capacity_tui.engine.present import ExplanationText, plan_value_text
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.verdict import Holds
 from capacity_tui.tui.screens.plan.answer_view import headlines, usage, verdict_words
 from capacity_tui.tui.shown.compared import Chosen, Column, Note, Row
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Machine
+    from capacity_tui.engine.machine import Machine
 
 # Before the figure of which a mode allows a share.
 _SHARE = "mode."

@@ -19,7 +19,7 @@ from capacity_tui.tui.screens.plan.why import Why
 from capacity_tui.tui.session import Session
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.engine.present import ExplanationText
 
 EXPLAIN_AFTER_SECONDS = 0.1
 _PATIENCE_SECONDS = 0.1

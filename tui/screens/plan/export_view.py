@@ -6,26 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import (
-    Report,
-    adapter_tools,
-    answer,
-    command_text,
-    command_words,
-    exported_plan,
-    framework_files,
-    history_entry,
-    history_place,
-    record_run,
-    resolve_plan,
-    roofline,
-    settings_for_plan,
-    write_report,
-)
+from capacity_tui.engine.choose import answer, command_text, command_words, settings_for_plan
+from capacity_tui.engine.estimate import resolve_plan
+from capacity_tui.engine.explain import roofline
+from capacity_tui.engine.observe.history import history_entry, history_place, record_run
+from capacity_tui.engine.present import Report, exported_plan, write_report
+from capacity_tui.engine.present.frameworks import adapter_tools, framework_files
 from capacity_tui.tui.shown.exported import Export
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Answer, Catalog, Machine, Plan
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.plan import Plan
 
 _PAGES = {"markdown": ("Report in Markdown", ".md"), "html": ("Report as a web page", ".html")}
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
-from capacity_tui.engine.api import format_count, format_number
+from capacity_tui.engine.units import format_count, format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.screens.plan.sweep_lines import sweep_lines
 from capacity_tui.tui.terminal.glyphs import MOVED
@@ -88,7 +88,7 @@ class FieldList(Panel):
 
     def values_around(self) -> tuple[str, ...]:
         """Return the values that steps of the field under the cursor lead to; none of a field that changes nothing."""
-        from capacity_tui.engine.api import around
+        from capacity_tui.engine.schema import around
 
         field = self.field
         if field is None or field.idle or field.catalogue:
@@ -191,7 +191,7 @@ class FieldList(Panel):
         return [Span(text, "best" if field.key in self._before else "value"), Span(unit, "dim")]
 
     def _slider(self, field: Field) -> str:
-        from capacity_tui.engine.api import share_of_range
+        from capacity_tui.engine.schema import share_of_range
 
         where = share_of_range(field, self._chosen.get(field.key))
         if where is None:

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from capacity_tui.engine.api import (
-    SWITCH,
-    Catalog,
-    Cluster,
-    Plan,
-    PlanField,
-    field_text,
-    format_number,
-    hardware_facts,
-    plan_fields,
-    plan_value_text,
-    presumed_family,
-    table_text,
-)
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import Cluster, hardware_facts
+from capacity_tui.engine.models import presumed_family
+from capacity_tui.engine.plan import Plan, PlanField, field_text, plan_fields, table_text
+from capacity_tui.engine.present import SWITCH, plan_value_text
+from capacity_tui.engine.units import format_number
 from capacity_tui.tui.view import Field, Kind
 
 # What the screen shows in the way of another kind.

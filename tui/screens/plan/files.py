@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.paths import plan_path, shortened
 from capacity_tui.tui.screens.exporting import Exporting, Replacing

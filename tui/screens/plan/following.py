@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.dom import DOMNode
 
-from capacity_tui.engine.api import followed
+from capacity_tui.engine.present import followed
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.messages import Explained
 from capacity_tui.tui.screens.plan.why import Why, explain_lines
@@ -15,7 +15,7 @@ from capacity_tui.tui.screens.view_screen import ShowText
 from capacity_tui.tui.session import Session
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import ExplanationText
+    from capacity_tui.engine.present import ExplanationText
 
 
 class Following:

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
-from capacity_tui.engine.api import (
-    Accelerator,
-    Cluster,
-    Disk,
-    Fact,
-    GpuSample,
-    Machine,
-    NetworkInterface,
-    Plan,
-    Quantity,
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.machine import Accelerator, Disk, Fact, Machine, NetworkInterface, Quantity
+from capacity_tui.engine.machine import Sample as EngineSample
+from capacity_tui.engine.machine.vendors import GpuSample
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
     format_flops,
@@ -23,7 +19,6 @@ from capacity_tui.engine.api import (
     format_power,
     format_temperature,
 )
-from capacity_tui.engine.api import MachineSample as EngineSample
 from capacity_tui.tui.shown.compared import HardwareRow
 from capacity_tui.tui.shown.measured import Load, Reading, Sample
 

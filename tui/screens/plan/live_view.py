@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.api import Sampler
+from capacity_tui.engine.machine import Sampler
 from capacity_tui.tui.screens.plan.hardware_view import reading_of
 from capacity_tui.tui.shown.measured import Sample
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from capacity_tui.engine.api import Key, around
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.schema import around
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.map.map_dialog import MapDialog
 from capacity_tui.tui.session import Session

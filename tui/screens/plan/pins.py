@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.compared import Column

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import CapacityError, Catalog, ModePlan, Plan, Verdict, fill, headline, single
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose.modes import ModePlan, fill, single
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import headline
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.screens.plan.estimate_view import column
 from capacity_tui.tui.shown.compared import Column
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Machine
+    from capacity_tui.engine.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ from contextlib import suppress
 
 from textual.dom import DOMNode
 
-from capacity_tui.engine.api import CapacityError, Verdict, stepped
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.schema import stepped
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.messages import LimitFound, RowsTried
 from capacity_tui.tui.requests import Request

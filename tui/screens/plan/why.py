@@ -15,7 +15,8 @@ from capacity_tui.tui.widgets.panel import Panel
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from capacity_tui.engine.api import ExplanationText, FormulaInput, Picture
+    from capacity_tui.engine.present import ExplanationText, FormulaInput
+    from capacity_tui.engine.present.pictures import Picture
 
 _BETWEEN_PAGES = " ▸ "
 _NARROWEST_PICTURE = 40
@@ -155,7 +156,7 @@ def told_lines(explanation: ExplanationText, width: int, ascii_only: bool, path:
 
 def picture_text(picture: Picture, width: int, ascii_only: bool) -> list[Line]:
     """Return a picture as lines."""
-    from capacity_tui.engine.api import picture_lines
+    from capacity_tui.engine.present.pictures import picture_lines
 
     drawn = picture_lines(picture, width, ascii_only)
     return [line(Span(part, "value")) for text in drawn for part in fold(text, width)]

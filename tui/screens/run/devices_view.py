@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import (
-    format_bytes,
-    format_power,
-    format_seconds,
-    format_temperature,
-    gpus_of,
-    number,
-)
+from capacity_tui.engine.observe.runs import gpus_of, number
+from capacity_tui.engine.units import format_bytes, format_power, format_seconds, format_temperature
 from capacity_tui.tui.shown.watched import RunDevice, RunEvent
 
 if TYPE_CHECKING:

@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import Figure, format_number, format_quantity, format_seconds, number
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.observe.runs import number
+from capacity_tui.engine.units import format_number, format_quantity, format_seconds
 from capacity_tui.tui.shown.watched import Band, RunGraph
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import RunCourse
+    from capacity_tui.engine.observe.runs import RunCourse
 
 FIGURES = (
     ("step_seconds", "step time", "s", Figure.STEP_SECONDS),

@@ -6,37 +6,25 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import (
-    Figure,
-    History,
-    LiveRun,
-    Plan,
-    PlanError,
-    RunCourse,
-    RunFollower,
-    RunRecord,
-    WantedRuns,
-    format_number,
-    format_quantity,
-    format_seconds,
-    history_place,
-    learnt_from,
-    list_runs,
-    newest_look,
-    number,
-    plan_from_data,
-    run_figure_rows,
-    run_hardware,
-    what_ran,
-    write_measured,
-)
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_place
+from capacity_tui.engine.observe.runs import LiveRun, RunCourse, RunFollower, list_runs, newest_look, number
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.present.runs import figure_rows as run_figure_rows
+from capacity_tui.engine.present.runs import hardware_of as run_hardware
+from capacity_tui.engine.present.runs import what_ran
+from capacity_tui.engine.sampling import learnt_from, write_measured
+from capacity_tui.engine.units import format_number, format_quantity, format_seconds
 from capacity_tui.tui.screens.run.devices_view import devices_of, events_of, left_text
 from capacity_tui.tui.screens.run.graphs_view import FIGURES, graphs_of
 from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.watched import RunRow, Standing, WatchedRun
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Catalog, Machine
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.machine import Machine
     from capacity_tui.tui.view import Document
 
 _STEP, _MEMORY, _ALLOCATED = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 
-from capacity_tui.engine.api import CapacityError
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.messages import Calibrated, Failed, MachineChanged, RunPlanRead, RunsRead
 from capacity_tui.tui.requests import Request

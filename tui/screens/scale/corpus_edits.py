@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.api import CapacityError, stepped
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.schema import stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.screens.field_edits import FieldEdits
 from capacity_tui.tui.screens.scale.corpus import CorpusFields

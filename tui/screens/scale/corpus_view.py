@@ -7,23 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import SupportsFloat
 
-from capacity_tui.engine.api import (
-    AUTO,
-    CapacityError,
-    Catalog,
-    KnownOfPatterns,
-    Machine,
-    PatternQuestion,
-    Plan,
-    PlanError,
-    Verdict,
-    command_text,
-    format_count,
-    format_number,
-    format_percent,
-    parse_quantity,
-    presumed_family,
-)
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose import command_text
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.models import presumed_family
+from capacity_tui.engine.plan import AUTO, Plan
+from capacity_tui.engine.storage import Known as KnownOfPatterns
+from capacity_tui.engine.storage import PatternQuestion
+from capacity_tui.engine.units import format_count, format_number, format_percent, parse_quantity
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.screens.scale.patterns_view import stored_patterns, tried_size
 from capacity_tui.tui.shown.compared import Chosen
 from capacity_tui.tui.shown.stored import SAMPLES, StoredPatterns

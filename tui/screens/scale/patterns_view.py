@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import SupportsFloat
 
-from capacity_tui.engine.api import (
-    Catalog,
-    Machine,
-    PatternLevel,
-    PatternQuestion,
-    PatternStorage,
-    Verdict,
-    format_bytes,
-    format_count,
-    format_percent,
-    growth_rows,
-    pattern_growth,
-    pattern_remarks,
-    pattern_storage,
-    roomiest_disk,
-)
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import roomiest_disk
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.present.storage import growth_rows, pattern_remarks
+from capacity_tui.engine.storage import PatternLevel, PatternQuestion, PatternStorage, pattern_storage
+from capacity_tui.engine.storage import growth as pattern_growth
+from capacity_tui.engine.units import format_bytes, format_count, format_percent
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.charted import LogChart, LogCurve, LogLimit
 from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.stored import StoredLevel, StoredPatterns

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from capacity_tui.engine.api import (
-    EstimatedPlan,
-    Figure,
-    Plan,
-    figure,
-    format_number,
-    format_percent,
-    format_quantity,
-    growing_runs,
-    growth_remarks,
-    limit_label,
-    scaling_points,
-)
+from capacity_tui.engine.choose import growing_runs, scaling_points
+from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.estimate import figure, limit_label
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import growth_remarks
+from capacity_tui.engine.units import format_number, format_percent, format_quantity
 from capacity_tui.tui.screens.plan.answer_view import usage
 from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.scaled import WAITS, WEAK, ScaledPlan, ScaledRow

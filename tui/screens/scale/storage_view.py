@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.api import (
-    Answer,
-    Catalog,
-    Machine,
-    PlanError,
-    StoragePlan,
-    disk_bytes,
-    format_bandwidth,
-    format_bytes,
-    format_count,
-    format_percent,
-    format_seconds,
-    storage_plan,
-)
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.present.storage import disk_bytes
+from capacity_tui.engine.storage.training import StoragePlan, storage_plan
+from capacity_tui.engine.units import format_bandwidth, format_bytes, format_count, format_percent, format_seconds
 from capacity_tui.tui.shown.compared import Row
 
 _OPEN = "n/a (the job's length is open)"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import psutil
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import write_atomically
 from capacity_tui.engine.observe.guard.checkpoints import Checkpoint, CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure, failure_of, failure_of_alarm

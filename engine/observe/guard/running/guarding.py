@@ -8,21 +8,21 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from capacity_tui.engine.choose.answers import answer
+from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.estimate import Answer
+from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import make_folder, storage_error
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.observe.command import CommandNotFoundError
 from capacity_tui.engine.observe.guard.placeholders import CHECKPOINT
 from capacity_tui.engine.observe.guard.running.order import Order, read_order
 from capacity_tui.engine.observe.guard.running.starting import start_of
 from capacity_tui.engine.observe.guard.running.supervisor import Supervisor
 from capacity_tui.engine.observe.guard.running.told import Listeners
-from capacity_tui.engine.observe.history.predictions import entry_of
+from capacity_tui.engine.observe.history.predictions import history_entry
 from capacity_tui.engine.observe.runs.live_run import LiveRun, list_runs
 from capacity_tui.engine.observe.runs.run_writer import RunWriter
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 _LOCK = "guard.lock"
 _COMMAND = "guard"
@@ -73,7 +73,7 @@ def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machin
         raise CommandNotFoundError(
             f"{order.words[0]} cannot be started", hint="check its name and that it may be executed"
         )
-    record = entry_of(estimated, "run", details={"command": list(order.words)})
+    record = history_entry(estimated, "run", details={"command": list(order.words)})
     start_of(order, Path(), record.id, None)
     writer = RunWriter(record, _COMMAND, log=order.log)
     make_folder(writer.run.folder)

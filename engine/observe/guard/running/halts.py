@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from capacity_tui.engine.machine.host.power import probe_power
-from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine import Host
+from capacity_tui.engine.machine.host import probe_power
 from capacity_tui.engine.observe.guard.battery import Supply, supply_of
 from capacity_tui.engine.observe.guard.halting import Halting
 from capacity_tui.engine.observe.guard.running.attempt import Attempt
 from capacity_tui.engine.observe.guard.running.pausing import Pause
 from capacity_tui.engine.observe.guard.running.told import Event
 from capacity_tui.engine.observe.monitor.run_monitor import RunMonitor, RunState
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 _SUPPLY_SECONDS = 5.0
 """How often is looked where power comes from."""

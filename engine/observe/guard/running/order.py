@@ -10,8 +10,8 @@ from typing import cast
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import write_atomically
-from capacity_tui.engine.plan.files.loading import plan_from_data
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import plan_from_data
 
 _FILE = "guard.json"
 

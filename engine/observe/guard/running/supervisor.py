@@ -11,9 +11,8 @@ from dataclasses import replace
 from types import FrameType
 
 from capacity_tui.engine.errors import StorageError
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.observe.guard.battery import battery_plan
 from capacity_tui.engine.observe.guard.checkpoints import CheckpointFolder
 from capacity_tui.engine.observe.guard.failures import Failure
@@ -32,7 +31,7 @@ from capacity_tui.engine.observe.guard.running.starting import (
     write_copies,
 )
 from capacity_tui.engine.observe.guard.running.told import Event, Listeners
-from capacity_tui.engine.observe.history.predictions import entry_of
+from capacity_tui.engine.observe.history.predictions import history_entry
 from capacity_tui.engine.observe.runs.live_run import LOOKS
 from capacity_tui.engine.observe.runs.run_follower import RunFollower
 from capacity_tui.engine.observe.runs.run_writer import RunWriter
@@ -158,7 +157,7 @@ class Supervisor:
     def _finish(self, ended: AttemptEnd) -> int:
         seconds, restarts = round(time.monotonic() - self._began, 3), self._order.attempt - 1
         self._tell({"event": "end", "exit_code": ended.exit_code, "seconds": seconds, "restarts": restarts})
-        entry = ended.entry or entry_of(self._answer, "run")
+        entry = ended.entry or history_entry(self._answer, "run")
         details = {
             **entry.details,
             "command": list(self._order.words),

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
-from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine import Host
+from capacity_tui.engine.machine.host import probe_memory, shared_memory
 from capacity_tui.engine.observe.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
 from capacity_tui.engine.observe.guard.trainers.pressure import MicroBatchControl
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.plan.imports.tools import tool
+from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks import accelerate, deepspeed, trainer
 from capacity_tui.engine.present.frameworks.adapters.low_rank import LowRank, adapter_remarks, learning_rate
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks

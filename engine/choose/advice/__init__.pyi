@@ -1,0 +1,13 @@
+from .advice import Offer as Offer
+from .advice import offers as offers
+from .hardware_remedies import larger_devices_note as larger_devices_note
+from .host_requirements import KEPT_CHECKPOINTS as KEPT_CHECKPOINTS
+from .host_requirements import kept_bytes as kept_bytes
+from .host_requirements import power_need as power_need
+from .host_requirements import power_text as power_text
+from .host_requirements import run_space as run_space
+from .host_requirements import space_text as space_text
+from .machine_notes import job_notes as job_notes
+from .machine_notes import machine_warnings as machine_warnings
+from .machine_notes import predicted_bottleneck as predicted_bottleneck
+from .remedies import remedies as remedies

@@ -1,0 +1,3 @@
+from .audit import Audit as Audit
+from .audit import Finding as Finding
+from .audit import audit as audit

@@ -1,0 +1,17 @@
+from .content import Content as Content
+from .content import network_content as network_content
+from .content import transformer_content as transformer_content
+from .prices import DataPrice as DataPrice
+from .prices import Place as Place
+from .prices import block_storage_usd as block_storage_usd
+from .prices import moving_price as moving_price
+from .rates import input_seconds as input_seconds
+from .supply import LOCAL as LOCAL
+from .supply import MEMORY as MEMORY
+from .supply import NO_CACHE as NO_CACHE
+from .supply import Supply as Supply
+from .supply import stored_bytes as stored_bytes
+from .supply import supply_of as supply_of
+from .supply import tier_bandwidth as tier_bandwidth
+from .supply import tier_of as tier_of
+from .supply import usual_workers as usual_workers

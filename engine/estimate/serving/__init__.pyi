@@ -1,0 +1,15 @@
+from .latency import limits_of as limits_of
+from .memory import serving_memory as serving_memory
+from .operators import decode_pass as decode_pass
+from .released_weights import released_format as released_format
+from .resolve import serving_run as serving_run
+from .resolve import vendor_of as vendor_of
+from .room import CLAIMED as CLAIMED
+from .room import SEQUENCES as SEQUENCES
+from .room import claim as claim
+from .room import reserved_bytes as reserved_bytes
+from .room import room_in_cache as room_in_cache
+from .run import ServingRun as ServingRun
+from .speed import decode_phase as decode_phase
+from .speed import reading_phase as reading_phase
+from .work import serving_work as serving_work

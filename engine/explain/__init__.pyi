@@ -1,0 +1,17 @@
+from .explain import Explanation as Explanation
+from .explain import explain_estimate as explain_estimate
+from .placed import PlacedLevel as PlacedLevel
+from .placed import Placement as Placement
+from .placed import placement_of as placement_of
+from .roofline import Point as Point
+from .roofline import Roofline as Roofline
+from .roofline import roofline as roofline
+from .terms import Sum as Sum
+from .terms import Term as Term
+from .timelines import Amount as Amount
+from .timelines import MemoryTimeline as MemoryTimeline
+from .timelines import PhaseTimeline as PhaseTimeline
+from .timelines import StepTimeline as StepTimeline
+from .timelines import Stretch as Stretch
+from .timelines import memory_timeline as memory_timeline
+from .timelines import step_timeline as step_timeline

@@ -1,0 +1,11 @@
+from .checking import check_fleet_files as check_fleet_files
+from .database import Database as Database
+from .database import database_for as database_for
+from .recommend import DeadlineQuestion as DeadlineQuestion
+from .recommend import Machines as Machines
+from .recommend import Recommended as Recommended
+from .recommend import recommend as recommend
+from .regions import RegionOffer as RegionOffer
+from .regions import Regions as Regions
+from .regions import by_region as by_region
+from .sizes import sizes_in_precisions as sizes_in_precisions

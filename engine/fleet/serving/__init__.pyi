@@ -1,0 +1,10 @@
+from .autoscaling import Day as Day
+from .autoscaling import FleetDay as FleetDay
+from .load_curve import load_curve as load_curve
+from .question import ServingQuestion as ServingQuestion
+from .serve import PlannedFleet as PlannedFleet
+from .serve import ServingAnswer as ServingAnswer
+from .serve import serve as serve
+from .sizing import ENDS as ENDS
+from .sizing import Loaded as Loaded
+from .sizing import Sized as Sized

@@ -1,0 +1,13 @@
+from .specs import PCA as PCA
+from .specs import SPECS as SPECS
+from .specs import BoostedTrees as BoostedTrees
+from .specs import ClassicalSpec as ClassicalSpec
+from .specs import DecisionTree as DecisionTree
+from .specs import KernelSVM as KernelSVM
+from .specs import KMeans as KMeans
+from .specs import LinearRegressionNormal as LinearRegressionNormal
+from .specs import LinearRegressionQR as LinearRegressionQR
+from .specs import LinearSVM as LinearSVM
+from .specs import LogisticRegressionNewton as LogisticRegressionNewton
+from .specs import LogisticRegressionSGD as LogisticRegressionSGD
+from .specs import RandomForest as RandomForest

@@ -1,0 +1,11 @@
+from .detecting import detect_cluster as detect_cluster
+from .hardware import described as described
+from .inventory import Inventory as Inventory
+from .inventory import changes_of as changes_of
+from .kept_clusters import DEFAULT_NAME as DEFAULT_NAME
+from .kept_clusters import keep as keep
+from .kept_clusters import kept as kept
+from .kept_clusters import kept_names as kept_names
+from .plain_inventory import change_parts as change_parts
+from .plain_inventory import inventory_as_dict as inventory_as_dict
+from .plain_inventory import inventory_parts as inventory_parts

@@ -1,0 +1,14 @@
+from .batch_script import SlurmOptions as SlurmOptions
+from .job_texts import job_line as job_line
+from .job_texts import jobs_as_dict as jobs_as_dict
+from .job_texts import jobs_parts as jobs_parts
+from .job_texts import proposal_as_dict as proposal_as_dict
+from .job_texts import proposal_parts as proposal_parts
+from .known_jobs import known_jobs as known_jobs
+from .launch import Launcher as Launcher
+from .proposal import Proposal as Proposal
+from .proposing import JobWish as JobWish
+from .proposing import propose as propose
+from .queue import queued_jobs as queued_jobs
+from .submitting import followed as followed
+from .submitting import submit as submit

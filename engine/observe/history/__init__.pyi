@@ -1,0 +1,13 @@
+from .history import History as History
+from .places import OFF as OFF
+from .places import VARIABLE as VARIABLE
+from .places import HistoryPlace as HistoryPlace
+from .places import history_place as history_place
+from .predictions import history_entry as history_entry
+from .recording import record_run as record_run
+from .records import KINDS as KINDS
+from .records import Ends as Ends
+from .records import RunRecord as RunRecord
+from .records import as_data as as_data
+from .records import of_data as of_data
+from .stores import WantedRuns as WantedRuns

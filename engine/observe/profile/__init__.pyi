@@ -1,0 +1,17 @@
+from .bottleneck import UNITS as UNITS
+from .bottleneck import parse_thresholds as parse_thresholds
+from .bottleneck import taken_by_others as taken_by_others
+from .bottleneck import thresholds_of_tier as thresholds_of_tier
+from .entry import begun_profile as begun_profile
+from .entry import profile_entry as profile_entry
+from .from_output import WorkInOutput as WorkInOutput
+from .gauges import gauges_of as gauges_of
+from .plain_data import missing_of as missing_of
+from .plain_data import profile_as_json as profile_as_json
+from .plain_data import snapshot_as_dict as snapshot_as_dict
+from .profile import Profile as Profile
+from .profile import ProfilingSummary as ProfilingSummary
+from .profiling import ProfilingEngine as ProfilingEngine
+from .snapshots import GpuSnapshot as GpuSnapshot
+from .snapshots import ResourceSnapshot as ResourceSnapshot
+from .usage import GpuUsage as GpuUsage

@@ -1,0 +1,9 @@
+from .live_run import LiveRun as LiveRun
+from .live_run import list_runs as list_runs
+from .run_course import RunCourse as RunCourse
+from .run_course import course_of as course_of
+from .run_course import gpus_of as gpus_of
+from .run_course import number as number
+from .run_follower import RunFollower as RunFollower
+from .run_follower import newest_look as newest_look
+from .run_writer import RunWriter as RunWriter

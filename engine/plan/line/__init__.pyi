@@ -1,0 +1,14 @@
+from .completing import completions as completions
+from .flags import line_of_flags as line_of_flags
+from .given_flags import PlanFlags as PlanFlags
+from .hardware_words import offered_accelerators as offered_accelerators
+from .reading import read_line as read_line
+from .similar_names import MODEL_NAME as MODEL_NAME
+from .similar_names import similar_names as similar_names
+from .vocabulary import FINETUNE as FINETUNE
+from .vocabulary import FIT as FIT
+from .vocabulary import INFER as INFER
+from .vocabulary import TRAIN as TRAIN
+from .vocabulary import line_examples as line_examples
+from .vocabulary import vocabulary as vocabulary
+from .words import OneLine as OneLine

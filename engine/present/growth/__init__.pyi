@@ -1,0 +1,10 @@
+from .growth_report import growth_as_dict as growth_as_dict
+from .growth_report import growth_parts as growth_parts
+from .measured_report import measured_as_dict as measured_as_dict
+from .measured_report import measured_line as measured_line
+from .measured_report import measured_parts as measured_parts
+from .measured_report import ranked_as_csv as ranked_as_csv
+from .measured_report import ranked_as_dict as ranked_as_dict
+from .measured_report import ranked_parts as ranked_parts
+from .sized_report import sized_job_parts as sized_job_parts
+from .sized_report import sized_jobs_as_data as sized_jobs_as_data

@@ -1,0 +1,16 @@
+from .corpus import corpus_as_dict as corpus_as_dict
+from .corpus import corpus_parts as corpus_parts
+from .corpus import corpus_picture as corpus_picture
+from .corpus import corpus_svg as corpus_svg
+from .corpus import progress_line as progress_line
+from .database_bench import database_bench_as_dict as database_bench_as_dict
+from .database_bench import database_bench_parts as database_bench_parts
+from .learning import learning_as_dict as learning_as_dict
+from .learning import learning_parts as learning_parts
+from .patterns import growth_rows as growth_rows
+from .patterns import pattern_remarks as pattern_remarks
+from .patterns import pattern_storage_as_dict as pattern_storage_as_dict
+from .patterns import pattern_storage_parts as pattern_storage_parts
+from .training_data import disk_bytes as disk_bytes
+from .training_data import storage_plan_as_dict as storage_plan_as_dict
+from .training_data import storage_plan_parts as storage_plan_parts

@@ -1,0 +1,16 @@
+from .corpus import Read as Read
+from .fitting import TIMES as TIMES
+from .fitting import CorpusFit as CorpusFit
+from .fitting import FitQuestion as FitQuestion
+from .fitting import LevelFit as LevelFit
+from .fitting import fit_corpus as fit_corpus
+from .patterns import DISAGREES as DISAGREES
+from .patterns import Bounds as Bounds
+from .patterns import PatternLevel as PatternLevel
+from .patterns import PatternStorage as PatternStorage
+from .patterns import Pieces as Pieces
+from .patterns import growth as growth
+from .patterns import pattern_storage as pattern_storage
+from .question import Known as Known
+from .question import PatternQuestion as PatternQuestion
+from .zipf import expected_distinct as expected_distinct
