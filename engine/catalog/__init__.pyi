@@ -3,7 +3,7 @@ from .catalog import Catalog as Catalog
 from .checking import refusals as refusals
 from .checking import with_left_out as with_left_out
 from .counts import counted as counted
-from .counts import counts_told as counts_told
+from .counts import counts as counts
 from .loading import load_catalog as load_catalog
 from .models_by_count import count_in as count_in
 from .named_numbers import named_numbers as named_numbers

@@ -19,7 +19,7 @@ from .placing import placed as placed
 from .proposal import open_plan as open_plan
 from .proposal import propose as propose
 from .scaling import Curve as Curve
-from .scaling import Scaled as Scaled
+from .scaling import ScaledRun as ScaledRun
 from .scaling import curves as curves
 from .scaling import growing_runs as growing_runs
 from .scaling import scaling_points as scaling_points

@@ -10,9 +10,9 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Framework, Optimizer
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.models.transformer.attention import Matrix
+from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number, present
-from capacity_tui.engine.plan.sections.training import NO_MASTER, TrainingSection
+from capacity_tui.engine.plan.sections import NO_MASTER, TrainingSection
 from capacity_tui.engine.units import FP32_BYTES
 
 # Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.

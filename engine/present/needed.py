@@ -6,14 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.choose.candidates.candidate import Candidate
-from capacity_tui.engine.choose.candidates.reached import CheckedConstraint
-from capacity_tui.engine.choose.need.answer import Needed
-from capacity_tui.engine.choose.need.budget import GROWING
-from capacity_tui.engine.choose.need.furthest import READS
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.choose.candidates import Candidate, CheckedConstraint
+from capacity_tui.engine.choose.need import GROWING, READS, Needed
+from capacity_tui.engine.estimate import METRICS, Answer, figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import all_fields
 from capacity_tui.engine.present.as_builtins import to_builtins

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from capacity_tui.engine.choose.explaining import Explained
-from capacity_tui.engine.choose.modes.filled import ModePlan
-from capacity_tui.engine.choose.modes.modes import Comparison
-from capacity_tui.engine.choose.need.answer import Needed
-from capacity_tui.engine.choose.search.answer import Answer as SearchAnswer
-from capacity_tui.engine.choose.search.answer import SearchResult
-from capacity_tui.engine.choose.sensitivity.tornado import Sensitivity
-from capacity_tui.engine.estimate.estimate import Answer
-from capacity_tui.engine.estimate.figures import figure, figures_of
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.fleet.migration.alternative import Migration
-from capacity_tui.engine.machine.machine import Machine
+from capacity_tui.engine.choose import Explained
+from capacity_tui.engine.choose.modes import Comparison, ModePlan
+from capacity_tui.engine.choose.need import Needed
+from capacity_tui.engine.choose.search import Answer as SearchAnswer
+from capacity_tui.engine.choose.search import SearchResult
+from capacity_tui.engine.choose.sensitivity import Sensitivity
+from capacity_tui.engine.estimate import Answer, Estimate, figure, figures_of
+from capacity_tui.engine.fleet.migration import Migration
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.present.explanation import FormulaStep, explanation_text
 from capacity_tui.engine.present.fleet.migration import migration_parts
 from capacity_tui.engine.present.html import template

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capacity_tui.engine.choose.search.answer import Answer, Rejected, SearchResult
-from capacity_tui.engine.choose.search.question import unit_of
-from capacity_tui.engine.estimate.figure_parts import part_label
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import usual_words
+from capacity_tui.engine.choose.search import Answer, Rejected, SearchResult, unit_of
+from capacity_tui.engine.estimate import METRICS, part_label, usual_words
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import all_fields, short_name

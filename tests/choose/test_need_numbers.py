@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose.candidates.candidate import Candidate
-from capacity_tui.engine.choose.candidates.reached import CheckedConstraint
+from capacity_tui.engine.choose.candidates import Candidate, CheckedConstraint
 from capacity_tui.engine.choose.need.numbers import ValueSearch
 from capacity_tui.engine.choose.need.scales import Whole, WholeNodes, scale_of
 from capacity_tui.engine.estimate import Constraint

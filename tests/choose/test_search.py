@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search.answer import Answer, SearchResult
+from capacity_tui.engine.choose.search import Answer, Question, SearchResult, search
 from capacity_tui.engine.choose.search.front import Front, dominator, undominated
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.choose.space import Axis

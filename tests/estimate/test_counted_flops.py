@@ -12,14 +12,8 @@ from capacity_tui.engine.estimate.serving import serving_run
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
 from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.estimate.transformer.operators import training_operators
-from capacity_tui.engine.estimate.transformer.resolve import transformer_run
-from capacity_tui.engine.models.transformer.latent_attention import Latent
-from capacity_tui.engine.models.transformer.operations import (
-    decode_flops_per_token,
-    forward_flops_per_token,
-    prompt_flops,
-)
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.models.transformer import Latent, decode_flops_per_token, forward_flops_per_token, prompt_flops
+from capacity_tui.engine.plan import Plan
 
 MODELS = ("llama-3-8b", "gpt2", "t5-11b", "mixtral-8x7b", "deepseek-v3", "gemma-3-27b")
 ENGINES = ("transformers", "vllm", "llamacpp")

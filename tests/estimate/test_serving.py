@@ -18,10 +18,9 @@ from capacity_tui.engine.estimate.serving.memory import kv_cache_bytes, rounded_
 from capacity_tui.engine.estimate.serving.operators import distinct_experts
 from capacity_tui.engine.estimate.serving.resolve import choose_engine, kernel_id, stored_bytes
 from capacity_tui.engine.estimate.serving.speed import decode, prefill
-from capacity_tui.engine.estimate.serving.work import serving_work
-from capacity_tui.engine.estimate.timing.schedule import phase_time
-from capacity_tui.engine.models.transformer.operations import cache_elements
-from capacity_tui.engine.plan.plan import Plan, PricingSection
+from capacity_tui.engine.estimate.timing import phase_time
+from capacity_tui.engine.models.transformer import cache_elements
+from capacity_tui.engine.plan import Plan, PricingSection
 
 GIB = 2**30
 PARTS = {"weights", "kv_cache", "activations", "logits", "buffers", "context", "reserve"}

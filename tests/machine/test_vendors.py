@@ -10,9 +10,7 @@ import pytest
 from recorded import write
 from sources import ROOT, nodes_of, source_files
 
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.doctor import examine
-from capacity_tui.engine.machine.facts import detected, missing
+from capacity_tui.engine.machine import Host, detect, detected, examine, missing
 from capacity_tui.engine.machine.gpu_sensors import GpuSensors
 from capacity_tui.engine.machine.machine import Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError

@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.models.transformer.architecture import shape_from_spec
-from capacity_tui.engine.models.transformer.cache import kv_elements_per_token
-from capacity_tui.engine.models.transformer.operations import (
+from capacity_tui.engine.models.transformer import (
     cache_elements,
+    count_parameters,
     decode_flops_per_token,
     forward_flops_per_token,
-    kv_elements_per_token,
     mean_context,
     shape_from_spec,
 )
+from capacity_tui.engine.models.transformer.operations import kv_elements_per_token
 
 ROWS = {row.id: row for row in load_catalog().architectures.values() if row.kind != "cnn"}
 COUNTED = [row.id for row in ROWS.values() if row.params_total]

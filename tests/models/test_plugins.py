@@ -15,8 +15,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CatalogError, PlanError
 from capacity_tui.engine.estimate import estimate_plan
-from capacity_tui.engine.models import family_of, load_plugins, plugin_problems, plugins
-from capacity_tui.engine.models.plugins import register_model
+from capacity_tui.engine.models import family_of, load_plugins, plugin_problems, plugins, register_model
 from capacity_tui.engine.plan import plan_fields
 from capacity_tui.engine.plan.files import load_plan, plan_from_data, plan_from_text
 from capacity_tui.tui.headless.group import group

@@ -9,7 +9,7 @@ from typing import get_args
 from pydantic import TypeAdapter
 
 from capacity_tui.engine.present.reference.json_schema import DIALECT, Schema
-from capacity_tui.engine.schema.field_meta import Knob, Rule
+from capacity_tui.engine.schema import Knob, Rule
 
 _ELSEWHERE = ("help", "follows")
 """Attributes of the metadata that stand beside the row of a field."""

@@ -1,3 +1,3 @@
 from .candidate import Candidate as Candidate
 from .candidate import EstimatedPlan as EstimatedPlan
-from .reached import Reached as Reached
+from .reached import CheckedConstraint as CheckedConstraint

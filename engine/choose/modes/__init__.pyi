@@ -2,7 +2,7 @@ from .feeding import STREAMING as STREAMING
 from .feeding import content_of as content_of
 from .feeding import taken_per_second as taken_per_second
 from .filled import ModePlan as ModePlan
-from .layout_sizes import possible_sizes as possible_sizes
+from .layout_sizes import feasible_sizes as feasible_sizes
 from .limits import Limit as Limit
 from .limits import to_the_limit as to_the_limit
 from .mode_groups import ModeGroup as ModeGroup
@@ -14,5 +14,5 @@ from .modes import fill as fill
 from .modes import with_auto_resolved as with_auto_resolved
 from .serving_settings import MOST_REQUESTS as MOST_REQUESTS
 from .serving_settings import WEIGHTS as WEIGHTS
+from .ways_out import fallbacks as fallbacks
 from .ways_out import is_written as is_written
-from .ways_out import ways_out as ways_out

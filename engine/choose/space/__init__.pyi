@@ -3,4 +3,4 @@ from .grid import Floats as Floats
 from .grid import Values as Values
 from .grid import powers_of_two as powers_of_two
 from .space import BLOCK as BLOCK
-from .space import Piece as Piece
+from .space import LazyBlock as LazyBlock

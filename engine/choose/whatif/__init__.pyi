@@ -1,2 +1,2 @@
 from .deltas import change_text as change_text
-from .together import estimated_changes as estimated_changes
+from .together import estimate_changes as estimate_changes

@@ -16,9 +16,9 @@ from capacity_tui.engine.estimate.timing.attention import AttentionRates, attent
 from capacity_tui.engine.estimate.transformer.launches import launch_seconds
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.checkpointing import Checkpointing, checkpointing
-from capacity_tui.engine.models.networks.layers import Layer, LayerList
-from capacity_tui.engine.models.transformer.attention import Matrix
+from capacity_tui.engine.models import Checkpointing, checkpointing
+from capacity_tui.engine.models.networks import Layer, LayerList
+from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO

@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.models.transformer.operations import cache_elements
+from capacity_tui.engine.models.transformer import cache_elements
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import FP32_BYTES
 

@@ -13,16 +13,14 @@ from capacity_tui.engine.estimate.timing.attention import attention_rate
 from capacity_tui.engine.estimate.timing.elementwise import FORWARD_PASSES
 from capacity_tui.engine.estimate.timing.roofline import gemm_rate, reached_bandwidth
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.models.transformer.attention import multi_head_weights
-from capacity_tui.engine.models.transformer.operations import (
+from capacity_tui.engine.models.transformer import (
     attended_at_end,
     attended_of_sequence,
     cache_elements,
+    cross_key_value_weights,
     encoder_attention_flops,
     forward_attention_flops,
-)
-from capacity_tui.engine.models.transformer.parameters import (
-    cross_key_value_weights,
+    multi_head_weights,
 )
 from capacity_tui.engine.numeric import Number, any_true, present
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES

@@ -26,7 +26,7 @@ from capacity_tui.engine.estimate.timing.collectives import (
     point_to_point_seconds,
 )
 from capacity_tui.engine.estimate.work import Collective, Operator, PassSchedule, Phase
-from capacity_tui.engine.models.transformer.parameters import layer_matrices
+from capacity_tui.engine.models.transformer import layer_matrices
 from capacity_tui.engine.numeric import Number, any_true, where
 
 # Steps of a small all-reduce in which every device reads from all others, in hops of the link.

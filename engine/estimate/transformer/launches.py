@@ -8,7 +8,7 @@ from __future__ import annotations
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.models.transformer.parameters import layer_matrices
+from capacity_tui.engine.models.transformer import layer_matrices
 from capacity_tui.engine.numeric import Number, any_true, where
 
 NORM, ROTARY, GATE = counted("norm-kernels"), counted("rotary-kernels"), counted("gate-kernels")

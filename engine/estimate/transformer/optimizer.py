@@ -12,8 +12,7 @@ from capacity_tui.engine.estimate.timing.host import host_link_bandwidth, optimi
 from capacity_tui.engine.estimate.timing.newton_schulz import WIDTH, iterations
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator
-from capacity_tui.engine.models.transformer.attention import Matrix
-from capacity_tui.engine.models.transformer.parameters import layer_matrices
+from capacity_tui.engine.models.transformer import Matrix, layer_matrices
 from capacity_tui.engine.numeric import Number, any_true, where
 
 WHOLE_MATRICES = (

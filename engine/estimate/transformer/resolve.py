@@ -14,9 +14,8 @@ from capacity_tui.engine.estimate.timing.attention import attention_kernel, atte
 from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInputs, Recompute, Unpacking
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.estimate.transformer.run import Software, TransformerRun
-from capacity_tui.engine.models.checkpointing import checkpointing
-from capacity_tui.engine.models.transformer.parameters import count_parameters, layer_matrices
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models import checkpointing
+from capacity_tui.engine.models.transformer import TransformerShape, count_parameters, layer_matrices
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import (
     AUTO,

@@ -13,8 +13,7 @@ from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInputs, Recompute, Unpacking
 from capacity_tui.engine.estimate.transformer.documents import attended_tokens
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
-from capacity_tui.engine.models.transformer.parameters import ParameterCounts
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, present, where
 
 

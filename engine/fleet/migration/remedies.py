@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes.serving_settings import WEIGHTS
-from capacity_tui.engine.choose.modes.ways_out import fallbacks
-from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.estimate.timing.kernels import why_not_read
+from capacity_tui.engine.choose.modes import WEIGHTS, fallbacks
+from capacity_tui.engine.cluster import Device
+from capacity_tui.engine.estimate.timing import why_not_read
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
 from capacity_tui.engine.fleet.migration.reached import Job
 from capacity_tui.engine.plan import AUTO

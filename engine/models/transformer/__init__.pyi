@@ -1,9 +1,12 @@
 from .architecture import read_overrides as read_overrides
 from .architecture import shape_from_spec as shape_from_spec
+from .attention import Matrix as Matrix
 from .attention import multi_head_weights as multi_head_weights
-from .cache import cache_elements as cache_elements
-from .matrices import Matrix as Matrix
-from .matrices import layer_matrices as layer_matrices
+from .latent_attention import ATTENTION_PARTS as ATTENTION_PARTS
+from .latent_attention import Latent as Latent
+from .operations import attended_at_end as attended_at_end
+from .operations import attended_of_sequence as attended_of_sequence
+from .operations import cache_elements as cache_elements
 from .operations import decode_flops_per_token as decode_flops_per_token
 from .operations import encoder_attention_flops as encoder_attention_flops
 from .operations import forward_attention_flops as forward_attention_flops
@@ -14,6 +17,6 @@ from .parameters import ParameterCounts as ParameterCounts
 from .parameters import count_parameters as count_parameters
 from .parameters import cross_key_value_weights as cross_key_value_weights
 from .parameters import encoder_matmul_per_token as encoder_matmul_per_token
+from .parameters import layer_matrices as layer_matrices
 from .parameters import matmul_per_token as matmul_per_token
 from .shape import TransformerShape as TransformerShape
-from .shape import present as present

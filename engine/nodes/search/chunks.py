@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from capacity_tui.engine.choose.search.answer import Rejected
-from capacity_tui.engine.choose.search.part import BlockResult, FrontRow, Row
-from capacity_tui.engine.choose.space.grid import Axis
-from capacity_tui.engine.choose.space.space import BLOCK
+from capacity_tui.engine.choose.search import BlockResult, FrontRow, Rejected, Row
+from capacity_tui.engine.choose.space import BLOCK, Axis
 
 
 @dataclass(frozen=True, slots=True)

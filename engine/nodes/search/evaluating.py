@@ -8,14 +8,19 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.search.best import TopK
-from capacity_tui.engine.choose.search.judge import Scorer, refused_part, space_part
-from capacity_tui.engine.choose.search.part import BlockResult
-from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import goal_of
-from capacity_tui.engine.choose.search.spaces import Prepared, Refused, spaces_of
-from capacity_tui.engine.choose.space.grid import Values
-from capacity_tui.engine.choose.space.space import LazyBlock
+from capacity_tui.engine.choose.search import (
+    BlockResult,
+    Prepared,
+    Question,
+    Refused,
+    Scorer,
+    TopK,
+    goal_of,
+    refused_part,
+    space_part,
+    spaces_of,
+)
+from capacity_tui.engine.choose.space import LazyBlock, Values
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
 
 if TYPE_CHECKING:

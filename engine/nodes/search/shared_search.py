@@ -13,13 +13,19 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.search.answer import Answer
-from capacity_tui.engine.choose.search.best import TopK
-from capacity_tui.engine.choose.search.part import BlockResult
-from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import REPORT_SECONDS, REPORT_SHARE, answerable, goal_of, search
-from capacity_tui.engine.choose.search.spaces import spaces_of
-from capacity_tui.engine.choose.space.grid import Values
+from capacity_tui.engine.choose.search import (
+    REPORT_SECONDS,
+    REPORT_SHARE,
+    Answer,
+    BlockResult,
+    Question,
+    TopK,
+    answerable,
+    goal_of,
+    search,
+    spaces_of,
+)
+from capacity_tui.engine.choose.space import Values
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
 
 if TYPE_CHECKING:

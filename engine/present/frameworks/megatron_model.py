@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from capacity_tui.engine.models.transformer.latent_attention import ATTENTION_PARTS, Latent
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import ATTENTION_PARTS, Latent, TransformerShape
 from capacity_tui.engine.present.frameworks.job import Job
 
 Arguments = Iterator[tuple[str, ...]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.choose.need import need, solved_path
 from capacity_tui.engine.choose.search import Answer as SearchAnswer
-from capacity_tui.engine.choose.search import Found as EngineFound
+from capacity_tui.engine.choose.search import SearchResult
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.present import TextPart, needed_parts
 from capacity_tui.engine.verdict import Verdict
@@ -87,8 +87,8 @@ def _verdict(row: FoundRow, tried: Candidate) -> Verdict:
     return row.verdict if tried.holds or row.verdict.holds is False else Verdict.MISSES_LIMIT
 
 
-def _plans(tried: Candidate) -> Iterator[engine.SearchResult]:
+def _plans(tried: Candidate) -> Iterator[SearchResult]:
     """Yield what was tried as a search finds it; nothing where it cannot be estimated."""
     if tried.filled is not None:
         estimate = tried.filled.estimate
-        yield engine.SearchResult(tried.change, estimate.verdict, figures_of(estimate))
+        yield SearchResult(tried.change, estimate.verdict, figures_of(estimate))

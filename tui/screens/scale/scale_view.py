@@ -17,7 +17,8 @@ from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.scaled import WAITS, WEAK, ScaledPlan, ScaledRow
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.api import Estimate, ScaledRun, Scaling
+    from capacity_tui.engine.choose import ScaledRun
+    from capacity_tui.engine.estimate import Estimate, Scaling
 
 _TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
 _SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)
