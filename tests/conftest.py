@@ -18,6 +18,13 @@ SHARED = bool(os.environ.get("CI"))
 
 os.environ["CAPACITY_TUI_HISTORY"] = "off"
 
+if sys.dont_write_bytecode:
+    # Nothing is written beside the sources; but tests, and the programs that they start, are compiled once.
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=40 if SHARED else 100)
 settings.load_profile("default")
 

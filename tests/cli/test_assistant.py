@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from capacity_tui.tui.headless.assistant.tools import TOOLS, ArgumentError, Comm
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the extra mcp is not installed")
 BY_NAME = {tool.name: tool for tool in TOOLS}
 PROGRAM = Path(sys.executable).with_name("capacity-tui")
 PLAN = "gpt2_rtx_3060"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -42,7 +43,9 @@ def cluster(**hardware: object) -> Cluster:
     return resolve_cluster(section, PricingSection(), load_catalog(Path("none")))
 
 
-BASE = cluster()
+@cache
+def base() -> Cluster:
+    return cluster()
 
 
 def network(name: str, devices: float, gbs: float, hop_us: float) -> Level:
@@ -61,7 +64,7 @@ def networks(draw: st.DrawFn) -> tuple[Level, ...]:
 
 
 def around(levels: tuple[Level, ...]) -> Cluster:
-    return replace(BASE, levels=(BASE.levels[0], *levels))
+    return replace(base(), levels=(base().levels[0], *levels))
 
 
 def groups() -> st.SearchStrategy[tuple[float, float]]:
@@ -109,20 +112,20 @@ def test_a_wider_group_takes_no_less_for_the_same_bytes(
 
 
 def test_two_levels_are_the_default_and_a_level_of_the_same_network_is_the_same() -> None:
-    assert [level.name for level in BASE.levels] == ["node", "fabric"]
+    assert [level.name for level in base().levels] == ["node", "fabric"]
     rails = cluster(levels=[{"name": "rail", "devices": 256}, {"name": "fabric"}])
     for collective in COLLECTIVES.values():
-        assert float(collective(1e9, 512.0, 8.0, rails)) == pytest.approx(float(collective(1e9, 512.0, 8.0, BASE)))
+        assert float(collective(1e9, 512.0, 8.0, rails)) == pytest.approx(float(collective(1e9, 512.0, 8.0, base())))
 
 
 def test_oversubscription_leaves_groups_inside_the_level_alone() -> None:
     levels = [{"name": "rail", "devices": 256}, {"name": "fabric", "oversubscription": 4}]
     narrow = cluster(levels=levels)
     inside, beyond = 4.0, 64.0
-    assert float(all_gather_seconds(1e9, inside, 64.0, narrow)) == float(all_gather_seconds(1e9, inside, 64.0, BASE))
-    slower = float(all_gather_seconds(1e9, beyond, 64.0, narrow)) / float(all_gather_seconds(1e9, beyond, 64.0, BASE))
+    assert float(all_gather_seconds(1e9, inside, 64.0, narrow)) == float(all_gather_seconds(1e9, inside, 64.0, base()))
+    slower = float(all_gather_seconds(1e9, beyond, 64.0, narrow)) / float(all_gather_seconds(1e9, beyond, 64.0, base()))
     assert slower == pytest.approx(1.0)  # four members of a rail drive a port each
-    apart = float(all_gather_seconds(1e9, 4.0, 1024.0, narrow)) / float(all_gather_seconds(1e9, 4.0, 1024.0, BASE))
+    apart = float(all_gather_seconds(1e9, 4.0, 1024.0, narrow)) / float(all_gather_seconds(1e9, 4.0, 1024.0, base()))
     assert apart == pytest.approx(4.0, rel=0.01)
 
 

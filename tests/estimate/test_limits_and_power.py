@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from capacity_tui.engine.estimate import Estimate, bottleneck_text, estimate_plan
 from capacity_tui.engine.plan import Plan
 
@@ -17,12 +19,19 @@ def served(**inference: object) -> Estimate:
     return estimated(task="infer", model={"name": "llama-3-8b"}, inference={"engine": "vllm", **inference})
 
 
-LARGE = estimated(
-    task="train",
-    model={"name": "llama-3-8b", "spec": {"layers": 4}},
-    training={"seq_len": 4096, "micro_batch": 8, "global_batch": 64, "framework": "megatron"},
-)
-TINY = estimated(task="train", model={"name": "gpt2"}, training={"seq_len": 64, "micro_batch": 1, "global_batch": 8})
+@cache
+def large() -> Estimate:
+    return estimated(
+        task="train",
+        model={"name": "llama-3-8b", "spec": {"layers": 4}},
+        training={"seq_len": 4096, "micro_batch": 8, "global_batch": 64, "framework": "megatron"},
+    )
+
+
+@cache
+def tiny() -> Estimate:
+    training = {"seq_len": 64, "micro_batch": 1, "global_batch": 8}
+    return estimated(task="train", model={"name": "gpt2"}, training=training)
 
 
 def share(estimate: Estimate) -> float:
@@ -30,22 +39,22 @@ def share(estimate: Estimate) -> float:
 
 
 def test_a_step_of_launches_is_not_limited_by_compute() -> None:
-    assert TINY.bottleneck.kind == "overhead"
-    parts = TINY.computation.parts
-    assert parts["overhead"] > 0.5 * float(TINY.computation.step_seconds.value)
-    assert "overhead" in bottleneck_text(TINY.bottleneck)
+    assert tiny().bottleneck.kind == "overhead"
+    parts = tiny().computation.parts
+    assert parts["overhead"] > 0.5 * float(tiny().computation.step_seconds.value)
+    assert "overhead" in bottleneck_text(tiny().bottleneck)
     assert estimated(task="train", model={"name": "mlp"}).bottleneck.kind == "overhead"
 
 
 def test_large_products_are_limited_by_compute_and_writing_by_memory() -> None:
-    assert LARGE.bottleneck.kind == "compute"
+    assert large().bottleneck.kind == "compute"
     assert served(prompt_tokens=128, output_tokens=2000, batch=8).bottleneck.kind == "memory_bandwidth"
 
 
 def test_training_that_multiplies_without_pause_draws_nearly_the_limit() -> None:
     """The extreme mode's range of 90 to 100 % is reached by what keeps the matrix units busy, and by little else."""
-    assert 0.9 < share(LARGE) <= 1.0
-    assert H100_IDLE < share(TINY) < 0.5
+    assert 0.9 < share(large()) <= 1.0
+    assert H100_IDLE < share(tiny()) < 0.5
 
 
 def prefill(device: str, engine: str, weights: str) -> float:

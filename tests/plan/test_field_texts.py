@@ -7,22 +7,28 @@ import re
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.models import family_of, known_models
-from capacity_tui.engine.plan import PlanField, plan_fields
+from capacity_tui.engine.models import family_of, known_models, spec_type_of
+from capacity_tui.engine.plan import Plan, PlanField, plan_fields
 from capacity_tui.engine.plan.files import plan_from_data
 
 CATALOG = load_catalog()
-PLANS = {
-    name: plan_from_data({"model": {"name": name}, "training": {"method": "lora"} if adapted else {}})
-    for name, adapted in (
-        ("llama-3.1-8b", True),
-        *((row.id, False) for row in known_models(CATALOG)),
-        *((family, False) for family in ("transformer_decoder", "transformer_encoder", "resnet18")),
-    )
-}
+
+
+def _plans() -> dict[str, Plan]:
+    """Return one plan of each kind of model and set of parameters: those that share both have the same fields."""
+    plans: dict[object, tuple[str, Plan]] = {}
+    names = (*(row.id for row in known_models(CATALOG)), "transformer_decoder", "transformer_encoder", "resnet18")
+    for name in names:
+        plan = plan_from_data({"model": {"name": name}})
+        kind = family_of(name, CATALOG).kind
+        plans.setdefault((kind, spec_type_of(name, kind, plan.model.spec)), (name, plan))
+    adapted = plan_from_data({"model": {"name": "llama-3.1-8b"}, "training": {"method": "lora"}})
+    return {**dict(plans.values()), "llama-3.1-8b": adapted}
+
+
 FIELDS = {
     entry.path: entry
-    for name, plan in PLANS.items()
+    for name, plan in _plans().items()
     for task in ("train", "finetune", "infer", "fit")
     for entry in plan_fields(plan, family_of(name, CATALOG).kind, task, CATALOG)
     if entry.knob.kind != "table"
