@@ -44,7 +44,7 @@ def test_the_real_client_is_answered(tmp_path: Path, capsys: pytest.CaptureFixtu
     server = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=dict(os.environ), cwd=work)
 
     async def asked() -> list[CallToolResult]:
-        async with Client(stdio_client(server)) as client:
+        async with Client(stdio_client(server, errlog=sys.__stderr__)) as client:
             listed = await client.list_tools()
             assert [tool.name for tool in listed.tools] == ["detect", "plan", "search", "need", "validate", "explain"]
             return await asyncio.gather(
