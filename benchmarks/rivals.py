@@ -34,8 +34,8 @@ TIMED_SECONDS = 5.0
 
 def rows() -> Iterator[dict[str, Any]]:
     """Yield the published runs that the other program has words for."""
-    from capacity_tui.engine.accuracy.predicting import answered
-    from capacity_tui.engine.accuracy.report import scored_measurements
+    from capacity_tui.engine.accuracy.predictions import answered
+    from capacity_tui.engine.accuracy.scoring import scored_measurements
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.errors import CapacityError
 

@@ -18,7 +18,7 @@ from .fleet.migration import migrate as migrate
 from .fleet.migration import question_of_job as question_of_job
 from .machine import detect as detect
 from .models import register_model as register_model
-from .observe.guard.trainers import GuardCallback as GuardCallback
+from .observe.guard import GuardCallback as GuardCallback
 from .observe.history import History as History
 from .observe.history import WantedRuns as WantedRuns
 from .observe.history import history_entry as history_entry

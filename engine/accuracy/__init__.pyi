@@ -1,9 +1,11 @@
 from .fits import LeftOut as LeftOut
 from .fits import fitted_constants as fitted_constants
 from .fits import unseen_scores as unseen_scores
-from .mine import own_measurements as own_measurements
-from .predicting import accuracy_of as accuracy_of
-from .predicting import predictor as predictor
+from .predictions import VerdictReport as VerdictReport
+from .predictions import accuracy_of as accuracy_of
+from .predictions import own_measurements as own_measurements
+from .predictions import predictor as predictor
+from .predictions import verdicts_of as verdicts_of
 from .published import COMPARED_KINDS as COMPARED_KINDS
 from .published import Kind as Kind
 from .render import PAIR_HEADINGS as PAIR_HEADINGS
@@ -17,10 +19,8 @@ from .render import scatter_svg as scatter_svg
 from .render import score_cells as score_cells
 from .render import score_rows as score_rows
 from .render import verdict_rows as verdict_rows
-from .report import AccuracyReport as AccuracyReport
-from .report import evaluate as evaluate
+from .scoring import AccuracyReport as AccuracyReport
 from .scoring import Scores as Scores
+from .scoring import evaluate as evaluate
 from .shared_runs import read_shared as read_shared
 from .shared_runs import shared_text as shared_text
-from .verdicts import VerdictReport as VerdictReport
-from .verdicts import verdicts_of as verdicts_of

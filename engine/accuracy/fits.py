@@ -13,8 +13,7 @@ from importlib import resources
 from typing import Literal
 
 from capacity_tui.engine.accuracy.published import Kind
-from capacity_tui.engine.accuracy.report import scored_measurements
-from capacity_tui.engine.accuracy.scoring import Pair, Prediction, Scores, score
+from capacity_tui.engine.accuracy.scoring import Pair, Prediction, Scores, score, scored_measurements
 
 FOLDER = "fits"
 

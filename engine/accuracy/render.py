@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from capacity_tui.engine.accuracy.fits import FittedConstant, LeftOut, rival_predictions
+from capacity_tui.engine.accuracy.predictions import VerdictReport, share
 from capacity_tui.engine.accuracy.published import DESCRIBED, Kind
-from capacity_tui.engine.accuracy.report import AccuracyReport
-from capacity_tui.engine.accuracy.scoring import Pair, Prediction, Scores, score
-from capacity_tui.engine.accuracy.verdicts import VerdictReport, share
+from capacity_tui.engine.accuracy.scoring import AccuracyReport, Pair, Prediction, Scores, score
 from capacity_tui.engine.verdict import Verdict
 
 UnseenScores: TypeAlias = Mapping[LeftOut, Scores]

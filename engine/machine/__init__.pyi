@@ -1,10 +1,11 @@
-from .cooling import cooling_now as cooling_now
-from .cooling import temperature_limit as temperature_limit
+from .benchmark.cooling import cooling_now as cooling_now
+from .benchmark.cooling import temperature_limit as temperature_limit
 from .curve import Curve as Curve
 from .detect import detect as detect
 from .device_names import device_names as device_names
 from .doctor import DoctorReport as DoctorReport
 from .doctor import examine as examine
+from .doctor import machine_as_dict as machine_as_dict
 from .doctor import report_lines as report_lines
 from .facts import ORIGINS as ORIGINS
 from .facts import Fact as Fact
@@ -37,9 +38,10 @@ from .measured_constants import MeasuredEfficiency as MeasuredEfficiency
 from .measured_constants import constants_file as constants_file
 from .measured_constants import possible as possible
 from .measured_constants import read_constants as read_constants
-from .plain_data import machine_as_dict as machine_as_dict
 from .recording import RECORDING_SCRIPT as RECORDING_SCRIPT
 from .recording import recorded_host as recorded_host
 from .sample import Counters as Counters
 from .sample import Sample as Sample
 from .sample import Sampler as Sampler
+from .topology import LEVELS as LEVELS
+from .topology import topology_lines as topology_lines

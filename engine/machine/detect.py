@@ -14,18 +14,20 @@ from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import CORRUPT, data_folder
 from capacity_tui.engine.machine.benchmark.benchmark_report import FOLDER as BENCHMARKS
 from capacity_tui.engine.machine.benchmark.benchmark_report import facts_of, measured_facts
+from capacity_tui.engine.machine.topology import complete_topology
 from capacity_tui.engine.machine.facts import missing
 from capacity_tui.engine.machine.generations import with_abilities
 from capacity_tui.engine.machine.host.cpu import probe_cpu
-from capacity_tui.engine.machine.host.disk import probe_disks
-from capacity_tui.engine.machine.host.main_memory import probe_memory
-from capacity_tui.engine.machine.host.memory_modules import probe_memory_modules
-from capacity_tui.engine.machine.host.network import probe_networks
-from capacity_tui.engine.machine.host.platform_probe import probe_container, probe_platform
-from capacity_tui.engine.machine.host.power import probe_power
-from capacity_tui.engine.machine.host.processes import probe_processes
-from capacity_tui.engine.machine.host.stacks import open_stacks
-from capacity_tui.engine.machine.host.swap import probe_swap
+from capacity_tui.engine.machine.host.disk import probe_disks, probe_swap
+from capacity_tui.engine.machine.host.main_memory import probe_memory, probe_memory_modules
+from capacity_tui.engine.machine.host.system import (
+    open_stacks,
+    probe_container,
+    probe_networks,
+    probe_platform,
+    probe_power,
+    probe_processes,
+)
 from capacity_tui.engine.machine.host_files import COMMAND_SECONDS, NO_ANSWER, Host
 from capacity_tui.engine.machine.machine import (
     Container,
@@ -42,7 +44,6 @@ from capacity_tui.engine.machine.machine import (
     unknown,
 )
 from capacity_tui.engine.machine.probing import NotPresentError, Running
-from capacity_tui.engine.machine.topology.links import complete_topology
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import Vendor
 

@@ -10,13 +10,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.catalog import parse_shipped
-from capacity_tui.engine.machine.cpu_list import parse_cpu_list
 from capacity_tui.engine.machine.facts import Fact, missing
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import DiskKind
 
 SOURCE = "profiles/device_names.yaml"
+
 MEBIBYTE = 1 << 20
 
 
@@ -184,3 +184,19 @@ def _accelerator(row: Mapping[str, object]) -> AcceleratorName:
         memory_mib=cast("int | None", row.get("memory_mib")),
         pci=tuple(cast("list[str]", row.get("pci", []))),
     )
+
+
+MOST_CPUS = 1 << 16  # Linux is built for 8192 at most; a longer list is damaged
+
+
+def parse_cpu_list(text: str) -> tuple[int, ...]:
+    """Return the numbers in a kernel list such as ``0-3,8``; raises ValueError, also for a list without bounds."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if first:
+            listed = range(int(first), int(last or first) + 1)
+            if len(numbers) + len(listed) > MOST_CPUS:
+                raise ValueError(f"more than {MOST_CPUS} CPUs listed")
+            numbers.extend(listed)
+    return tuple(numbers)

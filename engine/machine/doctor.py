@@ -11,14 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from capacity_tui.engine.machine.facts import Fact
 from capacity_tui.engine.machine.machine import Machine, Probe
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 PROGRAM = "capacity-tui"
+
 # Which parts of the machine each probe fills; the others are named alike.
 PARTS = {"memory modules": "modules", "benchmarks": "benchmarked"}
+
 # What names people, machines, or a device among others of its kind, and what is written in its place.
 HIDDEN = (
     (re.compile(r"(/(?:home|Users|media|run/media|mnt/home)/)[^/\s]+"), r"\1<user>"),
@@ -156,3 +162,26 @@ def _version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def machine_as_dict(machine: Machine) -> dict[str, object]:
+    """Return the machine as nested dictionaries, lists and scalars.
+
+    A fact becomes ``{"value", "origin", "source"}``, with ``"reason"`` where the value is missing.
+    Serial numbers and the like are left out.
+    """
+    return _record(machine)
+
+
+def _record(record: DataclassInstance) -> dict[str, object]:
+    parts = (part for part in fields(record) if not part.metadata.get("private"))
+    return {part.name: _plain(getattr(record, part.name)) for part in parts}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Fact):
+        fact = {"value": _plain(value.value), "origin": value.origin, "source": value.source}
+        return {**fact, "reason": value.reason} if value.value is None else fact
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    return _record(value) if is_dataclass(value) and not isinstance(value, type) else value

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import psutil
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.gpu_sensors import GpuSensors
+from capacity_tui.engine.machine.host.disk import probe_swap
 from capacity_tui.engine.machine.host.main_memory import probe_memory
-from capacity_tui.engine.machine.host.network import probe_networks
-from capacity_tui.engine.machine.host.swap import probe_swap
+from capacity_tui.engine.machine.host.system import probe_networks
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Memory
-from capacity_tui.engine.machine.probing import Running
-from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.machine.probing import NotPresentError, Running
+from capacity_tui.engine.machine.vendors.registry import VENDORS
+from capacity_tui.engine.machine.vendors.vendor import GpuSample, Sensors, Vendor
 
 ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatever a driver does
+
 STALE_SECONDS = 5.0  # how long the last GPU reading stands in for one that is late
+
 WHOLE_DISK = re.compile(r"(nvme\d+n\d+|(sd|hd|vd|xvd)[a-z]+|mmcblk\d+|disk\d+)")
+
 FIRST = "rates need two samples"
+
 NO_COUNTER = "this system gives no such counter"
 
 N = TypeVar("N", int, float)
@@ -265,3 +269,49 @@ def _used(memory: Memory) -> Fact[int]:
         return memory.available_bytes
     available = memory.available_bytes.value
     return memory.total_bytes.map(lambda total: total - available)
+
+
+class GpuSensors:
+    """The devices whose sensors can be read, in the order of detection.
+
+    Args:
+        detailed: read what holds clocks down, power limits and processes too, which no graph shows.
+    """
+
+    def __init__(self, host: Host, detailed: bool = False, vendors: Sequence[Vendor] = VENDORS) -> None:
+        self._host = host
+        self._detailed = detailed
+        self._vendors = vendors
+        self._opened: list[Sensors] | None = None
+        self._reason = ""
+
+    def read(self) -> tuple[GpuSample, ...]:
+        """Return one reading of every device.
+
+        Raises:
+            NotPresentError: there is no device with a working driver.
+        """
+        opened = self._open() if self._opened is None else self._opened
+        if not opened:
+            raise NotPresentError(self._reason)
+        readings: list[GpuSample] = []
+        for sensors in opened:
+            readings += sensors.read(len(readings))
+        return tuple(readings)
+
+    def close(self) -> None:
+        """Give the drivers back what they lent; the next reading opens them again."""
+        for sensors in self._opened or ():
+            sensors.close()
+        self._opened = None
+
+    def _open(self) -> list[Sensors]:
+        self._opened, self._reason = [], ""
+        for vendor in self._vendors:
+            if vendor.sensors is None:
+                continue
+            try:
+                self._opened.append(vendor.sensors(self._host, self._detailed))
+            except NotPresentError as absent:
+                self._reason = self._reason or str(absent)
+        return self._opened

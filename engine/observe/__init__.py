@@ -1,4 +1,4 @@
-"""Runs as they happen: sampling of processes and devices, logs, foresight, and the history of runs."""
+"""Runs as they happen: processes and devices, logs, monitoring, guarding, profiling, and the history of runs."""
 
 from capacity_tui.engine.door import open_door
 

@@ -16,7 +16,7 @@ from capacity_tui.engine.errors import HardwareError, StorageError
 from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.machine import Curve, FitError, MeasuredEfficiency, constants_file, possible, read_constants
-from capacity_tui.engine.sampling.kernel_cases import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
+from capacity_tui.engine.sampling.kernels import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.sampling.samples import Sample, SampleFile
 
 T = TypeVar("T")

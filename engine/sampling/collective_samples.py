@@ -18,8 +18,7 @@ from pathlib import Path
 from capacity_tui.engine.errors import HardwareError
 from capacity_tui.engine.sampling.kernel_samples import Progress
 from capacity_tui.engine.sampling.rank import RANK_MODULE, Task
-from capacity_tui.engine.sampling.samples import Sample, append, open_samples, sample_path, today
-from capacity_tui.engine.sampling.timing import Timing
+from capacity_tui.engine.sampling.samples import Sample, Timing, append, open_samples, sample_path, today
 from capacity_tui.engine.sampling.torch_kernels import load_torch
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv")

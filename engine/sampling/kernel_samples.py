@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypedDict, cast
 
-from capacity_tui.engine.sampling.kernel_cases import (
+from capacity_tui.engine.sampling.kernels import (
     CPU,
     CPU_QUICK,
     GPU,
     GPU_QUICK,
+    KERNELS,
     Kernel,
     KernelCase,
+    NumpyBackend,
     Scale,
     kernel_grid,
 )
-from capacity_tui.engine.sampling.numpy_kernels import NumpyBackend
-from capacity_tui.engine.sampling.samples import Sample, append, open_samples, sample_path, today
-from capacity_tui.engine.sampling.timing import Clock, time_kernel
+from capacity_tui.engine.sampling.samples import (
+    Clock,
+    Sample,
+    append,
+    open_samples,
+    sample_files,
+    sample_path,
+    time_kernel,
+    today,
+)
 from capacity_tui.engine.sampling.torch_kernels import TorchBackend
 
 Where = Literal["gpu", "cpu"]
+
 # Seconds a case may take before its median counts as known.
 LIMIT_SECONDS, QUICK_LIMIT_SECONDS = 1.0, 0.3
 
@@ -146,3 +159,40 @@ def _scale(kind: str, quick: bool) -> Scale:
     if kind == "gpu":
         return GPU_QUICK if quick else GPU
     return CPU_QUICK if quick else CPU
+
+
+NODE_MODULE = "capacity_tui.engine.sampling.kernel_samples"
+
+
+class NodeTask(TypedDict):
+    """What a node times.
+
+    Attributes:
+        where: ``gpu`` or ``cpu``.
+        kernels: which; all where empty.
+    """
+
+    where: Literal["gpu", "cpu"]
+    quick: bool
+    kernels: list[str]
+
+
+def main(task: NodeTask) -> None:
+    """Time the kernels of a task, and print the samples as their file has them.
+
+    Raises:
+        MissingPartError: torch is not there, or cannot use the GPU.
+    """
+    backend = sampling_backend(task["where"])
+    wanted = frozenset(cast("list[Kernel]", task["kernels"]) or KERNELS)
+    limit = QUICK_LIMIT_SECONDS if task["quick"] else LIMIT_SECONDS
+    with tempfile.TemporaryDirectory(prefix="capacity-tui-") as folder:
+        cases = sampling_grid(backend, task["quick"], wanted)
+        for _ in sample_kernels(backend, "node", cases, limit_seconds=limit, folder=Path(folder)):
+            pass
+        for file in sample_files("node", Path(folder)):
+            sys.stdout.write(file.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import median
 from typing import TypeAlias, cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Device, device_key, with_measured
-from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
 from capacity_tui.engine.estimate import Estimate, ResolvedPlan, estimate_plan, estimate_resolved, resolve_plan
+from capacity_tui.engine.files import data_folder, reading_error, rename_file
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.machine import FitError, Machine, MeasuredEfficiency, possible
+from capacity_tui.engine.machine import FOLDER, FitError, Machine, MeasuredEfficiency, possible
 from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_entry
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
-from capacity_tui.engine.sampling.earlier_runs import take_over_earlier_runs
-from capacity_tui.engine.sampling.samples import today
+from capacity_tui.engine.sampling.calibration import chosen_files, fit_samples
+from capacity_tui.engine.sampling.samples import read_samples, sample_files, today
 
 # Constants that all scale when the whole machine is faster or slower than its kernels say.
 SPEEDS = ("sustained", "stream", "elementwise")
+
 # A run this many times faster or slower than estimated is another run than its plan says.
 LARGEST_FACTOR = 20.0
+
 HALVINGS = 40
+
 STEP, PEAK = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
+
 MOST_RUNS = 50
 """A device is fitted to its newest runs: earlier behaviour says little, and each takes a while."""
+
 _DAY = 10
 
 
@@ -269,3 +278,98 @@ def _judged(
         if (true := truth(run)) is not None
     ]
     return FitError(name, len(errors), median(errors), max(errors)) if errors else None
+
+
+_ENDING = ".runs.jsonl"
+
+_TAKEN = ".old"
+
+_ID_BYTES = 5
+
+_FIGURES = {"step_seconds": Figure.STEP_SECONDS, "peak_bytes": Figure.MEMORY_RESERVED_BYTES}
+
+
+def take_over_earlier_runs(history: History, folder: Path | None = None) -> None:
+    """Put runs of earlier versions into the history, and give their files another name.
+
+    Args:
+        folder: the program's data, the user's own by default.
+
+    Raises:
+        StorageError: a file cannot be read, or nothing can be kept.
+    """
+    for file in sorted(((folder or data_folder()) / FOLDER).glob(f"*{_ENDING}")):
+        bad: list[str] = []
+        history.keep(*_runs(file, bad))
+        aside = _free_name(file)
+        rename_file(file, aside)
+        if bad:
+            history.notes.append(f"{aside}: {len(bad)} of its lines cannot be read, and stay there alone: {bad[0]}")
+
+
+def _runs(file: Path, bad: list[str]) -> Iterator[RunRecord]:
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise reading_error(error, file) from error
+    for number, line in enumerate(lines, 1):
+        try:
+            yield _run(json.loads(line), file.name.removesuffix(_ENDING), f"{file.name}:{number}:{line}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            bad.append(f"line {number}: {error}")
+
+
+def _run(data: Mapping[str, object], device: str, text: str) -> RunRecord:
+    return RunRecord(
+        kind="run",
+        plan=cast("Mapping[str, object]", data["plan"]),
+        actual={key: float(cast("float", data[name])) for name, key in _FIGURES.items() if data[name] is not None},
+        device=device,
+        started=f"{data['date']}T00:00:00.000Z",
+        # The same run has the same id, should this be stopped before the file has its other name.
+        id=hashlib.blake2b(text.encode(), digest_size=_ID_BYTES).hexdigest(),
+    )
+
+
+def _free_name(file: Path) -> Path:
+    names = (file.with_name(f"{file.name}{_TAKEN}{number or ''}") for number in range(1000))
+    free = next((name for name in names if not name.exists()), None)
+    if free is None:
+        raise StorageError("there are too many earlier files of runs", str(file), "move them away")
+    return free
+
+
+def learnt_from(run: RunRecord, machine: Machine, catalog: Catalog, history: History) -> MeasuredEfficiency:
+    """Return constants that meet a run, and those of its device that are kept; nothing is written.
+
+    Args:
+        run: with its plan, and step or memory measured.
+        history: where other runs of the device are kept.
+
+    Raises:
+        PlanError: there is nothing to learn from the run, or it cannot be that of its plan.
+        StorageError: the history cannot be read.
+    """
+    newest = own_run_of(run)
+    if newest is None:
+        hint = "watch it with --plan, until its step or its memory is known"
+        raise PlanError("nothing can be learnt from this run: it has no plan, or nothing was measured", hint=hint)
+    plain = replace(machine, measured=())
+    device = resolved_run(plan_from_data(newest.plan), catalog, plain).cluster.device
+    base = sampled_constants(device)
+    alone = fit_runs(base, (newest,), plain, catalog)
+    others = tuple(other for other in read_runs(device_key(device), history) if other != newest)
+    return fit_runs(base, (*others, newest), plain, catalog, lambda *_: None) if others else alone
+
+
+def sampled_constants(device: Device, report: Callable[[str], object] = str) -> MeasuredEfficiency | None:
+    """Return what a device's samples say; None where there are none.
+
+    Args:
+        report: called with a note on each damaged file.
+    """
+    files = [read_samples(path) for path in sample_files(device_key(device))]
+    for file in files:
+        if file.set_aside is not None:
+            report(f"{file.path} was damaged: kept as {file.set_aside}, what could be read is used")
+    return fit_samples(device, chosen_files(files)) if files else None

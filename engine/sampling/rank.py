@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypedDict
 
-from capacity_tui.engine.sampling.timing import Timing, summary
+from capacity_tui.engine.sampling.samples import Timing, summary
 from capacity_tui.engine.sampling.torch_kernels import load_torch
 
 WARM_UPS, FEWEST, MOST = 2, 5, 50

@@ -9,8 +9,8 @@ import psutil
 
 from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.extras import install_command
-from capacity_tui.engine.sampling.kernel_cases import KERNELS, Kernel, KernelCase
-from capacity_tui.engine.sampling.timing import Clock, HostClock
+from capacity_tui.engine.sampling.kernels import KERNELS, Kernel, KernelCase
+from capacity_tui.engine.sampling.samples import Clock, HostClock
 
 Run = Callable[[], object]
 EXTRA = "torch"

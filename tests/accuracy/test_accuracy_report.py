@@ -15,7 +15,7 @@ from capacity_tui.engine.accuracy import (
     reports_as_markdown,
     scatter_svg,
 )
-from capacity_tui.engine.accuracy.report import scored_measurements
+from capacity_tui.engine.accuracy.scoring import scored_measurements
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import step_seconds
 from capacity_tui.engine.choose.modes import fill

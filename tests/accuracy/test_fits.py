@@ -12,7 +12,7 @@ import pytest
 from capacity_tui.engine.accuracy import COMPARED_KINDS, fitted_constants, unseen_scores
 from capacity_tui.engine.accuracy.fits import unseen_predictions
 from capacity_tui.engine.accuracy.published import DESCRIBED
-from capacity_tui.engine.accuracy.report import scored_measurements
+from capacity_tui.engine.accuracy.scoring import scored_measurements
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 AGAIN = "uv run python -m tools.calibrate ranges --write"

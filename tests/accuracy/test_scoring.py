@@ -6,7 +6,6 @@ import pytest
 
 from capacity_tui.engine.accuracy import evaluate
 from capacity_tui.engine.accuracy.published import Measurement
-from capacity_tui.engine.accuracy.report import scored_measurements
 from capacity_tui.engine.accuracy.scoring import (
     Pair,
     Prediction,
@@ -15,6 +14,7 @@ from capacity_tui.engine.accuracy.scoring import (
     predict_constant_rate,
     score,
     score_groups,
+    scored_measurements,
 )
 from capacity_tui.engine.errors import PlanError
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.accuracy import evaluate, own_measurements, predictor, verdicts_of
-from capacity_tui.engine.accuracy.report import scored_measurements
-from capacity_tui.engine.accuracy.scoring import Prediction
-from capacity_tui.engine.accuracy.verdicts import share
+from capacity_tui.engine.accuracy.predictions import share
+from capacity_tui.engine.accuracy.scoring import Prediction, scored_measurements
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan

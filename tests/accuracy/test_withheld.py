@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from capacity_tui.engine.accuracy import evaluate, predictor
+from capacity_tui.engine.accuracy.predictions import NAME, TRAINED, without_framework
 from capacity_tui.engine.accuracy.published import field
-from capacity_tui.engine.accuracy.report import scored_measurements
-from capacity_tui.engine.accuracy.withheld import NAME, TRAINED, without_framework
+from capacity_tui.engine.accuracy.scoring import scored_measurements
 from capacity_tui.engine.catalog import load_catalog
 
 

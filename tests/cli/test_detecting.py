@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
+from capacity_tui.engine.machine.benchmark import benchmark_report, io_speed
 from capacity_tui.engine.machine.benchmark import benchmark_report as reports
-from capacity_tui.engine.machine.benchmark import disk_speed, measurement
 from capacity_tui.engine.machine.doctor import hide_names
 from capacity_tui.tui.cli import main
 
@@ -90,9 +90,9 @@ def test_names_are_hidden_where_they_stand_alone():
 
 def test_benchmarks_are_kept_and_used(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(reports, "BUSY_SHARE", 2.0)  # whatever else this machine does
-    monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.02)
-    monkeypatch.setattr(disk_speed, "FILE_BYTES", 16 << 20)
-    monkeypatch.setattr(disk_speed, "RANDOM_SECONDS", 0.02)
+    monkeypatch.setattr(benchmark_report, "ENOUGH_SECONDS", 0.02)
+    monkeypatch.setattr(io_speed, "FILE_BYTES", 16 << 20)
+    monkeypatch.setattr(io_speed, "RANDOM_SECONDS", 0.02)
     assert main(["detect", "--benchmark", "--folder", str(tmp_path), "--learn", "1k", "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["complete"] is True
@@ -151,8 +151,8 @@ def test_no_option_is_dropped_in_silence(words, capsys):
 
 
 def test_a_benchmark_and_configurations_come_together(capsys, monkeypatch):
-    monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.01)
-    monkeypatch.setattr(disk_speed, "FILE_BYTES", 16 << 20)
+    monkeypatch.setattr(benchmark_report, "ENOUGH_SECONDS", 0.01)
+    monkeypatch.setattr(io_speed, "FILE_BYTES", 16 << 20)
     assert main(["detect", "--benchmark", "--generate-configs", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["benchmark"]["measured"]

@@ -21,19 +21,18 @@ from capacity_tui.engine.machine.benchmark import (
     BenchmarkReport,
     Measurement,
     Skipped,
-    accelerators,
-    disk_speed,
-    measurement,
-    network_speed,
+    all_benchmarks,
+    benchmark_report,
+    device_speed,
+    io_speed,
     read_reports,
     run_benchmarks,
     save_report,
     spread,
-    watching,
     web_address,
 )
 from capacity_tui.engine.machine.benchmark.benchmark_report import measured_facts
-from capacity_tui.engine.machine.benchmark.load import Moment, busy_share
+from capacity_tui.engine.machine.benchmark.cooling import Moment, busy_share
 from capacity_tui.engine.present import benchmark_parts
 from capacity_tui.engine.storage.databases import machine_benchmarks
 from capacity_tui.tui.cli import main
@@ -41,9 +40,9 @@ from capacity_tui.tui.cli import main
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.02)
-    monkeypatch.setattr(disk_speed, "FILE_BYTES", 32 << 20)
-    monkeypatch.setattr(disk_speed, "RANDOM_SECONDS", 0.05)
+    monkeypatch.setattr(benchmark_report, "ENOUGH_SECONDS", 0.02)
+    monkeypatch.setattr(io_speed, "FILE_BYTES", 32 << 20)
+    monkeypatch.setattr(io_speed, "RANDOM_SECONDS", 0.05)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +86,7 @@ def test_what_is_stopped_keeps_what_is_complete(machine, tmp_path):
 
 
 def test_a_full_disk_is_left_alone(machine, tmp_path, monkeypatch):
-    monkeypatch.setattr(disk_speed, "FILE_BYTES", 1 << 60)
+    monkeypatch.setattr(io_speed, "FILE_BYTES", 1 << 60)
     report = run_benchmarks(machine, ("disk",), folder=tmp_path)
     (skipped,) = report.skipped
     assert "free in" in skipped.reason
@@ -170,7 +169,7 @@ def test_a_path_may_hold_any_letter():
 
 
 def test_a_server_that_drips_holds_nothing_up(machine, monkeypatch):
-    monkeypatch.setattr(network_speed, "REMOTE_SECONDS", 1.0)
+    monkeypatch.setattr(io_speed, "REMOTE_SECONDS", 1.0)
     with socket.create_server(("127.0.0.1", 0)) as server:
         ended = threading.Event()
 
@@ -305,9 +304,9 @@ def test_measured_rates_replace_the_usual_shares(machine, tmp_path):
 
 def test_gpus_are_measured_by_type(machine, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(accelerators, "_devices", lambda torch: ("cpu:0",))
-    monkeypatch.setattr(accelerators, "SMALLER", 64)
-    monkeypatch.setattr(accelerators, "COPY_BYTES", 1 << 20)
+    monkeypatch.setattr(device_speed, "_devices", lambda torch: ("cpu:0",))
+    monkeypatch.setattr(device_speed, "ACCELERATOR_SMALLER", 64)
+    monkeypatch.setattr(device_speed, "COPY_BYTES", 1 << 20)
     report = run_benchmarks(machine, ("gpu",))
     names = {figure.id for figure in report.measured}
     assert names >= {"gpu.cpu:0.gemm.float32", "gpu.cpu:0.gemm.bfloat16", "gpu.cpu:0.copy"}
@@ -315,8 +314,8 @@ def test_gpus_are_measured_by_type(machine, monkeypatch):
 
 
 def test_sensors_are_watched_under_load(monkeypatch):
-    monkeypatch.setattr(watching, "INTERVAL_SECONDS", 0.01)
-    with watching.watched(lambda: ()) as moments:
+    monkeypatch.setattr(all_benchmarks, "INTERVAL_SECONDS", 0.01)
+    with all_benchmarks.watched(lambda: ()) as moments:
         time.sleep(0.1)
     seen = len(moments)
     assert seen >= 3
@@ -325,6 +324,6 @@ def test_sensors_are_watched_under_load(monkeypatch):
 
 
 def test_a_killed_program_leaves_no_file(tmp_path):
-    with disk_speed._nameless_file(Path(tmp_path)) as (handle, _):
+    with io_speed._nameless_file(Path(tmp_path)) as (handle, _):
         assert handle > 0
         assert list(tmp_path.iterdir()) == []

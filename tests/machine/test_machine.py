@@ -28,7 +28,7 @@ from capacity_tui.engine.sampling import (
     write_measured,
 )
 from capacity_tui.engine.sampling.calibration import chosen_files
-from capacity_tui.engine.sampling.kernel_cases import CPU, KernelCase, kernel_grid
+from capacity_tui.engine.sampling.kernels import CPU, KernelCase, kernel_grid
 
 PLAN = {
     "model": {"name": "transformer_decoder", "spec": {"layers": 4, "hidden": 256, "heads": 4, "vocab": 1024}},

@@ -14,7 +14,7 @@ import pytest
 DETECT = """
 import json, sys
 from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.plain_data import machine_as_dict
+from capacity_tui.engine.machine.doctor import machine_as_dict
 print(json.dumps(machine_as_dict(detect())))
 """
 SAMPLE = """
@@ -47,7 +47,7 @@ def run(driver_library):
 
 
 UNDER_LOAD = """
-from capacity_tui.engine.machine.gpu_sensors import GpuSensors
+from capacity_tui.engine.machine.sample import GpuSensors
 from capacity_tui.engine.machine.host_files import Host
 sample = GpuSensors(Host(), detailed=True).read()[0]
 print(sample.throttle, sample.power_limit_watts, sample.memory_activity_percent.value, sample.holders)

@@ -6,14 +6,12 @@ import pytest
 from recorded import GIB, replay, write, write_cpus
 
 from capacity_tui.engine.machine import detect
-from capacity_tui.engine.machine.gpu_sensors import GpuSensors
 from capacity_tui.engine.machine.host import probe_memory, probe_power
-from capacity_tui.engine.machine.host.cgroup import cpu_quota
 from capacity_tui.engine.machine.host.cpu import probe_cpu
-from capacity_tui.engine.machine.host.disk import probe_disks
-from capacity_tui.engine.machine.host.network import probe_networks
-from capacity_tui.engine.machine.host.platform_probe import probe_container, probe_platform
-from capacity_tui.engine.machine.host.swap import probe_swap
+from capacity_tui.engine.machine.host.disk import probe_disks, probe_swap
+from capacity_tui.engine.machine.host.main_memory import cpu_quota
+from capacity_tui.engine.machine.host.system import probe_container, probe_networks, probe_platform
+from capacity_tui.engine.machine.sample import GpuSensors
 from capacity_tui.engine.machine.vendors.amd.probe import probe_amd
 
 

@@ -9,7 +9,7 @@ from recorded import RECORDINGS, replay
 
 from capacity_tui.engine.errors import HardwareError
 from capacity_tui.engine.machine import RECORDING_SCRIPT, detect, machine_as_dict, recorded_host
-from capacity_tui.engine.machine.recorded_files import RecordedFiles
+from capacity_tui.engine.machine.recording import RecordedFiles
 
 
 def test_a_shell_records_what_detection_needs():

@@ -11,12 +11,25 @@ import pytest
 from capacity_tui.engine.errors import MissingPartError, StorageError
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.sampling import KERNELS, read_samples, sample_files, sample_kernels
-from capacity_tui.engine.sampling.kernel_cases import CPU, CPU_QUICK, GPU, GPU_QUICK, KernelCase, Scale, kernel_grid
-from capacity_tui.engine.sampling.kernel_samples import sampling_backend, sampling_grid
-from capacity_tui.engine.sampling.numpy_kernels import NumpyBackend
-from capacity_tui.engine.sampling.samples import open_samples
-from capacity_tui.engine.sampling.timing import HostClock, summary, time_kernel
+from capacity_tui.engine.sampling import (
+    KERNELS,
+    read_samples,
+    sample_files,
+    sample_kernels,
+    sampling_backend,
+    sampling_grid,
+)
+from capacity_tui.engine.sampling.kernels import (
+    CPU,
+    CPU_QUICK,
+    GPU,
+    GPU_QUICK,
+    KernelCase,
+    NumpyBackend,
+    Scale,
+    kernel_grid,
+)
+from capacity_tui.engine.sampling.samples import HostClock, open_samples, summary, time_kernel
 
 EVERY = frozenset(KERNELS)
 TINY = Scale((1, 8), (8, 16), (8,), (4,), (8,), (16,), (64,))

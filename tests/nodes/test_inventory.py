@@ -11,11 +11,10 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.loading import kept_catalog
 from capacity_tui.engine.errors import HardwareError, LauncherError, StorageError
 from capacity_tui.engine.nodes.inventory import changes_of, described, detect_cluster, keep, kept
-from capacity_tui.engine.nodes.inventory.drawing import drawn_levels, folded_names
-from capacity_tui.engine.nodes.inventory.node_facts import Ports
-from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
+from capacity_tui.engine.nodes.inventory.hardware import drawn_levels, folded_names
+from capacity_tui.engine.nodes.inventory.inventory import Ports
+from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order, read_hosts
 from capacity_tui.engine.nodes.launchers.slurm import Slurm, names_of
-from capacity_tui.engine.nodes.launchers.ssh import read_hosts
 from capacity_tui.tui.headless.group import run_command
 from tests.machine.recorded import RECORDINGS
 from tests.nodes.inventories import GIB, H100, inventory, node, sixteen

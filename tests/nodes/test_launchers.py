@@ -7,9 +7,8 @@ import pytest
 
 from capacity_tui.engine.errors import CapacityError, LauncherError
 from capacity_tui.engine.nodes.launchers import chosen_launcher
-from capacity_tui.engine.nodes.launchers.launcher import Order
+from capacity_tui.engine.nodes.launchers.launcher import Order, Ssh, read_hosts
 from capacity_tui.engine.nodes.launchers.slurm import Slurm, names_of, parse_nodes, racks_of, slurm_nodes
-from capacity_tui.engine.nodes.launchers.ssh import Ssh, read_hosts
 
 
 def by_node(launcher, order, nodes=None, cancelled=None):

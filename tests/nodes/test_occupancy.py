@@ -17,15 +17,14 @@ from capacity_tui.engine.nodes.occupancy import (
     STATES,
     Occupancy,
     change_to_available,
-    kept_occupancy,
     node_map,
+    kept_occupancy,
     own_occupancy,
-    planned,
     slurm_occupancy,
+    planned,
 )
-from capacity_tui.engine.nodes.occupancy.folding import MOST_ROWS
-from capacity_tui.engine.nodes.occupancy.occupancy import NodeState
-from capacity_tui.engine.nodes.occupancy.slurm_occupancy import occupancy_of
+from capacity_tui.engine.nodes.occupancy.cluster_map import MOST_ROWS
+from capacity_tui.engine.nodes.occupancy.occupancy import NodeState, occupancy_of
 from capacity_tui.engine.plan import HardwareSection, Plan, PricingSection, edited
 from capacity_tui.engine.plan.files import plan_from_data
 from tests.nodes.inventories import inventory, node, sixteen

@@ -20,8 +20,7 @@ from capacity_tui.engine.choose.search import search
 from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.nodes.inventory import detect_cluster
 from capacity_tui.engine.nodes.launchers.launcher import Order
-from capacity_tui.engine.nodes.launchers.ray_nodes import RayNodes
-from capacity_tui.engine.nodes.launchers.ray_session import load_ray
+from capacity_tui.engine.nodes.launchers.ray_nodes import RayNodes, load_ray
 from capacity_tui.engine.nodes.sampling import sample_network
 from capacity_tui.engine.nodes.search import search_on_ray
 from capacity_tui.engine.nodes.search.chunks import Cutting

@@ -13,8 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from capacity_tui.engine.errors import CapacityError, MissingPartError, StorageError
-from capacity_tui.engine.observe import Outlets, exporting
-from capacity_tui.engine.observe.exporting import Gauge, MetricsServer, serving_address
+from capacity_tui.engine.observe import Outlets, metrics_export
+from capacity_tui.engine.observe.metrics_export import Gauge, MetricsServer, serving_address
 
 GAUGES = (
     Gauge("memory_bytes", 5e9),
@@ -99,13 +99,13 @@ def test_nothing_but_metrics_is_served(serve):
 
 
 def test_others_can_read_only_with_a_token(serve, monkeypatch):
-    monkeypatch.delenv(exporting.TOKEN_VARIABLE, raising=False)
+    monkeypatch.delenv(metrics_export.TOKEN_VARIABLE, raising=False)
     with pytest.raises(CapacityError, match="anybody could read"):
         MetricsServer(serving_address("0.0.0.0:0"))
     assert serving_address("9100").is_loopback
     assert serving_address("[::1]:9100").is_loopback
     assert not serving_address("example.org:9100").is_loopback
-    monkeypatch.setenv(exporting.TOKEN_VARIABLE, "secret")
+    monkeypatch.setenv(metrics_export.TOKEN_VARIABLE, "secret")
     MetricsServer(serving_address("0.0.0.0:0")).close()
 
 
@@ -140,7 +140,7 @@ def test_lines_are_whole_and_follow_those_that_are_there(tmp_path):
 
 
 def test_a_full_disk_ends_the_lines_alone():
-    outlets = Outlets(exporting.Path("/dev/full"), "0")
+    outlets = Outlets(metrics_export.Path("/dev/full"), "0")
     outlets.show({"look": 1}, GAUGES)
     outlets.show({"look": 2}, GAUGES)
     assert len(outlets.problems) == 1

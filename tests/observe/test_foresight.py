@@ -10,12 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.observe.foresight.devices import stragglers, throttling
-from capacity_tui.engine.observe.foresight.disk import filling
-from capacity_tui.engine.observe.foresight.loss import divergence, not_finite, spike
-from capacity_tui.engine.observe.foresight.memory import full, growth, seconds_until_full
-from capacity_tui.engine.observe.foresight.stall import stall
-from capacity_tui.engine.observe.foresight.trends import order, slope
+from capacity_tui.engine.observe.monitor.anomalies import divergence, not_finite, spike, stall, stragglers, throttling
+from capacity_tui.engine.observe.monitor.forecast import filling, full, growth, order, seconds_until_full, slope
 
 DETECTORS = load_catalog().detectors
 LEAK = DETECTORS["leak"].thresholds

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.observe.guard.trainers import GuardCallback
-from capacity_tui.engine.observe.guard.trainers.pressure import MicroBatchControl
+from capacity_tui.engine.observe.guard import GuardCallback
+from capacity_tui.engine.observe.guard.callback import MicroBatchControl
 
 
 @given(

@@ -11,8 +11,7 @@ import yaml
 from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.observe.guard import filled_words, values_of
-from capacity_tui.engine.observe.guard.placeholders import environment_of, filled
-from capacity_tui.engine.observe.guard.rewritten_files import RewrittenFiles, filled_file
+from capacity_tui.engine.observe.guard.placeholders import RewrittenFiles, environment_of, filled, filled_file
 from capacity_tui.engine.plan.files import plan_from_text
 
 PLAN = """

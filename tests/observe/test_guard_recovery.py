@@ -16,9 +16,9 @@ import pytest
 
 from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.guard.battery import Supply
-from capacity_tui.engine.observe.guard.running import Listeners, begin, new_order, supervisor
-from capacity_tui.engine.observe.guard.running.pausing import Pause
+from capacity_tui.engine.observe.guard import Listeners, begin, new_order, supervisor
+from capacity_tui.engine.observe.guard.halts import Pause
+from capacity_tui.engine.observe.guard.pauses import Supply
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_text
 
@@ -158,7 +158,7 @@ def test_a_trainer_asks_for_a_smaller_batch_before_memory_runs_out(guarded, esti
     code = (
         "import sys, time\n"
         "from types import SimpleNamespace\n"
-        "from capacity_tui.engine.observe.guard.trainers.callback import GuardCallback\n"
+        "from capacity_tui.engine.observe.guard.callback import GuardCallback\n"
         "first = sys.argv[1] == '1'\n"
         "callback = GuardCallback(memory=lambda: 0.99 if first else 0.5)\n"
         "control = SimpleNamespace(should_save=False, should_training_stop=False)\n"

@@ -13,12 +13,18 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import answer
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.machine import Power, detected, missing
-from capacity_tui.engine.observe.guard.battery import BatteryPlan, Supply, battery_move, battery_plan, supply_of
+from capacity_tui.engine.observe.guard.checkpoints import save_interval, seconds_between_failures
 from capacity_tui.engine.observe.guard.failures import Failure
-from capacity_tui.engine.observe.guard.halting import Halting
-from capacity_tui.engine.observe.guard.heat import heat_move
+from capacity_tui.engine.observe.guard.pauses import (
+    BatteryPlan,
+    Halting,
+    Supply,
+    battery_move,
+    battery_plan,
+    heat_move,
+    supply_of,
+)
 from capacity_tui.engine.observe.guard.recovery_policy import next_step
-from capacity_tui.engine.observe.guard.save_interval import save_interval, seconds_between_failures
 from capacity_tui.engine.observe.monitor.alarms import detectors_of
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
 from capacity_tui.engine.plan import Plan

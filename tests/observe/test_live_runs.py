@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.observe.history import RunRecord
 from capacity_tui.engine.observe.runs import RunFollower, RunWriter, list_runs, live_run, run_writer
-from capacity_tui.engine.observe.runs.live_run import ABOUT, EVENTS, read_run
-from capacity_tui.engine.observe.runs.process_identity import identity_of
+from capacity_tui.engine.observe.runs.live_run import ABOUT, EVENTS, identity_of, read_run
 from capacity_tui.engine.observe.runs.run_writer import thinned
 
 

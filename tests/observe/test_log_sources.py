@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.observe.logs import LineReader, LineSplitter, open_log
 from capacity_tui.engine.observe.logs.event_records import EventReader, masked_checksum
-from capacity_tui.engine.observe.logs.following import FollowedFile
-from capacity_tui.engine.observe.logs.metrics_page import read_metrics
-from capacity_tui.engine.observe.logs.sources import READING_SECONDS, PipedLog
+from capacity_tui.engine.observe.logs.followed_file import FollowedFile
+from capacity_tui.engine.observe.logs.sources import READING_SECONDS, PipedLog, read_metrics
 
 LINE = "iter {}: loss {}, time 250.00ms, mfu 3%\n"
 
@@ -300,7 +299,7 @@ def test_a_pipe_is_read_until_whoever_writes_ends(reader):
 
 
 def test_a_followed_file_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("capacity_tui.engine.observe.logs.following.MOST_BYTES", 10)
+    monkeypatch.setattr("capacity_tui.engine.observe.logs.followed_file.MOST_BYTES", 10)
     path = tmp_path / "x"
     path.write_bytes(b"0123456789abcdef")
     file = FollowedFile(path)

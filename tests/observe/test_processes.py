@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.machine import Sampler, detected, missing
 from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.observe import processes
-from capacity_tui.engine.observe.processes import ProcessTree
-from capacity_tui.engine.observe.sampling import observe
+from capacity_tui.engine.observe.processes import ProcessTree, observe
 
 Memory = namedtuple("Memory", "rss pss")
 MIB = 1 << 20

@@ -11,9 +11,10 @@ import time
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.profile import ProfilingEngine, ResourceSnapshot, profiling
+from capacity_tui.engine.observe.profile import ProfilingEngine, ResourceSnapshot
+from capacity_tui.engine.observe.profile import profiler as profiling
+from capacity_tui.engine.observe.profile.profile import Stages
 from capacity_tui.engine.observe.profile.snapshots import NUMBERS, Timeline
-from capacity_tui.engine.observe.profile.stages import Stages
 from capacity_tui.engine.present.runs import profile_rows
 
 MIB = 1 << 20

@@ -11,8 +11,7 @@ import yaml
 
 from capacity_tui.engine.catalog.rows import LOG_FIGURES, RunLog
 from capacity_tui.engine.observe.logs import LineReader, RunCurve, figures_of, parse_user_expression
-from capacity_tui.engine.observe.logs.entry import LogEntry
-from capacity_tui.engine.observe.logs.user_expression import ExpressionError
+from capacity_tui.engine.observe.logs.line_reader import ExpressionError, LogEntry
 
 GIB = 2**30
 LINES = yaml.safe_load(Path(__file__).with_name("recorded_lines.yaml").read_text("utf-8"))

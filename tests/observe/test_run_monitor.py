@@ -16,14 +16,13 @@ from capacity_tui.engine.machine import Counters, Sample, detected, missing
 from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.observe import TreeSample
 from capacity_tui.engine.observe.logs import RunCurve
-from capacity_tui.engine.observe.logs.entry import LogEntry
+from capacity_tui.engine.observe.logs.line_reader import LogEntry
 from capacity_tui.engine.observe.monitor import RunGauges, RunMonitor
 from capacity_tui.engine.observe.monitor.alarms import Watch, detectors_of
-from capacity_tui.engine.observe.monitor.comparison import compare, measured
-from capacity_tui.engine.observe.monitor.differences import reasons
+from capacity_tui.engine.observe.monitor.comparison import compare, measured, reasons
+from capacity_tui.engine.observe.monitor.run_monitor import seconds_left
 from capacity_tui.engine.observe.monitor.run_samples import MOST_SAMPLES, Rows, RunSamples
-from capacity_tui.engine.observe.monitor.time_left import seconds_left
-from capacity_tui.engine.observe.sampling import Observation
+from capacity_tui.engine.observe.processes import Observation
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.runs import alarm_line, compared_rows, machine_lines, progress_line
 

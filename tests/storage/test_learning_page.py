@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.machine.benchmark import arithmetic, disk_speed, measurement, memory_bandwidth
+from capacity_tui.engine.machine.benchmark import benchmark_report, device_speed, io_speed
 from capacity_tui.engine.storage.learning import HardwareAnalyzerV2, StorageEstimator
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text("utf-8")
@@ -17,11 +17,11 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(measurement, "ENOUGH_SECONDS", 0.02)
-    monkeypatch.setattr(disk_speed, "FILE_BYTES", 16 << 20)
-    monkeypatch.setattr(disk_speed, "RANDOM_SECONDS", 0.02)
-    monkeypatch.setattr(memory_bandwidth, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(arithmetic, "SMALLER", 128)
+    monkeypatch.setattr(benchmark_report, "ENOUGH_SECONDS", 0.02)
+    monkeypatch.setattr(io_speed, "FILE_BYTES", 16 << 20)
+    monkeypatch.setattr(io_speed, "RANDOM_SECONDS", 0.02)
+    monkeypatch.setattr(device_speed, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(device_speed, "SMALLER", 128)
 
 
 def said(name: str, capsys) -> str:

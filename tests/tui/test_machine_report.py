@@ -11,7 +11,7 @@ import pytest
 
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.machine.benchmark import BenchmarkReport, Measurement, Progress, Skipped
-from capacity_tui.engine.machine.benchmark.measurement import Spread
+from capacity_tui.engine.machine.benchmark.benchmark_report import Spread
 from capacity_tui.engine.present import TextPart, table_part
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.screens.machine.report_lines import report_lines

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from capacity_tui.engine.accuracy.predicting import answered, figure_name, sign_of
+from capacity_tui.engine.accuracy.predictions import answered, figure_name, sign_of
 from capacity_tui.engine.accuracy.published import Measurement
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.uncertainty.likeness import Cell

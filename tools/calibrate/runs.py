@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from capacity_tui.engine.accuracy import Kind
-from capacity_tui.engine.accuracy.predicting import estimated_figure, measured_figure
+from capacity_tui.engine.accuracy.predictions import estimated_figure, measured_figure, without_framework
 from capacity_tui.engine.accuracy.published import Measurement
-from capacity_tui.engine.accuracy.report import scored_measurements
-from capacity_tui.engine.accuracy.withheld import without_framework
+from capacity_tui.engine.accuracy.scoring import scored_measurements
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from capacity_tui.engine.accuracy.predicting import measured_figure
+from capacity_tui.engine.accuracy.predictions import measured_figure
 from capacity_tui.engine.catalog import Catalog, Quantization
 from capacity_tui.engine.choose.space.stacking import alike, stacked
 from capacity_tui.engine.cluster import Price

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -13,17 +13,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from capacity_tui.engine.machine.benchmark.benchmark_report import BenchmarkReport
-from capacity_tui.engine.machine.benchmark.load import busy_share, moment
-from capacity_tui.engine.machine.benchmark.measurement import CancelledError, Conditions, Measurement, Skipped
-from capacity_tui.engine.machine.benchmark.watching import Moments, watched
-from capacity_tui.engine.machine.cooling import Cooling, judge_cooling
-from capacity_tui.engine.machine.gpu_sensors import GpuSensors
+from capacity_tui.engine.machine.benchmark.benchmark_report import (
+    BenchmarkReport,
+    CancelledError,
+    Conditions,
+    Measurement,
+    Skipped,
+)
+from capacity_tui.engine.machine.benchmark.cooling import Cooling, busy_share, judge_cooling, moment
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.sample import Counters, KernelCounters
+from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.sample import Counters, GpuSensors, KernelCounters
+from capacity_tui.engine.machine.vendors.vendor import GpuSample
 
 Benchmark = Callable[[Conditions], Iterator[Measurement | Skipped]]
+
 MODULES = {
     "memory": ("memory_bandwidth", "measure_memory"),
     "cpu": ("arithmetic", "measure_processor"),
@@ -31,7 +36,9 @@ MODULES = {
     "disk": ("disk_speed", "measure_disk"),
     "network": ("network_speed", "measure_network"),
 }
+
 GROUPS = tuple(MODULES)
+
 LEAST_CACHE_BYTES = 32 << 20  # where the caches are unknown
 
 
@@ -120,3 +127,32 @@ def _group_benchmark(group: str, conditions: Conditions) -> Iterator[Measurement
     """Run one group's benchmark, loading NumPy and the like only now."""
     module, function = MODULES[group]
     return cast("Benchmark", getattr(import_module(f"{__package__}.{module}"), function))(conditions)
+
+
+INTERVAL_SECONDS = 0.5  # reading the driver more often slows the work it watches
+
+LAST_WAIT_SECONDS = 1.0
+
+Moments = list[tuple[GpuSample, ...]]
+
+
+@contextmanager
+def watched(read: Callable[[], tuple[GpuSample, ...]]) -> Iterator[Moments]:
+    """Yield a list that fills with readings until the block ends; it stays empty where no GPU can be read."""
+    moments: Moments = []
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(INTERVAL_SECONDS):
+            try:
+                moments.append(read())
+            except NotPresentError:
+                return
+
+    watcher = threading.Thread(target=watch, name="watching", daemon=True)
+    watcher.start()
+    try:
+        yield moments
+    finally:
+        ended.set()
+        watcher.join(LAST_WAIT_SECONDS)

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import groupby
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.nodes.inventory.drawing import folded_names
-from capacity_tui.engine.nodes.inventory.inventory import Inventory
-from capacity_tui.engine.nodes.inventory.kinds import Kind
-from capacity_tui.engine.nodes.inventory.node_facts import NodeFacts, Ports
+from capacity_tui.engine.nodes.inventory.inventory import Change, Inventory, Kind, NodeFacts, Ports
+from capacity_tui.engine.present import Part, TextPart, table_part
+from capacity_tui.engine.units import format_seconds
 
 _LINK_WORDS = {"infiniband": "InfiniBand", "roce": "RoCE", "ethernet": "Ethernet"}
+
 _OF_NAMES = ("rack", "pod")
+
 _OUTERMOST = "fabric"
+
 _GBS_IN_MBPS = 8000
+
 _GIB = 2**30
 
 
@@ -136,3 +142,155 @@ def _missing(kind: Kind) -> Iterator[str]:
             here = "its devices are partitioned" if is_cut else f"it has {node.devices} devices"
             usual = "those of others are whole" if is_cut else f"others {kind.typical.devices}"
             yield f"{node.node}: {here}, {usual}"
+
+
+MOST_RACKS = 24
+"""Racks that are drawn one by one."""
+
+_BRANCHES = {False: ("├─ ", "└─ "), True: ("|- ", "`- ")}
+
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+
+_NOWHERE = "no rack told"
+
+
+def folded_names(names: Iterable[str]) -> str:
+    """Return names of nodes as Slurm writes them: ``gpu[01-04,07],login``."""
+    alone: dict[str, None] = {}
+    numbers: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            alone[name] = None
+        else:
+            numbers[match[1], len(match[2])].append(int(match[2]))
+            alone.setdefault(f"{match[1]}\0{len(match[2])}")
+    return ",".join(_ranges(prefix, numbers) for prefix in alone)
+
+
+def drawn_levels(inventory: Inventory, ascii_only: bool = False) -> Iterator[str]:
+    """Yield the lines of a drawing."""
+    racks: dict[str, list[NodeFacts]] = defaultdict(list)
+    for node in inventory.nodes:
+        racks[node.holders[0] if node.holders else _NOWHERE].append(node)
+    named = [name for name in racks if name != _NOWHERE]
+    count = f"{len(named)} racks, " if named else ""
+    yield f"{inventory.name}: {count}{_nodes(inventory.nodes)}"
+    if not named:
+        names = folded_names(node.node for node in inventory.nodes)
+        yield f"{_BRANCHES[ascii_only][1]}{names}: {_what(inventory.nodes)}"
+        return
+    entries = sorted(racks.items(), key=lambda entry: entry[0] == _NOWHERE)
+    shown = entries[:MOST_RACKS] if len(entries) > MOST_RACKS else entries
+    rest = entries[len(shown) :]
+    for number, (name, nodes) in enumerate(shown):
+        is_last = number == len(shown) - 1 and not rest
+        listed = folded_names(node.node for node in nodes)
+        yield f"{_BRANCHES[ascii_only][is_last]}{name}  {listed}: {_what(nodes)}"
+    if rest:
+        left = [node for _, nodes in rest for node in nodes]
+        yield f"{_BRANCHES[ascii_only][True]}{len(rest)} more racks with {_nodes(left)}"
+
+
+def _ranges(entry: str, numbers: dict[tuple[str, int], list[int]]) -> str:
+    prefix, separator, width = entry.partition("\0")
+    if not separator:
+        return entry
+    held = sorted(set(numbers[prefix, int(width)]))
+    runs = [
+        [number for _, number in run]
+        for _, run in groupby(enumerate(held), key=lambda position: position[1] - position[0])
+    ]
+    texts = [f"{run[0]:0{width}d}" if len(run) == 1 else f"{run[0]:0{width}d}-{run[-1]:0{width}d}" for run in runs]
+    return f"{prefix}{texts[0]}" if len(held) == 1 else f"{prefix}[{','.join(texts)}]"
+
+
+def _nodes(nodes: Sequence[NodeFacts]) -> str:
+    devices = sum(node.devices for node in nodes)
+    return f"{len(nodes)} node{'s' if len(nodes) != 1 else ''}" + (f", {devices} devices" if devices else "")
+
+
+def _what(nodes: Sequence[NodeFacts]) -> str:
+    """Return what nodes have, equal ones counted together."""
+    counts = Counter(node.traits.get("devices") or f"{node.sockets} x {node.processor_name or '?'}" for node in nodes)
+    ports = Counter(str(node.ports) for node in nodes if node.ports)
+    joined = f"; {max(ports, key=lambda port: ports[port])}" if ports else ""
+    return ", ".join(f"{count} of {words}" if len(counts) > 1 else words for words, count in counts.items()) + joined
+
+
+def inventory_as_dict(
+    inventory: Inventory, hardware: Described, changes: Sequence[Change] | None = None
+) -> dict[str, object]:
+    """Return an inventory as nested dictionaries, lists and scalars; ``changes`` where it was compared."""
+    kinds = inventory.kinds
+    data: dict[str, object] = {
+        "name": inventory.name,
+        "reached_by": inventory.reached_by,
+        "seen": inventory.seen.isoformat(),
+        "kinds": [_kind(kind) for kind in kinds],
+        "odd": [entry for kind in kinds for entry in _odd(kind)],
+        "silent": [{"node": node, "reason": reason} for node, reason in inventory.silent.items()],
+        "hardware": hardware.row or None,
+        "left_out": list(hardware.left_out),
+        "racks": {node.node: list(node.holders) for node in inventory.nodes if node.holders},
+    }
+    return data if changes is None else {**data, "changes": [asdict(change) for change in changes]}
+
+
+def inventory_parts(inventory: Inventory, hardware: Described, ascii_only: bool = False) -> Iterator[Part]:
+    """Yield an inventory for people: kinds of nodes, odd ones, silent ones, levels, and what plans can name."""
+    age = (datetime.now(UTC) - inventory.seen).total_seconds()
+    when = "now" if age < 60 else f"{format_seconds(age)} ago"
+    yield TextPart(f"{inventory.name}, seen {when} through {inventory.reached_by}", "strong")
+    heads = ("kind", "nodes", "devices", "processor", "memory", "network", "driver")
+    yield table_part(heads, [_row(number, kind) for number, kind in enumerate(inventory.kinds, 1)], (1,))
+    for kind in inventory.kinds:
+        for node in kind.nodes:
+            remarks = [str(difference) for difference in kind.odd.get(node.node, ())]
+            if words := [*remarks, *node.troubles]:
+                yield TextPart(f"odd: {node.node}: {'; '.join(words)}", "strong")
+    for name, reason in inventory.silent.items():
+        yield TextPart(f"no answer: {name}: {reason}", "strong")
+    yield TextPart()
+    for line in drawn_levels(inventory, ascii_only):
+        yield TextPart(line)
+    for left_out in hardware.left_out:
+        yield TextPart(f"not in the hardware of plans: {left_out}", "quiet")
+
+
+def change_parts(changes: Sequence[Change]) -> Iterator[Part]:
+    """Yield what has changed since a cluster was kept."""
+    if not changes:
+        yield TextPart("Nothing has changed since it was kept.")
+        return
+    rows = [(change.node, change.what, change.kept, change.now) for change in changes]
+    yield table_part(("node", "what", "kept", "now"), rows)
+
+
+def _row(number: int, kind: Kind) -> tuple[str, ...]:
+    columns = [kind.usual.get(what, "n/a") for what in ("processor", "memory", "network", "driver")]
+    return (str(number), str(len(kind.nodes)), kind.usual.get("devices", "none"), *columns)
+
+
+def _kind(kind: Kind) -> dict[str, object]:
+    typical = kind.typical
+    return {
+        "nodes": len(kind.nodes),
+        "names": folded_names(node.node for node in kind.nodes),
+        "device": typical.device or None,
+        "devices_per_node": typical.devices,
+        "processor": typical.processor or None,
+        "memory_bytes": typical.memory_bytes or None,
+        "usual": dict(kind.usual),
+    }
+
+
+def _odd(kind: Kind) -> Iterator[dict[str, object]]:
+    for node in kind.nodes:
+        differences = kind.odd.get(node.node, ())
+        if differences or node.troubles:
+            yield {
+                "node": node.node,
+                "differences": [asdict(difference) for difference in differences],
+                "troubles": list(node.troubles),
+            }

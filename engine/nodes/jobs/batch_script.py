@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capacity_tui.engine.errors import QueueError
-from capacity_tui.engine.nodes.jobs.job_request import GRACE_SECONDS, JobRequest
-from capacity_tui.engine.nodes.jobs.launch import PROGRAM, Launch
-from capacity_tui.engine.nodes.jobs.slurm_values import duration_of
+from capacity_tui.engine.nodes.jobs.job_request import GRACE_SECONDS, PROGRAM, JobRequest, Launch, duration_of
 
 _PLAIN = re.compile(r"[\w.@+:/,=%*\[\]-]+")
 _OPTION = re.compile(r"--?[a-z][\w-]*(?:[= ][^\n\r\0]*)?", re.IGNORECASE)

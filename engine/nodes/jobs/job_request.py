@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.observe.guard import CHECKPOINT, filled_words, values_of
 from capacity_tui.engine.observe.history import Ends, history_entry
+from capacity_tui.engine.plan import Plan, software_id
 from capacity_tui.engine.verdict import Verdict
 
 TRAIN_TIME = Figure.ESTIMATED_TRAIN_TIME_SECONDS
+
 START_SECONDS = 600.0
 """Until the first step: imports, rendezvous, reading weights from a shared disk; generous, since a limit that is too
 short loses the run and one that is too long only costs a little of its place in the queue."""
+
 MARGIN = 1.1
 """Beyond the upper end of the predicted range, for evaluations and checkpoints that the plan does not name."""
+
 GRACE_SECONDS = 300
 """Seconds before the end of a job's time at which it is signalled to save and end; Slurm's limit is 65 535."""
+
 SHORTEST_TURN_SECONDS = START_SECONDS + GRACE_SECONDS
 """A turn that is no longer than this gets nothing done for sure."""
+
 _PROCESSES_OF_A_RANK = 2  # the loop itself and the thread that feeds the device
+
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -144,3 +156,160 @@ def request_of(
 def safe_name(name: str) -> str:
     """Return a name of a job or file that no shell, no queue and no folder understands otherwise."""
     return _STRANGE.sub("-", name).strip("-.")[:60] or "capacity"
+
+
+_DURATION = re.compile(r"(?:(?P<days>\d+)-)?(?P<clock>\d+(?::\d+){0,2})")
+
+_GPUS = re.compile(r"gpu(?::(?P<kind>[^:(,]+))?:(?P<count>\d+)(?=[(,]|$)")
+
+_CLOCK_PARTS = (1.0, 60.0, 3600.0)
+
+_DAY = 86_400.0
+
+
+def seconds_of(text: str) -> float | None:
+    """Return the seconds of a duration such as ``2-00:00:00``; None for one without end or that is not set."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        return None
+    parts = [float(part) for part in match["clock"].split(":")]
+    if len(parts) == 1 and match["days"] is None:
+        return parts[0] * _CLOCK_PARTS[1]
+    factors = _CLOCK_PARTS[::-1] if match["days"] else _CLOCK_PARTS[len(parts) - 1 :: -1]
+    return float(match["days"] or 0) * _DAY + sum(part * factor for part, factor in zip(parts, factors, strict=False))
+
+
+def duration_of(seconds: float) -> str:
+    """Return seconds as Slurm reads them: days, hours and minutes, rounded up to a minute."""
+    minutes = max(1, -(-int(seconds) // 60))
+    days, rest = divmod(minutes, 24 * 60)
+    hours, minutes = divmod(rest, 60)
+    return f"{days}-{hours:02d}:{minutes:02d}:00"
+
+
+def time_of(text: str) -> str | None:
+    """Return a time of Slurm, ISO 8601 in local time; None where unknown."""
+    try:
+        return datetime.fromisoformat(text.strip()).isoformat()
+    except ValueError:
+        return None
+
+
+def gpus_of_gres(text: str) -> dict[str, int]:
+    """Return how many GPUs of each type ``gpu:h100:8(S:0-1)`` names; those without a type under an empty one."""
+    counts: dict[str, int] = {}
+    for match in _GPUS.finditer(text):
+        kind = (match["kind"] or "").lower()
+        counts[kind] = counts.get(kind, 0) + int(match["count"])
+    return counts
+
+
+Launcher: TypeAlias = Literal["torchrun", "queue", "command"]
+
+LAUNCHERS: tuple[Launcher, ...] = get_args(Launcher)
+
+DEFAULT_COMMAND = ("train.py",)
+
+PLAN_FILE = '"$plan"'
+"""How a script names the file that it writes the plan to."""
+
+_PYTHON = ("python", "python3")
+
+_MODULE = "-m"
+"""Option of Python that torchrun has too; of other options it knows none, or means something else."""
+
+_STARTERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "srun", "ray")
+
+PROGRAM = "capacity-tui"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What runs, and what starts its processes.
+
+    Attributes:
+        words: the command, with placeholders where it is guarded.
+        launcher: ``torchrun`` starts the processes of each node, ``queue`` each process, ``command`` its own.
+        is_guarded: whether a guard answers trouble as the plan says.
+        is_given: whether somebody named the command; else it stands for one.
+        left_out: words of the command that only a guard can fill.
+    """
+
+    words: tuple[str, ...]
+    launcher: Launcher
+    is_guarded: bool = True
+    checkpoints: Path | None = None
+    is_given: bool = True
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def is_per_device(self) -> bool:
+        """Whether the queue starts a process for each device, not one a node."""
+        return self.launcher == "queue"
+
+    def torchrun(self, request: JobRequest, meeting: Sequence[str]) -> str:
+        """Return the command as one node runs it, as text of a shell.
+
+        Args:
+            meeting: options of torchrun that say where the nodes meet.
+        """
+        if self.launcher != "torchrun":
+            return shlex.join(self.words)
+        options = [f"--nproc-per-node={request.per_node}", *meeting]
+        return " ".join(("torchrun", *options, shlex.join(_script(self.words))))
+
+    def guarded(self, command: str) -> str:
+        """Return a command under guard, as text of a shell; as it is where nothing guards it."""
+        if not self.is_guarded:
+            return command
+        folder = [] if self.checkpoints is None else ["--checkpoints", shlex.quote(str(self.checkpoints))]
+        return " ".join((PROGRAM, "guard", PLAN_FILE, *folder, "--", command))
+
+
+def launch_of(
+    plan: Plan,
+    words: Sequence[str],
+    catalog: Catalog,
+    checkpoints: Path | None = None,
+    launcher: Launcher | None = None,
+    is_guarded: bool = True,
+) -> Launch:
+    """Return what runs for a plan.
+
+    Args:
+        plan: every default filled in.
+        words: the command; nothing for a training script by its usual name.
+        launcher: what starts the processes; as the plan's framework and the command want by default.
+        is_guarded: whether a guard stands around it.
+
+    Raises:
+        PlanError: a placeholder names no field of plans, or one that only a guard can fill.
+    """
+    chosen = launcher or _launcher(plan, words, catalog)
+    given = tuple(words) or DEFAULT_COMMAND
+    guardable = is_guarded and plan.task != "infer"
+    values = values_of(plan)
+    checked = filled_words(given, values if not guardable else {**values, CHECKPOINT: CHECKPOINT, **_FROM_GUARD})
+    left_out = () if guardable else tuple(word for word in given if f"{{{CHECKPOINT}}}" in word)
+    return Launch(given if guardable else checked, chosen, guardable, checkpoints, bool(words), left_out)
+
+
+_FROM_GUARD = {"run.id": "run", "run.attempt": "1", "run.folder": "run"}
+
+
+def _launcher(plan: Plan, words: Sequence[str], catalog: Catalog) -> Launcher:
+    if words and Path(words[0]).name in _STARTERS:
+        return "command"
+    if plan.task not in (None, "train", "finetune"):
+        return "command"
+    named = plan.training.framework
+    row = None if named is None else catalog.frameworks.get(software_id(named, catalog))
+    return "torchrun" if row is None else row.launcher
+
+
+def _script(words: Sequence[str]) -> tuple[str, ...]:
+    """Return a command as torchrun takes it: a script or module of Python, or any program behind ``--no-python``."""
+    is_python = Path(words[0]).name in _PYTHON and len(words) > 1
+    if is_python and (words[1] == _MODULE or not words[1].startswith("-")):
+        return tuple(words[1:])
+    return tuple(words) if words[0].endswith(".py") else ("--no-python", *words)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, JobRequest
-from capacity_tui.engine.nodes.jobs.kept_jobs import KeptJob
-from capacity_tui.engine.nodes.jobs.known_jobs import KnownJobs
 from capacity_tui.engine.nodes.jobs.proposal import Offer, Proposal, limit_text
 from capacity_tui.engine.nodes.jobs.queue import QueuedJob
+from capacity_tui.engine.nodes.jobs.submitted_jobs import KeptJob, KnownJobs
 from capacity_tui.engine.observe.history import Ends
 from capacity_tui.engine.present import Part, TextPart, table_part
 from capacity_tui.engine.units import format_bytes, format_money, format_percent, format_power, format_seconds

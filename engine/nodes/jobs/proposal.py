@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import QueueError
-from capacity_tui.engine.nodes.jobs.batch_script import SlurmOptions, batch_script
-from capacity_tui.engine.nodes.jobs.job_request import JobRequest
-from capacity_tui.engine.nodes.jobs.launch import Launch
-from capacity_tui.engine.nodes.jobs.partitions import Partition, are_taken_whole, partitions_here, type_in, why_not
-from capacity_tui.engine.nodes.jobs.prices import PartitionCost, Prices, cost_on
-from capacity_tui.engine.nodes.jobs.slurm_values import time_of
-from capacity_tui.engine.nodes.launchers.slurm import slurm_answer
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.nodes.jobs import job_request as launching
+from capacity_tui.engine.nodes.jobs.batch_script import SlurmOptions, batch_script, unused_end
+from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch, launch_of, request_of, time_of
+from capacity_tui.engine.nodes.jobs.partitions import (
+    Partition,
+    PartitionCost,
+    Prices,
+    are_taken_whole,
+    cost_on,
+    partitions_here,
+    read_prices,
+    type_in,
+    why_not,
+)
+from capacity_tui.engine.nodes.launchers.launcher import Launcher, Ssh
+from capacity_tui.engine.nodes.launchers.slurm import Slurm, slurm_answer
+from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.units import format_seconds
 
 _STARTS = re.compile(r"[Jj]ob \d+ to start at (?P<at>\S+)(?: .*on nodes? (?P<nodes>\S+))?")
+
 _REFUSED = re.compile(r"(?:allocation failure|error|sbatch): (?P<why>.+)")
 
 
@@ -180,3 +195,119 @@ def _by_start(offer: Offer) -> tuple[bool, str, float]:
 def limit_text(seconds: float | None) -> str:
     """Return how long a job may run."""
     return "no limit" if seconds is None else format_seconds(seconds)
+
+
+_SCRIPT = """\
+#!/bin/bash
+# To be run where the hosts are reached by ssh without a password, in a folder that all of them have.
+# Each host ends what it runs when its line from here ends: by Ctrl-C, by the end of this script, however it comes.
+hosts=({hosts})
+address=${{MASTER_ADDR:-${{hosts[0]#*@}}}}
+port=${{MASTER_PORT:-29500}}
+runs=()
+lines=()
+trap 'for line in "${{lines[@]}}"; do exec {{line}}>&-; done; lines=()' INT TERM
+for rank in "${{!hosts[@]}}"; do
+    exec {{line}}> >(
+        for other in "${{lines[@]}}"; do exec {{other}}>&-; done
+        exec ssh -T -o BatchMode=yes -- "${{hosts[$rank]}}" bash -s
+    )
+    runs+=($!)
+    lines+=("$line")
+    {{
+        printf 'rank=%q address=%q port=%q\\ncd %q || exit 1\\n' "$rank" "$address" "$port" "$PWD"
+        cat <<'{end}'
+{{
+    exec 3<&0
+    setsid {command} </dev/null 3<&- &
+    run=$!
+    {{ cat <&3 >/dev/null; kill -TERM -- "-$run"; }} 2>/dev/null &
+    line=$!
+    wait "$run"
+    code=$?
+    kill "$line" 2>/dev/null
+    exit "$code"
+}}
+{end}
+    }} >&"$line"
+done
+code=0
+for run in "${{runs[@]}}"; do
+    wait "$run" || code=$?
+    while kill -0 "$run" 2>/dev/null; do  # a signal ends the wait, not the run
+        wait "$run" || code=$?
+    done
+done
+exit "$code"
+"""
+
+_MEETING = ('--node-rank="$rank"', '--master-addr="$address"', '--master-port="$port"')
+
+
+def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) -> Proposal:
+    """Return a job on the first of these hosts.
+
+    Raises:
+        QueueError: there are fewer hosts than the plan has nodes.
+    """
+    if len(hosts) < request.nodes:
+        fitting = len(hosts) * request.per_node
+        raise QueueError(
+            f"{len(hosts)} hosts for {request.nodes} nodes", hint=f"plan for {fitting} devices, or add hosts"
+        )
+    meeting = ["--standalone"] if request.nodes == 1 else [f"--nnodes={request.nodes}", *_MEETING]
+    used, left = hosts[: request.nodes], hosts[request.nodes :]
+    command = launch.torchrun(request, meeting)
+    script = _SCRIPT.format(hosts=" ".join(map(shlex.quote, used)), command=command, end=unused_end(command))
+    remarks = [*remarks_of(request, launch), "nothing queues jobs there: run the script"]
+    if left:
+        remarks.append(f"not used: {', '.join(left)}")
+    return Proposal("hosts", request, launch, script, remarks=tuple(remarks))
+
+
+@dataclass(frozen=True)
+class JobWish:
+    """Settings of a job besides its plan.
+
+    Attributes:
+        command: what runs, with placeholders; nothing for a training script by its usual name.
+        name: of the job; from model and task where empty.
+        limit_seconds: of its time; from the predicted range by default.
+        launcher: what starts its processes; as framework and command want by default.
+        is_guarded: whether a guard stands around it.
+        may_fail: whether a plan that does not fit is taken all the same.
+        partitions: of Slurm to look at; all by default.
+    """
+
+    command: Sequence[str] = ()
+    name: str = ""
+    limit_seconds: float | None = None
+    checkpoints: Path | None = None
+    launcher: launching.Launcher | None = None
+    is_guarded: bool = True
+    may_fail: bool = False
+    partitions: Sequence[str] = ()
+    options: SlurmOptions = field(default_factory=SlurmOptions)
+    prices: Path | None = None
+
+
+def propose(answer: Answer, wish: JobWish, nodes: Launcher) -> Proposal:
+    """Return the job of an estimated plan; nothing is submitted.
+
+    Args:
+        wish: settings of the job besides it.
+
+    Raises:
+        CapacityError: the plan does not fit, Slurm does not answer, or something that is named is not there.
+    """
+    request = request_of(answer, wish.name, wish.limit_seconds, wish.checkpoints, may_fail=wish.may_fail)
+    is_guarded = wish.is_guarded and isinstance(nodes, Slurm)
+    launch = launch_of(
+        answer.plan, wish.command, load_catalog(), wish.checkpoints, wish.launcher, is_guarded=is_guarded
+    )
+    if isinstance(nodes, Ssh):
+        return hosts_proposal(request, launch, nodes.hosts)
+    if not isinstance(nodes, Slurm):
+        raise QueueError(f"no jobs are written for {nodes.name}", hint="name --slurm, or --hosts FILE")
+    text = dump_plan(answer.plan)
+    return slurm_proposal(request, launch, wish.options, text, wish.partitions, read_prices(wish.prices))

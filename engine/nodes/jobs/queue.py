@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from capacity_tui.engine.errors import LauncherError
-from capacity_tui.engine.nodes.jobs.slurm_values import gpus_of_gres, seconds_of, time_of
+from capacity_tui.engine.nodes.jobs.job_request import gpus_of_gres, seconds_of, time_of
 from capacity_tui.engine.nodes.launchers.slurm import slurm_answer, slurm_text
 
 _SEPARATOR = "\x1f"

@@ -7,10 +7,9 @@ import shutil
 from pathlib import Path
 
 from capacity_tui.engine.errors import LauncherError
-from capacity_tui.engine.nodes.launchers.launcher import Launcher
+from capacity_tui.engine.nodes.launchers.launcher import Launcher, read_hosts
 from capacity_tui.engine.nodes.launchers.ray_nodes import RayNodes
 from capacity_tui.engine.nodes.launchers.slurm import Slurm
-from capacity_tui.engine.nodes.launchers.ssh import read_hosts
 
 RAY_ADDRESS = "RAY_ADDRESS"
 

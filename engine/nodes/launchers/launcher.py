@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event
 from typing import Protocol
+
+from capacity_tui.engine.catalog import nearest
+from capacity_tui.engine.errors import LauncherError, Place
+from capacity_tui.engine.files import reading_error
 
 NODE_SECONDS = 60.0
 """Default seconds that a node has for its command."""
@@ -63,3 +75,165 @@ class Launcher(Protocol):
         A node that hangs, dies or refuses answers with a failure, and holds up no other. When the iterator is closed
         or ``cancelled`` is set, what still runs is ended.
         """
+
+
+AT_ONCE = 32
+"""Nodes queried in parallel: enough to be quick, few enough for a login node."""
+
+_LOOK_SECONDS = 0.2
+
+_ENDING_SECONDS = 0.5
+
+_LAST_WORDS = 200
+
+
+def on_each_node(
+    order: Order, nodes: Sequence[str], words_for: Callable[[str], Sequence[str]], cancelled: Event | None = None
+) -> Iterator[NodeAnswer]:
+    """Run a process for each node, and yield the answers as they come.
+
+    Args:
+        words_for: the local command that runs it on a node.
+        cancelled: when set, what still runs is ended, and answers so.
+    """
+    stopped = Event()
+
+    def asked(node: str) -> NodeAnswer:
+        return _answer(
+            order, node, words_for(node), lambda: stopped.is_set() or (cancelled is not None and cancelled.is_set())
+        )
+
+    with ThreadPoolExecutor(min(AT_ONCE, max(1, len(nodes))), "nodes") as threads:
+        waiting: set[Future[NodeAnswer]] = {threads.submit(asked, node) for node in nodes}
+        try:
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        finally:
+            stopped.set()
+
+
+def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[[], bool]) -> NodeAnswer:
+    if is_stopped():
+        return NodeAnswer(node, failure="not asked: cancelled")
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the launcher's program, and the caller's command for the node
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return NodeAnswer(node, failure=f"{words[0]} cannot be started: {error.strerror}")
+    text: bytes | None = order.text.encode()
+    left = order.seconds
+    while True:
+        try:
+            output, error_text = process.communicate(text, timeout=min(_LOOK_SECONDS, max(left, 0.0)))
+        except subprocess.TimeoutExpired:
+            text, left = None, left - _LOOK_SECONDS
+            if is_stopped():
+                _end(process)
+                return NodeAnswer(node, failure="cancelled")
+            if left <= 0:
+                _end(process)
+                return NodeAnswer(node, failure=f"no answer within {order.seconds:g} s")
+            continue
+        output_text, errors = output.decode(errors="replace"), error_text.decode(errors="replace")
+        return NodeAnswer(node, output_text, _failure(process.returncode, errors), process.returncode, errors)
+
+
+def _failure(exit_code: int, errors: str) -> str:
+    """Return why a process failed, in its own last words; nothing where it ended well."""
+    if exit_code == 0:
+        return ""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    ended = f"signal {-exit_code}" if exit_code < 0 else f"exit code {exit_code}"
+    return f"{ended}: {lines[-1][:_LAST_WORDS]}" if lines else ended
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all that it started: by SIGTERM first, so that it ends what runs on the node."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(OSError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=_ENDING_SECONDS)
+            return
+
+
+_OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-T")
+"""Never asks, gives up on hosts that do not answer, and notices those that die meanwhile."""
+
+_PAIR, _RACK = "=", "rack"
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    """The hosts of a file.
+
+    Attributes:
+        hosts: how ``ssh`` knows them.
+        racks: what the file says of where they stand, by host.
+    """
+
+    hosts: tuple[str, ...]
+    racks: Mapping[str, str] = field(default_factory=dict)
+    program: str = "ssh"
+
+    @property
+    def name(self) -> str:
+        """What reaches the nodes."""
+        return "SSH"
+
+    def nodes(self) -> tuple[str, ...]:
+        """Return the hosts.
+
+        Raises:
+            LauncherError: there is no ssh.
+        """
+        if shutil.which(self.program) is None:
+            raise LauncherError(f"{self.program} is not installed", hint="install OpenSSH's client")
+        return self.hosts
+
+    def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
+        """Run a command on each of some hosts."""
+        words = shlex.join(order.words)
+        yield from on_each_node(order, nodes, lambda node: (self.program, *_OPTIONS, "--", node, words), cancelled)
+
+
+def read_hosts(path: Path) -> Ssh:
+    """Return the hosts of a file: one a line, as ``ssh`` knows it, with ``rack=NAME`` behind it where that is known.
+
+    What stands behind a ``#`` is a remark; other words behind a host (``slots=8`` of MPI) are left alone.
+
+    Raises:
+        LauncherError: there is none in it, or one that cannot be a host.
+        CapacityError: the file cannot be read.
+    """
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise reading_error(error, path) from error
+    hosts: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        host, *others = words
+        if host.startswith("-") or not host.isprintable():
+            hint = "write one host a line, as ssh knows it"
+            raise LauncherError(f"{host[:60]!r} is no host", hint=hint, place=Place(str(path), number))
+        named = dict(other.split(_PAIR, 1) for other in others if _PAIR in other)
+        for key in named:
+            if key != _RACK and nearest(key, (_RACK,)):
+                raise LauncherError(
+                    f"unknown word {key!r:.60}", hint="did you mean rack?", place=Place(str(path), number)
+                )
+        hosts.setdefault(host, named.get(_RACK, ""))
+    if not hosts:
+        raise LauncherError(
+            "no host in the file", hint="write one host a line, as ssh knows it", place=Place(str(path))
+        )
+    return Ssh(tuple(hosts), {host: rack for host, rack in hosts.items() if rack})

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event
+from typing import Any
 
+from capacity_tui.engine.errors import LauncherError, MissingPartError
+from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
-from capacity_tui.engine.nodes.launchers.ray_session import connect, load_ray
 
 _LOOK_SECONDS = 0.2
+
 _GRACE_SECONDS = 10.0
 """What a task may take to be placed, beyond the seconds of its command."""
 
@@ -100,3 +107,124 @@ def _answer(node: str, task: object) -> NodeAnswer:
     last = error.strip().splitlines()
     failed = f"exit code {exit_code}{f': {last[-1][:200]}' if last else ''}" if exit_code else ""
     return NodeAnswer(node, output, failed, exit_code, error)
+
+
+LOCAL = "local"
+
+ANSWER_SECONDS = 5.0
+"""How long a cluster has to take a connection."""
+
+_EXAMPLE = "give HOST:PORT, auto for the cluster of this node, or local:4 for four workers here"
+
+# Ray reports no usage, and prints nothing unasked. Under `uv run` it would take the whole folder to
+# each worker and make an environment there, over the network, before a task begins.
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+}
+
+
+def load_ray() -> Any:
+    """Return the ray module.
+
+    Raises:
+        MissingPartError: it is not installed, or broken.
+    """
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import ray  # noqa: PLC0415 - an optional extra
+    except (ImportError, OSError) as error:
+        hint = f"install it: {install_command('ray')}"
+        raise MissingPartError("Ray is not installed", str(error), hint) from error
+    return ray
+
+
+@contextmanager
+def ray_session(address: str, runtime_env: Mapping[str, object] | None = None) -> Iterator[Any]:
+    """Connect to a Ray cluster, and yield the ray module; what is started here ends at the end.
+
+    Args:
+        address: see ``connect``.
+        runtime_env: see ``connect``.
+
+    Raises:
+        CapacityError: see ``connect``.
+    """
+    ray = connect(address, runtime_env)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def connect(address: str, runtime_env: Mapping[str, object] | None = None) -> Any:
+    """Connect to a Ray cluster, unless this process already is, and return the ray module.
+
+    Args:
+        address: ``HOST:PORT`` or ``ray://HOST:PORT`` of a cluster, ``auto`` for that of this node, ``local`` or
+            ``local:N`` for one with as many workers as processors, or N, that is started here.
+        runtime_env: what Ray puts in place on the nodes for the workers of this connection.
+
+    Raises:
+        MissingPartError: Ray is not installed.
+        LauncherError: the address is none, or no cluster answers there.
+    """
+    workers = _local_workers(address)
+    if workers is not None:
+        # Nobody else on this machine may use what is started here, and no token for it is left behind.
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    ray = load_ray()
+    if ray.is_initialized():
+        return ray
+    quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+    try:
+        if workers is not None:
+            ray.init(num_cpus=workers or None, include_dashboard=False, **quiet)
+        else:
+            _knock(address)
+            ray.init(address=address, runtime_env=dict(runtime_env or {}), **quiet)
+    except (ConnectionError, TimeoutError, RuntimeError, ValueError, OSError) as error:
+        words = " ".join(str(error).split())[:200] or type(error).__name__
+        hint = "`ray status` tells whether one runs there; versions of Ray and Python must be those of the cluster"
+        raise LauncherError(f"no Ray cluster answers at {address}", words, hint) from error
+    return ray
+
+
+def is_local(address: str) -> bool:
+    """Return whether an address means workers on this machine that are started for it."""
+    return address.partition(":")[0] == LOCAL
+
+
+def _local_workers(address: str) -> int | None:
+    """Return how many workers are to be started here, 0 for one a processor; None where a cluster is named.
+
+    Raises:
+        LauncherError: the address is none.
+    """
+    if not is_local(address):
+        if address != "auto" and not _port(address):
+            raise LauncherError("not an address of a Ray cluster", repr(address)[:80], _EXAMPLE)
+        return None
+    _, colon, count = address.partition(":")
+    if colon and not (count.isdecimal() and 0 < int(count) <= 1024):
+        raise LauncherError("not a number of workers", repr(count)[:40], _EXAMPLE)
+    return int(count) if colon else 0
+
+
+def _port(address: str) -> int:
+    port = address.rpartition(":")[2]
+    return int(port) if port.isdecimal() and int(port) < 2**16 else 0
+
+
+def _knock(address: str) -> None:
+    """See whether somebody takes a connection: Ray itself waits for minutes where nobody answers.
+
+    Raises:
+        OSError: nobody takes a connection.
+    """
+    if address != "auto":
+        host = address.removeprefix("ray://").rpartition(":")[0].strip("[]")
+        socket.create_connection((host, _port(address)), ANSWER_SECONDS).close()

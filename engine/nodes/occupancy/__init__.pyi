@@ -1,10 +1,10 @@
-from .available import change_to_available as change_to_available
-from .folding import ALL as ALL
-from .folding import STATES as STATES
-from .folding import MapRow as MapRow
-from .folding import node_map as node_map
-from .kept_occupancy import kept_occupancy as kept_occupancy
+from .cluster_map import ALL as ALL
+from .cluster_map import STATES as STATES
+from .cluster_map import MapRow as MapRow
+from .cluster_map import node_map as node_map
 from .occupancy import Occupancy as Occupancy
+from .occupancy import change_to_available as change_to_available
+from .occupancy import kept_occupancy as kept_occupancy
 from .occupancy import own_occupancy as own_occupancy
 from .occupancy import planned as planned
-from .slurm_occupancy import slurm_occupancy as slurm_occupancy
+from .occupancy import slurm_occupancy as slurm_occupancy

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Event
 
+import yaml
+
+from capacity_tui.engine.errors import LauncherError
+from capacity_tui.engine.files import config_folder, make_folder, write_atomically
 from capacity_tui.engine.machine.vendors import LIST
 from capacity_tui.engine.nodes.launchers.launcher import Launcher, NodeAnswer, Order
 from capacity_tui.engine.sampling import (
@@ -19,12 +25,15 @@ from capacity_tui.engine.sampling import (
     Sample,
     Task,
     Timing,
+    fit_passes,
     sample_of,
 )
 
 NODE_COUNTS = (2, 4, 8)
+
 # What starting Python and torch on a node may take, and a case beyond the time that it is given.
 START_SECONDS, SLOWNESS = 120.0, 6.0
+
 # Where the first node can be met, and what it computes with; the address is that of the way out, nothing is sent.
 _LOOK = """
 import json, socket, subprocess
@@ -162,3 +171,125 @@ def _samples(output: str, group: Group) -> Iterator[Sample]:
             name, size, timing = json.loads(line)
             if timing is not None:
                 yield sample_of(str(name), int(size), group, Timing(**timing))
+
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFacts:
+    """The network between nodes, as collectives reach it.
+
+    Attributes:
+        bandwidth: B/s in one direction that collectives reach between two nodes.
+        hop_seconds: one step of a collective from node to node.
+        error: median of how far the timings are from what these two say.
+        nodes: over how many nodes the largest group was.
+        date: when, ISO day.
+    """
+
+    bandwidth: float
+    hop_seconds: float
+    error: float
+    nodes: int
+    date: str
+    software: str
+
+
+def link_facts(samples: Sequence[Sample], software: str) -> LinkFacts | None:
+    """Return what timings between nodes say of the network; None where there are too few.
+
+    Args:
+        samples: collectives, each with its ``nodes``.
+    """
+    fit = fit_passes(samples)
+    if fit is None:
+        return None
+    return LinkFacts(
+        bandwidth=fit.bandwidth,
+        hop_seconds=fit.hop_seconds,
+        error=fit.error,
+        nodes=max(sample.shape["nodes"] for sample in samples),
+        date=max(sample.date for sample in samples),
+        software=software,
+    )
+
+
+def keep_link(name: str, facts: LinkFacts, folder: Path | None = None) -> Path:
+    """Keep a measured network as a link of the user's own catalogue, and return its file.
+
+    Args:
+        name: what plans call it, as ``hardware.interconnect`` or as the ``link`` of a level.
+        folder: the user's catalogue, the usual one by default.
+
+    Raises:
+        LauncherError: the name cannot be one.
+        StorageError: it cannot be written.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise LauncherError(f"{name[:60]!r} is no name of a link", hint="take small letters, digits, - and .")
+    path = (folder or config_folder() / "catalog") / "links" / f"{name}.yaml"
+    make_folder(path.parent)
+    row = {
+        "name": f"{name}, measured",
+        "kind": "inter-node",
+        "per": "node",
+        "per_direction_gbs": facts.bandwidth * 1e-9,
+        "latency_us": facts.hop_seconds * 1e6,
+        "measured": True,
+        "error": facts.error,
+        "source": f"cluster sample over {facts.nodes} nodes, {facts.software}",
+        "checked": facts.date,
+        "confidence": "B",
+    }
+    write_atomically(path, yaml.safe_dump({name: row}, sort_keys=False), overwrite=True)
+    return path
+
+
+# From what latency rules to what bandwidth rules (bytes, the whole buffer).
+SIZES = tuple(2**power for power in range(12, 30, 2))
+
+QUICK_SIZES = (2**13, 2**20, 2**24)
+
+
+@dataclass(frozen=True, slots=True)
+class SampledNetwork:
+    """Timings of collectives over nodes of a cluster.
+
+    Attributes:
+        groups: the groups of nodes that were tried, the smallest first.
+        link: what they say of the network; None where they say too little.
+    """
+
+    groups: tuple[NodeGroup, ...]
+    link: LinkFacts | None
+
+
+def sample_network(
+    launcher: Launcher,
+    python: str,
+    sizes: Sequence[int] = SIZES,
+    started: Callable[[NodeGroup], None] = lambda _: None,
+    cancelled: Event | None = None,
+) -> SampledNetwork:
+    """Time collectives over 2, 4 and 8 nodes, as far as there are so many.
+
+    Args:
+        python: a Python of the nodes that has this program and torch.
+        sizes: bytes of the whole buffer.
+        started: gets each group when it is done.
+
+    Raises:
+        LauncherError: the launcher cannot be used, or reaches one node alone.
+    """
+    nodes = launcher.nodes()
+    counts = node_counts(len(nodes))
+    if not counts:
+        raise LauncherError("one node alone has no network to others", hint="`sample collectives` times its own links")
+    groups = []
+    for count in counts:
+        groups.append(sample_group(launcher, nodes[:count], sizes, python, cancelled))
+        started(groups[-1])
+    samples = [sample for group in groups for sample in group.samples]
+    backend = next((group.group.backend for group in groups if group.samples), "")
+    return SampledNetwork(tuple(groups), link_facts(samples, backend))

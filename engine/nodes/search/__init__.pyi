@@ -1,2 +1,2 @@
-from .searching import Shared as Shared
-from .searching import search_on_ray as search_on_ray
+from .ray_workers import Shared as Shared
+from .ray_workers import search_on_ray as search_on_ray

@@ -5,27 +5,37 @@ from __future__ import annotations
 import pickle
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
+from functools import lru_cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose.search import Answer, Question, answerable
 from capacity_tui.engine.errors import HardwareError, MissingPartError
-from capacity_tui.engine.nodes.launchers.ray_session import is_local, ray_session
-from capacity_tui.engine.nodes.search.chunks import Chunk, outcomes_from_text
-from capacity_tui.engine.nodes.search.circumstances import sources
-from capacity_tui.engine.nodes.search.shared_search import Filled, Outcomes
-from capacity_tui.engine.nodes.search.worker import Work
+from capacity_tui.engine.nodes.launchers.ray_nodes import is_local, ray_session
+from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Evaluator, outcomes_as_text, outcomes_from_text
+from capacity_tui.engine.nodes.search.environment import Circumstances, catalog_of, circumstances, own_files, sources
+from capacity_tui.engine.nodes.search.journal import journal_of
+from capacity_tui.engine.nodes.search.shared_search import Filled, Outcomes, SharedSearch
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
 
 # Chunks at a worker: one that it works on, one that waits.
 CHUNKS_PER_WORKER = 2
+
 MOMENT_SECONDS = 0.1
+
 MOST_LOSSES = 5
 """How often a chunk may lose its worker before the chunk is taken for what kills it."""
+
 FIRST_PAUSE_SECONDS = 1.0
 """Before a chunk is given again, twice as long each time: Ray may send tasks to a node that it takes for alive."""
+
 FETCH_SECONDS = 30.0
 """How long an outcome that is there may take to come here: one on a node that was lost never comes."""
 
@@ -155,7 +165,7 @@ def _task() -> Any:
 
     def task(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
         try:
-            from capacity_tui.engine.nodes.search.worker import evaluate  # noqa: PLC0415 - as said above
+            pass  # noqa: PLC0415 - as said above
         except ImportError as error:
             import platform  # noqa: PLC0415 - this function takes no module with it
 
@@ -163,3 +173,85 @@ def _task() -> Any:
         return evaluate(work, chunk, filled)
 
     return task
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What all chunks of a search have in common.
+
+    Attributes:
+        machine: the detected machine, for plans that run on it.
+        own_files: the user's own files, by their path below the folder of what the user writes.
+        rests_on: what must be alike.
+    """
+
+    question: Question
+    machine: Machine | None
+    own_files: Mapping[str, bytes]
+    rests_on: Circumstances
+    cutting: Cutting
+
+
+def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
+    """Return what a chunk came to, as text; or what is not alike here, in words, as the second of the pair."""
+    evaluator, unlike = _prepared(work)
+    if unlike:
+        return "", unlike
+    # Both were pickled by the program that asks, and came through the same cluster as this code.
+    return outcomes_as_text(evaluator.evaluated(Chunk(*chunk), pickle.loads(filled))), ""  # noqa: S301
+
+
+@lru_cache(maxsize=1)
+def _prepared(work: bytes) -> tuple[Evaluator, str]:
+    unpickled: Work = pickle.loads(work)  # noqa: S301 - as above
+    evaluator = Evaluator(unpickled.question, catalog_of(unpickled.own_files), unpickled.machine, unpickled.cutting)
+    return evaluator, unpickled.rests_on.unlike(circumstances(unpickled.question))
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """An answer that workers found.
+
+    Attributes:
+        answer: what a search here would say.
+        resumed: chunks that an earlier search of the same had done.
+        lost: chunks that lost their worker and were done again.
+    """
+
+    answer: Answer
+    resumed: int
+    lost: int
+
+
+def search_on_ray(
+    address: str,
+    question: Question,
+    machine: Machine | None = None,
+    progress: Callable[[Answer], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    cutting: Cutting | None = None,
+) -> Shared:
+    """Return the best configurations of a question, found by the workers of a Ray cluster.
+
+    The answer is that of a search here, to the last bit. What is done is kept until the search is complete: started
+    again, the same search resumes from there.
+
+    Args:
+        address: ``HOST:PORT`` of a cluster, ``auto``, ``local`` or ``local:N``.
+        machine: the detected machine, for plans that run on it.
+        progress: gets the best so far now and then.
+        stopped: polled for whether to stop.
+
+    Raises:
+        CapacityError: the question makes no sense or nothing of it can be estimated, or the cluster cannot be used.
+    """
+    catalog, user_files, cut = load_catalog(), own_files(), cutting or Cutting()
+    rests_on = circumstances(question)
+    journal = journal_of(question, machine, rests_on, user_files, cut)
+    shared = SharedSearch(question, catalog, machine, journal, cut)
+    with ray_workers(address, Work(answerable(question), machine, user_files, rests_on, cut)) as workers:
+        answer = shared.run(workers, progress, stopped)
+        lost = workers.lost
+    if answer.complete:
+        journal.remove()
+    return Shared(answer, shared.resumed, lost)

@@ -1,3 +1,12 @@
+from .callback import GuardCallback as GuardCallback
+from .event_log import Listeners as Listeners
+from .order import Order as Order
+from .order import newest_checkpoint as newest_checkpoint
+from .order import start_of as start_of
 from .placeholders import CHECKPOINT as CHECKPOINT
 from .placeholders import filled_words as filled_words
 from .placeholders import values_of as values_of
+from .supervisor import Supervisor as Supervisor
+from .supervisor import begin as begin
+from .supervisor import new_order as new_order
+from .supervisor import take_up as take_up

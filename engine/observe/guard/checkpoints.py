@@ -1,19 +1,29 @@
-"""Checkpoints that a run leaves on disk: which are complete, which is the newest, how long one takes to save."""
+"""Checkpoints on disk: which are complete and the newest, and how often saving one pays."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import time
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from capacity_tui.engine.catalog import load_catalog
+import numpy as np
+
+from capacity_tui.engine.catalog import load_catalog, named_numbers
 from capacity_tui.engine.catalog.rows import CheckpointFiles
-from capacity_tui.engine.observe.guard.whole_files import is_whole
+from capacity_tui.engine.estimate import Answer, checkpoint_period
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.observe.guard.pauses import NUMBERS
+from capacity_tui.engine.units import HOUR_SECONDS, format_percent, format_seconds
 
 _DEEPEST = 3
 """Levels of folders that are looked through."""
+
 _NUMBER = re.compile(r"\d+")
 
 
@@ -147,3 +157,116 @@ def _files(path: Path) -> list[Path]:
 
 def _glob_safe(name: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+_ARCHIVE = b"PK\x03\x04"
+"""What archives begin with; torch writes its files as such, with a record at their end."""
+
+_LARGEST_JSON = 1 << 26
+
+_INDEX = ".index.json"
+
+_HEADER_LENGTH = 8
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether a file is complete by its structure: archives, tensors behind a header, documents, indexes.
+
+    Others count as complete, unless they are empty where their like never is.
+    """
+    try:
+        if path.suffix == ".json":
+            return _is_document(path)
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if path.suffix == ".safetensors":
+                return _has_all_tensors(file, size)
+            if file.read(len(_ARCHIVE)) == _ARCHIVE:
+                return zipfile.is_zipfile(file)
+            return size > 0 or path.suffix not in (".pt", ".pth", ".bin", ".ckpt", ".npz")
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
+def _is_document(path: Path) -> bool:
+    """Return whether a document ends, and the files that an index names are there."""
+    if path.stat().st_size > _LARGEST_JSON:
+        return True
+    document = json.loads(path.read_bytes())
+    if not path.name.endswith(_INDEX):
+        return True
+    return all((path.parent / name).is_file() for name in set(document["weight_map"].values()))
+
+
+def _has_all_tensors(file: BinaryIO, size: int) -> bool:
+    """Return whether the tensors that the header lists end where the file does."""
+    length = int.from_bytes(file.read(_HEADER_LENGTH), "little")
+    if not 0 < length <= min(size, _LARGEST_JSON):
+        return False
+    header = json.loads(file.read(length))
+    ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+    return _HEADER_LENGTH + length + max(ends, default=0) == size
+
+
+@dataclass(frozen=True, slots=True)
+class SaveInterval:
+    """Work between two checkpoints.
+
+    Attributes:
+        steps: optimizer steps in that time, at least one; None where the time of a step is not known.
+    """
+
+    seconds: float
+    steps: int | None
+    reason: str
+
+
+def save_interval(answer: Answer, save_seconds: float, step_seconds: float | None = None) -> SaveInterval | None:
+    """Return how long to work between two checkpoints: as the plan says, else by what saving takes.
+
+    Where the mode chose, work between checkpoints is never longer than its choice or than what loses least (Young,
+    Daly), and never so short that saving takes more than a share of the time, unless failures make that pay.
+
+    Args:
+        answer: the plan, filled in and estimated.
+        save_seconds: that saving a checkpoint takes, as measured.
+        step_seconds: of an optimizer step, as measured.
+
+    Returns:
+        The interval; None where the plan has none.
+    """
+    every = answer.plan.recovery.checkpoint_every
+    if not isinstance(every, float):
+        return None
+    if Key.RECOVERY_CHECKPOINT_EVERY not in answer.estimate.basis.running:
+        return _interval(every, step_seconds, "the plan says so")
+    numbers = named_numbers(NUMBERS)
+    between = seconds_between_failures(answer)
+    best = float(checkpoint_period(save_seconds, between))
+    most = numbers["most_saving"].value
+    bounded = save_seconds * (1.0 - most) / most
+    wanted = min(every, best)
+    takes = f"saving takes {format_seconds(save_seconds)}"
+    if wanted < bounded and wanted < best:
+        seconds = min(bounded, best)
+        return _interval(seconds, step_seconds, f"{takes}: {format_percent(most)} of the time goes into it at most")
+    if best < every:
+        why = f"{takes}, something fails every {format_seconds(between)}: that loses least (Young, Daly)"
+        return _interval(best, step_seconds, why)
+    return _interval(every, step_seconds, answer.estimate.basis.running[Key.RECOVERY_CHECKPOINT_EVERY])
+
+
+def seconds_between_failures(answer: Answer) -> float:
+    """Return the mean time between two failures of a run: those of its devices, and spot capacity taken back."""
+    cluster = answer.resolved.cluster
+    hours = named_numbers(NUMBERS)["device_hours_between_failures"].value
+    rate = float(np.max(cluster.devices)) / (hours * HOUR_SECONDS)
+    taken_back = cluster.price.interruptions
+    if cluster.price.is_spot and taken_back is not None:
+        rate += 1.0 / taken_back.seconds_between
+    return 1.0 / rate
+
+
+def _interval(seconds: float, step_seconds: float | None, reason: str) -> SaveInterval:
+    steps = None if not step_seconds else max(1, round(seconds / step_seconds))
+    return SaveInterval(seconds, steps, reason)

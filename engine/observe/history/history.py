@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.observe.history.places import HistoryPlace, Where, history_place
 from capacity_tui.engine.observe.history.records import RunRecord
-from capacity_tui.engine.observe.history.stores import Store, WantedRuns
-from capacity_tui.engine.observe.history.waiting import append, reason_of, taken
+from capacity_tui.engine.observe.history.stores import (
+    HistoryPlace,
+    Store,
+    WantedRuns,
+    Where,
+    append,
+    history_place,
+    reason_of,
+    taken,
+)
 
 _SHORTEST_PREFIX = 3
 
@@ -114,3 +121,31 @@ def _opened(place: HistoryPlace) -> Store:
     from capacity_tui.engine.observe.history.sqlite_store import SqliteStore  # noqa: PLC0415 - loads sqlite3
 
     return SqliteStore(place.file)
+
+
+MOST_WAITING = 4 * 2**20
+"""Bytes of estimates that wait until the command of the one that comes on top stores them all."""
+
+
+def record_run(entry: RunRecord, where: Where = None) -> str:
+    """Keep an entry where entries are kept by themselves, and return a note for the user; mostly none.
+
+    Never raises for a history that cannot be written. An estimate is put down to be stored when the history is next
+    read: its command should not wait for a database.
+
+    Args:
+        where: a place, a file, a MongoDB URI, or ``off``; by default as the environment says.
+    """
+    place = history_place(where)
+    if not place.is_on:
+        return ""
+    is_estimate = entry.kind == "estimate"
+    try:
+        if append(place.waiting, entry, lasting=not is_estimate) < MOST_WAITING and is_estimate:
+            return ""
+    except (CapacityError, OSError) as error:
+        return f"not kept in the history: {reason_of(error)}"
+
+    history = History(place)
+    history.take_in()
+    return "; ".join(history.notes)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.mongodb import DATABASE, connected, require_pymongo
-from capacity_tui.engine.observe.history.places import HistoryPlace
 from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
-from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, WantedRuns
+from capacity_tui.engine.observe.history.stores import ESTIMATES_KEPT, HistoryPlace, WantedRuns
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection

@@ -1,10 +1,10 @@
-from .following import LineSplitter as LineSplitter
+from .followed_file import LineSplitter as LineSplitter
 from .line_reader import LineReader as LineReader
-from .log_figures import LogFigures as LogFigures
-from .log_figures import figures_of as figures_of
-from .log_figures import read_log as read_log
+from .line_reader import UserExpression as UserExpression
+from .line_reader import parse_user_expression as parse_user_expression
+from .run_curve import LogFigures as LogFigures
 from .run_curve import RunCurve as RunCurve
+from .run_curve import figures_of as figures_of
+from .run_curve import read_log as read_log
 from .sources import LogSource as LogSource
 from .sources import open_log as open_log
-from .user_expression import UserExpression as UserExpression
-from .user_expression import parse_user_expression as parse_user_expression

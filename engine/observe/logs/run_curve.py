@@ -7,16 +7,19 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.observe.logs.entry import LogEntry
+from capacity_tui.engine.observe.logs.line_reader import LineReader, LogEntry
+from capacity_tui.engine.observe.logs.sources import open_log
 
 MOST_POINTS = 5_000
 """Steps that are kept at least."""
 
 _LEAST_TIMED = 4
+
 Numbers = NDArray[np.float64]
 
 
@@ -167,3 +170,44 @@ class RunCurve:
     def _whole_step(self, figures: dict[str, float]) -> float:
         """Return steps of the whole run from those of an epoch."""
         return figures.get("epoch", 0.0) * figures.get("epoch_steps", 0.0) + figures["epoch_step"]
+
+
+# The first steps compile, allocate and fill caches.
+_WARM_UP_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LogFigures:
+    """Figures of a whole log.
+
+    Attributes:
+        step_seconds: median step time after warm-up, in seconds; None where unknown.
+        peak_bytes: largest memory it names; None likewise.
+    """
+
+    step_seconds: float | None
+    peak_bytes: float | None
+    steps: int
+
+
+def read_log(place: str) -> LogFigures:
+    """Return step time and peak memory from a log of any program.
+
+    Raises:
+        StorageError: a folder holds no log.
+    """
+    log = open_log(place, LineReader())
+    try:
+        return figures_of(log.poll(last=True))
+    finally:
+        log.close()
+
+
+def figures_of(entries: Iterable[LogEntry]) -> LogFigures:
+    """Return step time and peak memory of the entries of a log."""
+    curve, known = RunCurve(), list(entries)
+    curve.add(known)
+    times = [seconds for entry in known if (seconds := entry.figures.get("step_seconds", 0.0)) > 0]
+    times = times or curve.step_seconds()[1].tolist()
+    steady = times[max(1, round(_WARM_UP_SHARE * len(times))) :] or times
+    return LogFigures(median(steady) if steady else None, curve.peak_bytes, len(times))

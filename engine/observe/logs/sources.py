@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import select
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
 from capacity_tui.engine.errors import Place, StorageError
-from capacity_tui.engine.observe.logs.entry import LogEntry
 from capacity_tui.engine.observe.logs.event_records import EventReader
-from capacity_tui.engine.observe.logs.following import FollowedFile, LineSplitter, whole_file
-from capacity_tui.engine.observe.logs.line_reader import LineReader
-from capacity_tui.engine.observe.logs.metrics_page import read_metrics
-from capacity_tui.engine.observe.logs.named_values import flattened
+from capacity_tui.engine.observe.logs.followed_file import FollowedFile, LineSplitter, whole_file
+from capacity_tui.engine.observe.logs.line_reader import LineReader, LogEntry, flattened
 
 STANDARD_INPUT = "-"
+
 ANSWER_SECONDS = 2.0
+
 READING_SECONDS = 0.5
 """What reading a pipe takes at most in one go."""
+
 LARGEST_PAGE = 1 << 24
+
 _PIPED_BYTES = 1 << 16
+
 EVENT_FILES = "*tfevents*"
+
 # In a folder, the newest file of the first kind that it holds.
 IN_FOLDERS = (EVENT_FILES, "trainer_state.json", "metrics.csv", "*.jsonl", "*.log")
+
 _TIMES = ("timestamp", "_timestamp", "time", "wall_time")
+
 _LEAST_TIMESTAMP = 1e8  # seconds since 1970 of a date; smaller numbers are durations
 
 
@@ -273,3 +280,41 @@ def _why(error: Exception) -> str:
     if isinstance(error, urllib.error.URLError):
         return str(error.reason)
     return (error.strerror or str(error)) if isinstance(error, OSError) else "it is no whole document"
+
+
+# A share is the same for all engines of a page, whereas what they count adds up.
+_SHARE = re.compile(r"_(?:perc|ratio|usage)$")
+
+_LINE = re.compile(
+    r"(?P<name>[A-Za-z_:][\w:]*)(?:\{(?P<labels>(?:[^}\"]|\"(?:[^\"\\]|\\.)*\")*)\})?\s+(?P<value>\S+)(?:\s+-?\d+)?\s*"
+)
+
+_BUCKET, _SUM, _COUNT = "_bucket", "_sum", "_count"
+
+
+def read_metrics(text: str, before: Mapping[str, float]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the numbers of a page by name, added up over labels, and what a later page is compared with.
+
+    Of a histogram the mean of what came since the page before is given under its own name.
+    """
+    totals: dict[str, float] = {}
+    for line in text.splitlines():
+        match = None if line.startswith("#") else _LINE.fullmatch(line.strip())
+        if match is None or match["name"].endswith(_BUCKET):
+            continue
+        try:
+            value = float(match["value"])
+        except ValueError:
+            continue
+        if math.isfinite(value):
+            name, known = match["name"], totals.get(match["name"], 0.0)
+            totals[name] = max(known, value) if _SHARE.search(name) else known + value
+    means: dict[str, float] = {}
+    for name, total in totals.items():
+        base = name.removesuffix(_SUM)
+        if base != name and base + _COUNT in totals:
+            count = totals[base + _COUNT] - before.get(base + _COUNT, 0.0)
+            change = total - before.get(name, 0.0)
+            if count > 0 and change >= 0:
+                means[base] = change / count
+    return {**totals, **means}, totals

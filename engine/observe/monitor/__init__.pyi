@@ -2,9 +2,6 @@ from .alarms import Alarm as Alarm
 from .comparison import STEP as STEP
 from .comparison import TOKENS as TOKENS
 from .comparison import Compared as Compared
-from .finding import need_process as need_process
-from .finding import output_file as output_file
-from .finding import work_folder as work_folder
-from .run_gauges import RunGauges as RunGauges
+from .run_monitor import RunGauges as RunGauges
 from .run_monitor import RunMonitor as RunMonitor
 from .run_monitor import RunState as RunState

@@ -10,12 +10,18 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from capacity_tui.engine.catalog.rows import LOG_FIGURES, Detector
-from capacity_tui.engine.observe.foresight.devices import held_over, stragglers, throttling
-from capacity_tui.engine.observe.foresight.disk import filling
-from capacity_tui.engine.observe.foresight.loss import LossRise, divergence, not_finite, spike
-from capacity_tui.engine.observe.foresight.memory import full, growth, seconds_until_full
-from capacity_tui.engine.observe.foresight.stall import stall
 from capacity_tui.engine.observe.logs.run_curve import Numbers, RunCurve
+from capacity_tui.engine.observe.monitor.anomalies import (
+    LossRise,
+    divergence,
+    held_over,
+    not_finite,
+    spike,
+    stall,
+    stragglers,
+    throttling,
+)
+from capacity_tui.engine.observe.monitor.forecast import filling, full, growth, seconds_until_full
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
 from capacity_tui.engine.plan import WatchSection
 from capacity_tui.engine.units import (

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.machine import Sampler
-from capacity_tui.engine.observe.history.predictions import history_entry
-from capacity_tui.engine.observe.history.records import RunRecord, now, this_host
-from capacity_tui.engine.observe.logs.entry import LogEntry
-from capacity_tui.engine.observe.logs.run_curve import RunCurve
+from capacity_tui.engine.observe.history.records import RunRecord, history_entry, now, this_host
+from capacity_tui.engine.observe.logs.line_reader import LogEntry
+from capacity_tui.engine.observe.logs.run_curve import Numbers, RunCurve
 from capacity_tui.engine.observe.logs.sources import LogSource
+from capacity_tui.engine.observe.metrics_export import Gauge
 from capacity_tui.engine.observe.monitor.alarms import Alarm, Watch, detectors_of
-from capacity_tui.engine.observe.monitor.comparison import Compared, compare, measured
-from capacity_tui.engine.observe.monitor.differences import Reason, reasons
+from capacity_tui.engine.observe.monitor.comparison import Compared, Reason, compare, measured, reasons
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
-from capacity_tui.engine.observe.monitor.time_left import seconds_left
-from capacity_tui.engine.observe.processes import ProcessTree
-from capacity_tui.engine.observe.sampling import Observation, observe
+from capacity_tui.engine.observe.processes import Observation, ProcessTree, observe
+from capacity_tui.engine.observe.profile.snapshots import Snapshots, gauges_of
 from capacity_tui.engine.uncertainty import Interval
 
 _TOTALS = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second", "samples": "samples_per_second"}
@@ -207,3 +207,69 @@ class RunMonitor:
         new = tuple(notice for notice in notices if notice not in self._reported)
         self._reported.update(notices)
         return new
+
+
+NEWEST = 200
+
+BLOCKS = 10
+
+LEAST = 3
+
+LOWEST, HIGHEST = 0.1, 0.9
+
+# One long halt among the newest steps says little of those to come.
+LONGEST_TIMES_USUAL = 3.0
+
+
+def seconds_left(steps_left: float, seconds: Numbers) -> Interval | None:
+    """Return the time that steps still take; None where too few were seen.
+
+    The newest steps are averaged in blocks, so that evaluations and checkpoints count as often as they come; the range
+    is that of eight of ten blocks.
+
+    Args:
+        seconds: what each step so far took, the newest last.
+    """
+    # The first compiles, allocates and fills caches.
+    newest = seconds[1:][-NEWEST:]
+    if newest.size < LEAST or steps_left < 0:
+        return None
+    means = np.asarray([block.mean() for block in np.array_split(newest, min(BLOCKS, newest.size))])
+    means = np.minimum(means, LONGEST_TIMES_USUAL * np.median(means))
+    low, high = np.quantile(means, (LOWEST, HIGHEST))
+    value = float(means.mean())
+    return Interval(value, min(float(low), value), max(float(high), value)).scaled(steps_left)
+
+
+class RunGauges:
+    """Makes gauges of the states of one run, one after the other."""
+
+    def __init__(self) -> None:
+        self._snapshots = Snapshots()
+
+    def of(self, state: RunState) -> Iterator[Gauge]:
+        """Yield every number of a state that could be had.
+
+        Figures of the log and of the run begin with ``run_``, what was predicted of it with ``predicted_`` and has
+        the end of its range as a label; what processes and machine do has the names that it has of a profile.
+        """
+        figures = {**state.figures, **{_short(key): value for key, value in state.actual.items()}}
+        for name, value in figures.items():
+            if math.isfinite(value):
+                yield Gauge(f"run_{name}", float(value))
+        ends = {f"predicted_{_short(figure.key)}": figure.predicted for figure in state.compared}
+        if state.left is not None:
+            ends["run_seconds_left"] = state.left
+        for name, interval in ends.items():
+            for end in ("value", "low", "high"):
+                value = float(getattr(interval, end))
+                if math.isfinite(value):
+                    yield Gauge(name, value, {"end": end})
+        for alarm in state.going_on:
+            yield Gauge("alarm", 1.0, {"kind": alarm.kind, "level": alarm.level, "where": alarm.where})
+        if state.observation is not None:
+            yield from gauges_of(self._snapshots.take(state.observation))
+
+
+def _short(key: str) -> str:
+    return key.rpartition(".")[2]

@@ -14,7 +14,7 @@ import numpy as np
 from capacity_tui.engine.machine import Fact
 from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.observe.logs.run_curve import Numbers
-from capacity_tui.engine.observe.sampling import Observation
+from capacity_tui.engine.observe.processes import Observation
 
 MOST_SAMPLES = 14_400
 """Samples that are kept at least."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
 from capacity_tui.engine.machine import Fact
 from capacity_tui.engine.machine.vendors import GpuSample
-from capacity_tui.engine.observe.sampling import Observation
+from capacity_tui.engine.observe.metrics_export import Gauge
+from capacity_tui.engine.observe.processes import Observation
 
 T = TypeVar("T")
 
@@ -80,7 +81,9 @@ class ResourceSnapshot:
 NUMBERS = tuple(
     field.name for field in fields(ResourceSnapshot) if field.name not in ("stage", "cpu_per_core_percent", "gpus")
 )
+
 GPU_NUMBERS = tuple(field.name for field in fields(GpuSnapshot) if field.name not in ("index", "throttle"))
+
 PEAKS = ("memory_bytes", "shared_once_bytes", "system_memory_used_bytes", "processes", "threads")
 """Of these a merged snapshot has the largest, of all other numbers the mean."""
 
@@ -229,3 +232,20 @@ def _busiest(before: Observation | None, seen: Observation) -> float | None:
         if process.cpu_seconds.value is not None and (earlier := then.get(process.pid, 0.0)) is not None
     ]
     return min(100.0, 100 * max(used) / seconds) if used else None
+
+
+def gauges_of(snapshot: ResourceSnapshot) -> Iterator[Gauge]:
+    """Yield every number of a snapshot that could be had."""
+    for name in NUMBERS:
+        value = getattr(snapshot, name)
+        if value is not None:
+            yield Gauge(name, float(value))
+    for number, percent in enumerate(snapshot.cpu_per_core_percent or ()):
+        yield Gauge("core_percent", percent, {"core": str(number)})
+    for gpu in snapshot.gpus:
+        for name in GPU_NUMBERS:
+            value = getattr(gpu, name)
+            if value is not None:
+                yield Gauge(f"gpu_{name}", float(value), {"gpu": str(gpu.index)})
+        for reason in gpu.throttle or ():
+            yield Gauge("gpu_throttled", 1.0, {"gpu": str(gpu.index), "reason": reason})

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.machine import Counters
 from capacity_tui.engine.observe.command import Ended
-from capacity_tui.engine.observe.processes import COUNTERS, GONE
+from capacity_tui.engine.observe.processes import COUNTERS, GONE, Observation
 from capacity_tui.engine.observe.profile.snapshots import GPU_NUMBERS, NUMBERS, GpuSnapshot, ResourceSnapshot, Snapshots
-from capacity_tui.engine.observe.sampling import Observation
 
 THROTTLED_BY_CHOICE = ("application clocks", "display clocks", "sync boost")
 """What somebody set, not what a device is held down by."""

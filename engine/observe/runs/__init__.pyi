@@ -1,9 +1,12 @@
 from .live_run import LiveRun as LiveRun
 from .live_run import list_runs as list_runs
-from .run_course import RunCourse as RunCourse
-from .run_course import course_of as course_of
-from .run_course import gpus_of as gpus_of
-from .run_course import number as number
+from .live_run import need_process as need_process
+from .live_run import output_file as output_file
+from .live_run import work_folder as work_folder
+from .run_follower import RunCourse as RunCourse
 from .run_follower import RunFollower as RunFollower
+from .run_follower import course_of as course_of
+from .run_follower import gpus_of as gpus_of
 from .run_follower import newest_look as newest_look
+from .run_follower import number as number
 from .run_writer import RunWriter as RunWriter

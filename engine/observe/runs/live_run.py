@@ -6,25 +6,102 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import cast
 
-from capacity_tui.engine.errors import Place, StorageError
+import psutil
+
+from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import state_folder
 from capacity_tui.engine.observe.history.records import RunRecord, as_data, of_data
-from capacity_tui.engine.observe.runs.process_identity import ProcessIdentity
+
+_PROCESSES = Path("/proc")
+
+_BOOT = _PROCESSES / "sys/kernel/random/boot_id"
+
+_NUMBERS = _PROCESSES / "self/ns/pid"
+
+_STATE, _STARTED = 0, 19
+"""Places of a process's state and of its start in ``/proc/PID/stat``, behind its name."""
+
+_ENDED = frozenset("ZXx")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """One process, and no other that has its number before, after or elsewhere.
+
+    Attributes:
+        started: when it started, as its system reports it.
+        place: machine, start of that machine and container within which the number holds.
+    """
+
+    pid: int
+    started: str
+    place: str
+
+    @property
+    def lives(self) -> bool | None:
+        """Whether it still runs; None where its processes cannot be seen from here."""
+        return None if self.place != this_place() else _start_of(self.pid) == self.started
+
+
+def identity_of(pid: int) -> ProcessIdentity | None:
+    """Return which process has a number now; None where there is none, or it is hidden."""
+    started = _start_of(pid)
+    return None if started is None else ProcessIdentity(pid, started, this_place())
+
+
+@cache
+def this_place() -> str:
+    """Return within what the numbers of this machine's processes hold."""
+    return " ".join(
+        filter(None, (os.uname().nodename, _read_text(_BOOT.read_text), _read_text(lambda: str(_NUMBERS.readlink()))))
+    )
+
+
+def _read_text(read: Callable[[], str]) -> str:
+    try:
+        return read().strip()
+    except OSError:
+        return ""
+
+
+def _start_of(pid: int) -> str | None:
+    """Return when a process started, if possible in ticks since its machine did: no change of clocks moves that."""
+    try:
+        text = (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None if _NUMBERS.exists() else _asked_start(pid)
+    words = text.rpartition(")")[2].split()
+    return None if words[_STATE] in _ENDED else words[_STARTED]
+
+
+def _asked_start(pid: int) -> str | None:
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else str(process.create_time())
+    except (psutil.Error, OSError):
+        return None
+
 
 ABOUT, EVENTS = "run.json", "events.jsonl"
+
 LOOKS = ("state", "sample")
 """Events that come again and again, with all there is to see."""
+
 MOST_ENDED = 30
 """Runs that are kept after their end; the history keeps what they came to."""
+
 QUIET_SECONDS = 120.0
 """A run elsewhere of which nothing was written for so long has ended, or nobody watches it."""
 
@@ -165,3 +242,38 @@ def _process(data: object) -> ProcessIdentity | None:
         return None
     table = cast("Mapping[str, object]", data)
     return ProcessIdentity(int(str(table["pid"])), str(table["started"]), str(table["place"]))
+
+
+class NoProcessError(CapacityError):
+    """A process that is not there."""
+
+
+def need_process(pid: int) -> None:
+    """Do nothing for a process that runs.
+
+    Raises:
+        NoProcessError: there is none of this number.
+    """
+    if pid < 1 or not psutil.pid_exists(pid):
+        raise NoProcessError(f"no process has the number {pid}", hint="ps -e lists those that run")
+
+
+def output_file(pid: int) -> Path | None:
+    """Return the file that a process writes its output or its errors to; None where that is no file, or hidden."""
+    for stream in (1, 2):
+        link = Path(f"/proc/{pid}/fd/{stream}")
+        try:
+            target = link.readlink()
+            if stat.S_ISREG(link.stat().st_mode) and target.is_file():
+                return target
+        except OSError:
+            continue
+    return None
+
+
+def work_folder(pid: int) -> Path | None:
+    """Return the folder that a process works in; None where that is hidden."""
+    try:
+        return Path(psutil.Process(pid).cwd())
+    except (psutil.Error, OSError):
+        return None

@@ -18,12 +18,12 @@ from capacity_tui.engine.observe.runs.live_run import (
     EVENTS,
     LOOKS,
     LiveRun,
+    identity_of,
     list_runs,
     moment,
     runs_folder,
     sweep,
 )
-from capacity_tui.engine.observe.runs.process_identity import identity_of
 
 MOST_BYTES = 4 << 20
 """Bytes of events; when there are more, those of every look are thinned out."""

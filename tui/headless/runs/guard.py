@@ -40,9 +40,9 @@ def guard(
     """
     from capacity_tui.engine.choose import answer
     from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.observe.guard.running import begin as begin_guarding
-    from capacity_tui.engine.observe.guard.running import new_order as guard_order
-    from capacity_tui.engine.observe.guard.running import take_up as take_up_guarding
+    from capacity_tui.engine.observe.guard import begin as begin_guarding
+    from capacity_tui.engine.observe.guard import new_order as guard_order
+    from capacity_tui.engine.observe.guard import take_up as take_up_guarding
     from capacity_tui.tui.headless.plans import machine_for, read_plan
     from capacity_tui.tui.headless.runs.guard_output import GuardOutput, tell_rehearsal
 

@@ -14,9 +14,9 @@ from capacity_tui.tui.headless.runs.monitor_output import JsonLines, stream_of_e
 from capacity_tui.tui.headless.runs.recorded import is_kept
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.observe.guard.running import Listeners as GuardListeners
-    from capacity_tui.engine.observe.guard.running import Order as GuardOrder
-    from capacity_tui.engine.observe.guard.running import Supervisor
+    from capacity_tui.engine.observe.guard import Listeners as GuardListeners
+    from capacity_tui.engine.observe.guard import Order as GuardOrder
+    from capacity_tui.engine.observe.guard import Supervisor
     from capacity_tui.engine.observe.history import RunRecord
     from capacity_tui.engine.observe.monitor import RunState
     from capacity_tui.engine.observe.runs import RunWriter
@@ -48,7 +48,7 @@ class GuardOutput:
 
     def told(self) -> GuardListeners:
         """Return it as what a guard tells."""
-        from capacity_tui.engine.observe.guard.running import Listeners as GuardListeners
+        from capacity_tui.engine.observe.guard import Listeners as GuardListeners
 
         return GuardListeners(self.event, self.state, self.output, self.entry)
 

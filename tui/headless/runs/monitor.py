@@ -65,8 +65,8 @@ def monitor(
     from capacity_tui.engine.observe import Outlets
     from capacity_tui.engine.observe.logs import LineReader
     from capacity_tui.engine.observe.logs import parse_user_expression as parse_log_expression
-    from capacity_tui.engine.observe.monitor import RunMonitor, need_process, output_file
-    from capacity_tui.engine.observe.runs import RunWriter
+    from capacity_tui.engine.observe.monitor import RunMonitor
+    from capacity_tui.engine.observe.runs import RunWriter, need_process, output_file
 
     if command and pid is not None:
         raise click.UsageError("give --pid or a command, not both")
@@ -170,7 +170,7 @@ def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSourc
 
 def _folders(place: str | None, pid: int | None) -> tuple[Path, ...]:
     """Return folders on whose disks a run may write."""
-    from capacity_tui.engine.observe.monitor import work_folder
+    from capacity_tui.engine.observe.runs import work_folder
 
     found = [] if place is None or not _is_file(place) else [Path(place).absolute().parent]
     work = None if pid is None else work_folder(pid)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.machine.host.stacks import installed
+from capacity_tui.engine.machine.host.system import installed
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
-from capacity_tui.engine.machine.vendors.amd.probe import KFD, ROCM_VERSION, VENDOR, probe_amd
-from capacity_tui.engine.machine.vendors.amd.rocm_smi import FOLDER, ROCM_SMI
-from capacity_tui.engine.machine.vendors.amd.sensors import AmdSensors
+from capacity_tui.engine.machine.vendors.amd.probe import (
+    FOLDER,
+    KFD,
+    ROCM_SMI,
+    ROCM_VERSION,
+    VENDOR,
+    AmdSensors,
+    probe_amd,
+)
 from capacity_tui.engine.machine.vendors.vendor import Sensors, Vendor
 
 

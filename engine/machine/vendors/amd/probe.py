@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 
+from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.generations import BY_GENERATION
-from capacity_tui.engine.machine.host.processes import gpu_process
+from capacity_tui.engine.machine.host.system import gpu_process
 from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer
+from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.topology import drm, pci
-from capacity_tui.engine.machine.vendors.amd import rocm_smi as amd_tools
-from capacity_tui.engine.machine.vendors.tool_tables import first_value
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, GpuSample, first_value, number
 
 VENDOR = "AMD"
+
 PCI_VENDOR = "1002"
+
 KFD = "/sys/class/kfd/kfd"
+
 ROCM_VERSION = "/opt/rocm/.info/version"
+
 XGMI = "11"  # include/linux/kfd_topology.h, CRAT_IOLINK_TYPE_XGMI
+
 WHOLE = missing("AMD", "partitions are not read")
 
 
@@ -38,11 +44,11 @@ class KfdNode:
 
 def probe_amd(host: Host) -> FoundDevices:
     """Return the AMD GPUs; raises NotPresentError if there are none."""
-    cards = drm.cards(host, PCI_VENDOR)
+    cards = topology.cards(host, PCI_VENDOR)
     if not cards and host.exists(KFD):
-        return FoundDevices(amd_tools.listed_accelerators(host, VENDOR))
+        return FoundDevices(listed_accelerators(host, VENDOR))
     if not cards:
-        raise NotPresentError(f"no AMD card in {drm.CARDS}")
+        raise NotPresentError(f"no AMD card in {topology.CARDS}")
     nodes = {card.card: _node(host, card) for card in cards}
     order = [node.name if node else "" for node in nodes.values()]
     names = _product_names(host, cards)
@@ -54,7 +60,7 @@ def probe_amd(host: Host) -> FoundDevices:
 
 
 def _accelerator(
-    host: Host, index: int, card: drm.Card, *, name: Fact[str], node: KfdNode | None, order: list[str]
+    host: Host, index: int, card: topology.Card, *, name: Fact[str], node: KfdNode | None, order: list[str]
 ) -> Accelerator:
     integrated = _integrated(node)
     total, used = _memory(host, card, "total", integrated), _memory(host, card, "used", integrated)
@@ -74,17 +80,17 @@ def _accelerator(
         compute_capability=_target(node),
         matrix_units=BY_GENERATION,
         precisions=BY_GENERATION,
-        pci_path=pci.path_of(host, card.base),
-        pcie=drm.pcie_link(host, card),
-        numa_node=pci.numa_node(host, card.base),
+        pci_path=topology.path_of(host, card.base),
+        pcie=topology.pcie_link(host, card),
+        numa_node=topology.numa_node(host, card.base),
         links=_links(node, order),
         mig_enabled=WHOLE,
         mig_instances=WHOLE,
-        power_default_watts=drm.hwmon(host, card, "power1_cap_default", scale=1e6),
-        power_limit_watts=drm.hwmon(host, card, "power1_cap", scale=1e6),
+        power_default_watts=topology.hwmon(host, card, "power1_cap_default", scale=1e6),
+        power_limit_watts=topology.hwmon(host, card, "power1_cap", scale=1e6),
         power_watts=power(host, card),
         temperature_celsius=temperature(host, card),
-        temperature_limit_celsius=drm.hwmon(host, card, "temp2_crit", "temp1_crit", scale=1e3),
+        temperature_limit_celsius=topology.hwmon(host, card, "temp2_crit", "temp1_crit", scale=1e3),
         throttle=missing(card.base, "the amdgpu driver does not tell"),
         clock_mhz=clock(host, card),
         clock_max_mhz=host.fact(f"{card.base}/pp_dpm_sclk", _highest_clock),
@@ -94,44 +100,44 @@ def _accelerator(
     )
 
 
-def power(host: Host, card: drm.Card) -> Fact[float]:
+def power(host: Host, card: topology.Card) -> Fact[float]:
     """Return the power drawn now in watts."""
-    return drm.hwmon(host, card, "power1_average", "power1_input", scale=1e6)
+    return topology.hwmon(host, card, "power1_average", "power1_input", scale=1e6)
 
 
-def temperature(host: Host, card: drm.Card) -> Fact[float]:
+def temperature(host: Host, card: topology.Card) -> Fact[float]:
     """Return the edge temperature in degrees Celsius, the junction's where there is no edge sensor."""
-    return drm.hwmon(host, card, "temp1_input", "temp2_input", scale=1e3)
+    return topology.hwmon(host, card, "temp1_input", "temp2_input", scale=1e3)
 
 
-def clock(host: Host, card: drm.Card) -> Fact[int]:
+def clock(host: Host, card: topology.Card) -> Fact[int]:
     """Return the shader clock in MHz."""
-    return drm.hwmon(host, card, "freq1_input", scale=1e6).map(round)
+    return topology.hwmon(host, card, "freq1_input", scale=1e6).map(round)
 
 
-def _product_names(host: Host, cards: tuple[drm.Card, ...]) -> tuple[Fact[str], ...]:
+def _product_names(host: Host, cards: tuple[topology.Card, ...]) -> tuple[Fact[str], ...]:
     """Return each card's name; AMD's library and the slow rocm-smi are used once, if sysfs lacks any."""
     names = [host.text(f"{card.base}/product_name") for card in cards]
     if all(name.value is not None for name in names):
         return tuple(names)
-    library = amd_tools.library_names()
-    report = amd_tools.rocm_smi(host) if any(card.address not in library for card in cards) else None
+    library = library_names()
+    report = rocm_smi(host) if any(card.address not in library for card in cards) else None
     return tuple(name.or_else(_tool_name(library, report, card)) for name, card in zip(names, cards, strict=True))
 
 
 def _tool_name(
-    library: Mapping[str, str], report: Fact[tuple[dict[str, str], ...]] | None, card: drm.Card
+    library: Mapping[str, str], report: Fact[tuple[dict[str, str], ...]] | None, card: topology.Card
 ) -> Fact[str]:
     if card.address in library:
         return detected(library[card.address], "amdsmi")
     if report is None or report.value is None:
         return missing("rocm-smi", report.reason if report else "not asked")
     row = next((row for row in report.value if row.get("PCI Bus", "").lower() == card.address), {})
-    name = first_value(row, *amd_tools.NAMES)
+    name = first_value(row, *NAMES)
     return detected(name, report.source) if name else missing(report.source, "not in its answer")
 
 
-def _memory(host: Host, card: drm.Card, part: str, integrated: Fact[bool]) -> Fact[int]:
+def _memory(host: Host, card: topology.Card, part: str, integrated: Fact[bool]) -> Fact[int]:
     """Return dedicated memory in bytes, with what the driver may map of main memory on an APU."""
     total = host.integer(f"{card.base}/mem_info_vram_{part}")
     mapped = host.integer(f"{card.base}/mem_info_gtt_{part}").value or 0
@@ -145,7 +151,7 @@ def _difference(total: Fact[int], used: Fact[int]) -> Fact[int]:
     return total.map(lambda size: size - taken)
 
 
-def _node(host: Host, card: drm.Card) -> KfdNode | None:
+def _node(host: Host, card: topology.Card) -> KfdNode | None:
     """Return the KFD node whose render device is the card's."""
     renders = [name.removeprefix("renderD") for name in host.names(f"{card.base}/drm") if name.startswith("renderD")]
     for name in host.names(f"{KFD}/topology/nodes"):
@@ -220,3 +226,129 @@ def _visible(host: Host, index: int) -> Fact[bool]:
         if listed is not None:
             return detected(str(index) in listed.replace(" ", "").split(","), f"environment {variable}")
     return detected(True, "ROCR_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES are not set")
+
+
+ROCM_SMI = (
+    "rocm-smi",
+    "--showproductname",
+    "--showbus",
+    "--showmeminfo",
+    "vram",
+    "--showpower",
+    "--showtemp",
+    "--json",
+)
+
+FOLDER = "/opt/rocm/bin"
+
+NAMES = ("Card Series", "Card series", "Device Name")
+
+
+def library_names() -> Mapping[str, str]:
+    """Return product names by PCI address from the amdsmi library; empty where it is not installed."""
+    try:
+        library = import_module("amdsmi")
+        library.amdsmi_init()
+    except Exception:
+        return {}
+    names: dict[str, str] = {}
+    with suppress(Exception):
+        for handle in library.amdsmi_get_processor_handles():
+            address = str(library.amdsmi_get_gpu_device_bdf(handle)).lower()
+            names[address] = str(library.amdsmi_get_gpu_asic_info(handle)["market_name"])
+    with suppress(Exception):
+        library.amdsmi_shut_down()
+    return names
+
+
+def rocm_smi(host: Host) -> Fact[tuple[dict[str, str], ...]]:
+    """Return the cards as rocm-smi lists them, one row of text a card."""
+    report = host.command(*ROCM_SMI, folder=FOLDER)
+    if report.value is None:
+        return missing(report.source, report.reason)
+    try:
+        return detected(json_cards(report.value), report.source)
+    except ValueError:
+        return missing(report.source, "an answer that is no table of cards")
+
+
+def listed_accelerators(host: Host, vendor: str) -> tuple[Accelerator, ...]:
+    """Return the cards of rocm-smi where the kernel's files are hidden, as in some containers.
+
+    Raises:
+        NotPresentError: it is not installed, or lists none.
+    """
+    rows = rocm_smi(host)
+    if not rows.value:
+        raise NotPresentError(rows.reason or "rocm-smi lists no card")
+    return tuple(_smi_accelerator(index, vendor, row, rows.source) for index, row in enumerate(rows.value))
+
+
+def _smi_accelerator(index: int, vendor: str, row: Mapping[str, str], source: str) -> Accelerator:
+    bare = unknown_accelerator(index, vendor, source, "rocm-smi does not tell")
+
+    def real(*columns: str) -> Fact[float]:
+        value = number(row, *columns)
+        return missing(source, "rocm-smi does not tell") if value is None else detected(value, source)
+
+    name, target = first_value(row, *NAMES), first_value(row, "GFX Version")
+    total, used = real("VRAM Total Memory (B)").map(round), real("VRAM Total Used Memory (B)").map(round)
+    power = real("Current Socket Graphics Package Power (W)", "Average Graphics Package Power (W)")
+    return replace(
+        bare,
+        name=detected(name, source) if name else bare.name,
+        catalogue_id=match_accelerator(name, total.value) if name else bare.catalogue_id,
+        memory_total_bytes=total,
+        memory_used_bytes=used,
+        memory_free_bytes=total.map(lambda size: size - (used.value or 0)) if used.value is not None else used,
+        compute_capability=detected(target, source) if target else bare.compute_capability,
+        power_watts=power,
+        power_limit_watts=real("Max Graphics Package Power (W)"),
+        temperature_celsius=real("Temperature (Sensor edge) (C)", "Temperature (Sensor junction) (C)"),
+        visible=detected(True, source),
+    )
+
+
+def json_cards(text: str) -> tuple[dict[str, str], ...]:
+    """Return the cards of ``rocm-smi --json``, in the order of their numbers; warnings before it are skipped.
+
+    Raises:
+        ValueError: this is no such table.
+    """
+    start = text.find("{")
+    loaded = json.loads(text[start:]) if start >= 0 else None
+    if not isinstance(loaded, dict):
+        raise ValueError("no table of cards")
+    cards = ((int(name[4:]), row) for name, row in loaded.items() if re.fullmatch(r"card\d+", name))
+    return tuple({str(key): str(value) for key, value in row.items()} for _, row in sorted(cards, key=lambda p: p[0]))
+
+
+class AmdSensors:
+    """The cards that the kernel lists; raises NotPresentError where there is none."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._cards = topology.cards(host, PCI_VENDOR)
+        if not self._cards:
+            raise NotPresentError(f"no AMD card in {topology.CARDS}")
+
+    def read(self, first: int) -> tuple[GpuSample, ...]:
+        """Return one reading of every card."""
+        return tuple(self._sample(index, card) for index, card in enumerate(self._cards, first))
+
+    def close(self) -> None:
+        """Sysfs lends nothing."""
+
+    def _sample(self, index: int, card: topology.Card) -> GpuSample:
+        return GpuSample(
+            index=index,
+            utilization_percent=self._host.fact(f"{card.base}/gpu_busy_percent", float),
+            memory_used_bytes=self._host.integer(f"{card.base}/mem_info_vram_used"),
+            memory_total_bytes=self._host.integer(f"{card.base}/mem_info_vram_total"),
+            power_watts=power(self._host, card),
+            temperature_celsius=temperature(self._host, card),
+            throttle=missing(card.base, "the amdgpu driver does not tell"),
+            memory_activity_percent=self._host.fact(f"{card.base}/mem_busy_percent", float),
+            power_limit_watts=topology.hwmon(self._host, card, "power1_cap", scale=1e6),
+            holders=missing(card.base, "the amdgpu driver lists no processes"),
+        )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from capacity_tui.engine.machine.facts import detected
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
-from capacity_tui.engine.machine.vendors.apple.probe import VENDOR, probe_apple_gpu
-from capacity_tui.engine.machine.vendors.apple.processor import probe_apple_cpu
+from capacity_tui.engine.machine.vendors.apple.probe import VENDOR, probe_apple_cpu, probe_apple_gpu
 from capacity_tui.engine.machine.vendors.vendor import Vendor
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
-from capacity_tui.engine.machine.device_names import match_accelerator
-from capacity_tui.engine.machine.facts import Fact, assumed, detected
+from capacity_tui.engine.machine.device_names import match_accelerator, match_cpu
+from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
 from capacity_tui.engine.machine.generations import unified_shares
 from capacity_tui.engine.machine.host.main_memory import probe_memory
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
+from capacity_tui.engine.machine.host_files import Host, parse_pairs
+from capacity_tui.engine.machine.machine import Accelerator, Cache, Cpu, unknown, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "Apple"
+
 WIRED_LIMIT = "iogpu.wired_limit_mb"
+
 PROFILER = ("system_profiler", "SPDisplaysDataType", "-json")
 
 
@@ -69,3 +72,80 @@ def _displays(text: str) -> list[dict[str, str]]:
     except (ValueError, AttributeError):
         return []
     return [entry for entry in entries if str(entry.get("sppci_model", "")).startswith("Apple")]
+
+
+SYSCTL = ("sysctl", "hw", "machdep.cpu")
+
+
+def probe_apple_cpu(host: Host) -> Cpu:
+    """Return the processor of a Mac; raises NotPresentError elsewhere."""
+    if host.system != "Darwin":
+        raise NotPresentError("not a Mac")
+    report = host.command(*SYSCTL)
+    if report.value is None:
+        return unknown(Cpu, report.source, report.reason)
+    pairs = parse_pairs(report.value)
+    model = _text(pairs, "machdep.cpu.brand_string")
+    silicon = (model.value or "").startswith("Apple")
+    bare = unknown(Cpu, report.source, "macOS does not tell")
+    return replace(
+        bare,
+        model=model,
+        vendor=detected("Apple" if silicon else "Intel", report.source),
+        microarchitecture=_microarchitecture(model),
+        sockets=_number(pairs, "hw.packages"),
+        physical_cores=_number(pairs, "hw.physicalcpu"),
+        performance_cores=_number(pairs, "hw.perflevel0.physicalcpu"),
+        efficiency_cores=_number(pairs, "hw.perflevel1.physicalcpu"),
+        threads=_number(pairs, "hw.logicalcpu"),
+        usable_threads=_number(pairs, "hw.logicalcpu"),
+        base_mhz=_number(pairs, "hw.cpufrequency").map(lambda hertz: hertz / 1e6),
+        simd=_simd(pairs, silicon),
+        simd_bits=_simd_bits(pairs, silicon),
+        caches=_caches(pairs),
+        catalogue_id=match_cpu(model.value) if model.value else missing(model.source, model.reason),
+    )
+
+
+def _microarchitecture(model: Fact[str]) -> Fact[str]:
+    """Return archspec's name for the generation, such as m2 for ``Apple M2 Max``."""
+    generation = re.search(r"Apple (M\d+)", model.value or "")
+    if generation is None:
+        return missing(model.source, "not Apple silicon")
+    return detected(generation[1].lower(), model.source)
+
+
+def _simd(pairs: dict[str, str], silicon: bool) -> Fact[tuple[str, ...]]:
+    if silicon:
+        names = {"hw.optional.arm.FEAT_FP16": "NEON FP16", "hw.optional.arm.FEAT_DotProd": "NEON dot product"}
+        names |= {"hw.optional.arm.FEAT_BF16": "BF16", "hw.optional.arm.FEAT_I8MM": "I8MM"}
+        names |= {"hw.optional.arm.FEAT_SME": "SME"}
+        return detected(("NEON", *(name for key, name in names.items() if pairs.get(key) == "1")), "sysctl hw.optional")
+    names = {"hw.optional.avx1_0": "AVX", "hw.optional.avx2_0": "AVX2", "hw.optional.avx512f": "AVX-512"}
+    return detected(tuple(name for key, name in names.items() if pairs.get(key) == "1"), "sysctl hw.optional")
+
+
+def _simd_bits(pairs: dict[str, str], silicon: bool) -> Fact[int]:
+    if silicon:
+        return detected(128, "NEON")
+    widths = {"hw.optional.avx512f": 512, "hw.optional.avx2_0": 256, "hw.optional.avx1_0": 256}
+    return detected(max((bits for key, bits in widths.items() if pairs.get(key) == "1"), default=128), "sysctl")
+
+
+def _caches(pairs: dict[str, str]) -> Fact[tuple[Cache, ...]]:
+    """Return one entry a kind of cache and core; macOS has no count of them."""
+    levels = []
+    for key, size in pairs.items():
+        kind = re.fullmatch(r"hw\.perflevel\d\.l(\d)(\w*)cachesize", key)
+        if kind and size.isdigit():
+            levels.append(Cache(int(kind[1]), {"i": "instruction", "d": "data"}.get(kind[2], "unified"), int(size), 1))
+    return detected(tuple(levels), "sysctl hw.perflevel") if levels else missing("sysctl hw.perflevel", "not listed")
+
+
+def _text(pairs: dict[str, str], key: str) -> Fact[str]:
+    return detected(pairs[key], f"sysctl {key}") if pairs.get(key) else missing(f"sysctl {key}", "not listed")
+
+
+def _number(pairs: dict[str, str], key: str) -> Fact[int]:
+    text = pairs.get(key, "")
+    return detected(int(text), f"sysctl {key}") if text.isdigit() else missing(f"sysctl {key}", "not listed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.machine.host.stacks import installed
+from capacity_tui.engine.machine.host.system import installed
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
 from capacity_tui.engine.machine.vendors.aws.probe import DRIVER_VERSION, FOLDER, PRODUCT, TOOL, VENDOR, probe_neuron

@@ -11,7 +11,7 @@ from typing import cast
 
 from capacity_tui.engine.machine.device_names import match_named
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.processes import gpu_process
+from capacity_tui.engine.machine.host.system import gpu_process
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError

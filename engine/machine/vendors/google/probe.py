@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_named, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.topology import pci
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 VENDOR = "Google"
@@ -21,7 +21,7 @@ NAMES = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "tpu7x": "v7", "7x": 
 
 def probe_tpu(host: Host) -> FoundDevices:
     """Return the TPU chips of this host; raises NotPresentError if there are none."""
-    addresses = [name for name in host.names(pci.DEVICES) if _vendor(host, name) == PCI_VENDOR]
+    addresses = [name for name in host.names(topology.DEVICES) if _vendor(host, name) == PCI_VENDOR]
     nodes = [name for name in host.names("/dev") if re.fullmatch(r"accel\d+", name)]
     kind = host.environment.get(TYPE, "")
     if not addresses and not (nodes and kind):
@@ -32,7 +32,7 @@ def probe_tpu(host: Host) -> FoundDevices:
 
 def _accelerator(host: Host, index: int, address: str, kind: str) -> Accelerator:
     bare = unknown_accelerator(index, VENDOR, "sysfs", "the TPU driver does not tell")
-    name, path = _name(kind), f"{pci.DEVICES}/{address}"
+    name, path = _name(kind), f"{topology.DEVICES}/{address}"
     if not address:
         return replace(bare, name=name, catalogue_id=match_named(name), visible=detected(True, TYPE))
     device = (host.text(f"{path}/device").value or "0x0")[2:]
@@ -41,15 +41,15 @@ def _accelerator(host: Host, index: int, address: str, kind: str) -> Accelerator
         bare,
         name=name,
         catalogue_id=match_named(name).or_else(match_pci(f"{PCI_VENDOR[2:]}:{device}:{revision}", None)),
-        pci_path=pci.path_of(host, path),
-        numa_node=pci.numa_node(host, path),
+        pci_path=topology.path_of(host, path),
+        numa_node=topology.numa_node(host, path),
         integrated=detected(False, "PCI bus"),
         visible=detected(True, "PCI bus"),
     )
 
 
 def _vendor(host: Host, address: str) -> str | None:
-    return host.text(f"{pci.DEVICES}/{address}/vendor").value
+    return host.text(f"{topology.DEVICES}/{address}/vendor").value
 
 
 def _name(kind: str) -> Fact[str]:

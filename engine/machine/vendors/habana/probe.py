@@ -6,14 +6,13 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 
+from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.topology import pci
-from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices
+from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, FoundDevices
 
 VENDOR = "Intel"
 TOOL = "hl-smi"
@@ -44,14 +43,14 @@ def probe_gaudi(host: Host) -> FoundDevices:
 def _accelerator(host: Host, driver: Fact[str], first: re.Match[str], second: re.Match[str] | None) -> Accelerator:
     index, name, address = int(first[1]), first[2], first[3].lower()
     bare = unknown_accelerator(index, VENDOR, TOOL, "hl-smi does not tell")
-    path = f"{pci.DEVICES}/{address}"
+    path = f"{topology.DEVICES}/{address}"
     card = replace(
         bare,
         name=detected(name, TOOL),
         catalogue_id=match_accelerator(name, None),
         driver=driver,
-        pci_path=pci.path_of(host, path),
-        numa_node=pci.numa_node(host, path),
+        pci_path=topology.path_of(host, path),
+        numa_node=topology.numa_node(host, path),
         integrated=detected(False, TOOL),
         visible=_visible(host, index),
     )

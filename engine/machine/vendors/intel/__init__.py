@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.machine.host.stacks import installed, library
+from capacity_tui.engine.machine.host.system import installed, library
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
 from capacity_tui.engine.machine.vendors.intel.probe import VENDOR, XPU_SMI, probe_intel

@@ -6,15 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.topology import drm, pci
-from capacity_tui.engine.machine.vendors.tool_tables import first_value, number
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, first_value, number
 
 VENDOR = "Intel"
 PCI_VENDOR = "8086"
@@ -24,9 +23,9 @@ XPU_SMI = ("xpu-smi", "discovery", "-j")
 
 def probe_intel(host: Host) -> FoundDevices:
     """Return the Intel GPUs; raises NotPresentError if there are none."""
-    cards = drm.cards(host, PCI_VENDOR)
+    cards = topology.cards(host, PCI_VENDOR)
     if not cards:
-        raise NotPresentError(f"no Intel card in {drm.CARDS}")
+        raise NotPresentError(f"no Intel card in {topology.CARDS}")
     listed = discovered(host) if any(card.address != PROCESSOR_GRAPHICS for card in cards) else {}
     devices = (_accelerator(host, index, card, listed.get(card.address, {})) for index, card in enumerate(cards))
     return FoundDevices(tuple(devices))
@@ -54,8 +53,8 @@ def _devices(text: str | None) -> list[dict[str, str]]:
         return []
 
 
-def _accelerator(host: Host, index: int, card: drm.Card, row: Mapping[str, str]) -> Accelerator:
-    bare = unknown_accelerator(index, VENDOR, drm.CARDS, "the Intel driver does not tell")
+def _accelerator(host: Host, index: int, card: topology.Card, row: Mapping[str, str]) -> Accelerator:
+    bare = unknown_accelerator(index, VENDOR, topology.CARDS, "the Intel driver does not tell")
     name, integrated = first_value(row, "device_name"), card.address == PROCESSOR_GRAPHICS
     total, free, used = shared_memory(probe_memory(host)) if integrated else _memory(host, card, row)
     by_id = match_pci(card.pci_id, None if integrated else total.value)
@@ -70,21 +69,21 @@ def _accelerator(host: Host, index: int, card: drm.Card, row: Mapping[str, str])
         memory_free_bytes=free,
         memory_used_bytes=used,
         driver=driver if "driver_version" not in row else detected(row["driver_version"], " ".join(XPU_SMI)),
-        pci_path=pci.path_of(host, card.base),
-        pcie=drm.pcie_link(host, card),
-        numa_node=pci.numa_node(host, card.base),
+        pci_path=topology.path_of(host, card.base),
+        pcie=topology.pcie_link(host, card),
+        numa_node=topology.numa_node(host, card.base),
         clock_mhz=_clock(host, card, "gt_cur_freq_mhz", "cur_freq"),
         clock_max_mhz=_clock(host, card, "gt_RP0_freq_mhz", "rp0_freq"),
-        power_default_watts=drm.hwmon(host, card, "power1_rated_max", scale=1e6),
-        power_limit_watts=drm.hwmon(host, card, "power1_max", "power1_rated_max", scale=1e6),
-        temperature_celsius=drm.hwmon(host, card, "temp2_input", "temp1_input", scale=1e3),
+        power_default_watts=topology.hwmon(host, card, "power1_rated_max", scale=1e6),
+        power_limit_watts=topology.hwmon(host, card, "power1_max", "power1_rated_max", scale=1e6),
+        temperature_celsius=topology.hwmon(host, card, "temp2_input", "temp1_input", scale=1e3),
         throttle=_throttle(host, card),
         integrated=detected(integrated, "PCI address"),
         visible=_visible(host, index),
     )
 
 
-def _memory(host: Host, card: drm.Card, row: Mapping[str, str]) -> tuple[Fact[int], Fact[int], Fact[int]]:
+def _memory(host: Host, card: topology.Card, row: Mapping[str, str]) -> tuple[Fact[int], Fact[int], Fact[int]]:
     """Return total, free and used local memory in bytes: the kernel's where known, else xpu-smi's."""
     source = " ".join(XPU_SMI)
     size, left = number(row, "memory_physical_size_byte"), number(row, "memory_free_size_byte")
@@ -96,7 +95,7 @@ def _memory(host: Host, card: drm.Card, row: Mapping[str, str]) -> tuple[Fact[in
     return total, detected(round(left), source), detected(max(0, total.value - round(left)), source)
 
 
-def _throttle(host: Host, card: drm.Card) -> Fact[tuple[str, ...]]:
+def _throttle(host: Host, card: topology.Card) -> Fact[tuple[str, ...]]:
     """Return why the clock is held down, from the reason files of i915 or xe."""
     for folder in (f"{card.card}/gt/gt0", f"{card.base}/tile0/gt0/freq0/throttle"):
         names = [name for name in host.names(folder) if name.startswith(("throttle_reason_", "reason_"))]
@@ -115,12 +114,12 @@ def _visible(host: Host, index: int) -> Fact[bool]:
     return detected(str(index) in chosen, "environment ZE_AFFINITY_MASK")
 
 
-def _driver(host: Host, card: drm.Card) -> Fact[str]:
+def _driver(host: Host, card: topology.Card) -> Fact[str]:
     module = host.target(f"{card.base}/driver")
     if module is None:
         return missing(f"{card.base}/driver", "no driver bound")
     return detected(f"{module.name} of Linux {host.text('/proc/sys/kernel/osrelease').value}", f"{card.base}/driver")
 
 
-def _clock(host: Host, card: drm.Card, i915: str, xe: str) -> Fact[int]:
+def _clock(host: Host, card: topology.Card, i915: str, xe: str) -> Fact[int]:
     return host.integer(f"{card.card}/{i915}").or_else(host.integer(f"{card.base}/tile0/gt0/freq0/{xe}"))

@@ -6,13 +6,12 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 
-from capacity_tui.engine.machine.host.stacks import installed
+from capacity_tui.engine.machine.host.system import installed
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.nvidia.jetson import probe_jetson
-from capacity_tui.engine.machine.vendors.nvidia.product_names import VENDOR
-from capacity_tui.engine.machine.vendors.nvidia.smi_queries import FOLDER, LIST, MEMORY_ERRORS, QUERIES, TOPOLOGY
+from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import FOLDER, LIST, MEMORY_ERRORS, QUERIES, TOPOLOGY
+from capacity_tui.engine.machine.vendors.nvidia.probe import VENDOR, probe_jetson
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Sensors, Vendor
 
 TOOLKIT = "/usr/local/cuda/version.json"
@@ -52,7 +51,7 @@ def _toolkit_version(text: str) -> str:
 
 
 def _sensors(_: Host, detailed: bool) -> Sensors:
-    from capacity_tui.engine.machine.vendors.nvidia.sensors import NvidiaSensors  # noqa: PLC0415 - loads NVML
+    from capacity_tui.engine.machine.vendors.nvidia.nvml import NvidiaSensors  # noqa: PLC0415 - loads NVML
 
     return NvidiaSensors(detailed)
 

@@ -12,12 +12,9 @@ from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_me
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, LinkMatrix, MigInstance, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.nvidia.probe import visible
-from capacity_tui.engine.machine.vendors.nvidia.product_names import UNIFIED_NAMES, VENDOR, slice_share
-from capacity_tui.engine.machine.vendors.nvidia.smi_queries import FOLDER, LIST, QUERIES, SOURCE, TOOL, TOPOLOGY
-from capacity_tui.engine.machine.vendors.nvidia.throttle import throttle_reasons
-from capacity_tui.engine.machine.vendors.tool_tables import MEBIBYTE, csv_rows, first_value, number
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices
+from capacity_tui.engine.machine.vendors.nvidia.nvml import throttle_reasons
+from capacity_tui.engine.machine.vendors.nvidia.probe import UNIFIED_NAMES, VENDOR, slice_share, visible
+from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, FoundDevices, csv_rows, first_value, number
 
 
 def probe_nvidia_smi(host: Host) -> FoundDevices:
@@ -134,3 +131,30 @@ def mig_profiles(text: str) -> dict[int, tuple[str, ...]]:
         elif profile and current >= 0:
             profiles[current] = (*profiles.get(current, ()), profile[1])
     return profiles
+
+
+COLUMNS = (
+    "name", "uuid", "driver_version", "compute_cap", "memory.total", "memory.free", "memory.used", "power.draw",
+    "power.limit", "power.default_limit", "temperature.gpu", "clocks.sm", "clocks.max.sm", "mig.mode.current",
+    "pcie.link.gen.current", "pcie.link.width.current", "pcie.link.gen.max", "pcie.link.width.max",
+    "clocks_throttle_reasons.active",
+)  # fmt: skip
+
+# Drivers before 510 refuse a query that names one of these.
+NEWER_COLUMNS = ("compute_cap", "mig.mode.current")
+
+TOOL = SOURCE = "nvidia-smi"
+
+LIST = (TOOL, "-L")
+
+TOPOLOGY = (TOOL, "topo", "-m")
+
+_OLDER_COLUMNS = tuple(name for name in COLUMNS if name not in NEWER_COLUMNS)
+
+QUERIES = tuple((TOOL, f"--query-gpu={','.join(columns)}", "--format=csv") for columns in (COLUMNS, _OLDER_COLUMNS))
+"""The query, and the one for older drivers that refuse it."""
+
+FOLDER = "/usr/lib/wsl/lib"  # where Windows puts the tool for its Linux
+
+MEMORY_ERRORS = (TOOL, "--query-gpu=index,ecc.errors.uncorrected.volatile.total", "--format=csv,noheader,nounits")
+"""What the driver counts of memory errors since it was loaded."""

@@ -10,7 +10,7 @@ import pynvml
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.nvidia.throttle import throttle_reasons
+from capacity_tui.engine.machine.vendors.vendor import NOT_READ, GpuSample
 
 T = TypeVar("T")
 
@@ -23,6 +23,7 @@ REASONS = {
     pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is installed but not loaded",
     pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver and library versions differ; a reboot helps",
 }
+
 TOPOLOGY_LEVELS = {
     0: "PIX",
     10: "PIX",
@@ -31,6 +32,7 @@ TOPOLOGY_LEVELS = {
     40: "NODE",
     50: "SYS",
 }  # nvml.h, nvmlGpuTopologyLevel_t
+
 LINK_TO_SWITCH = 2  # nvml.h, NVML_NVLINK_DEVICE_TYPE_SWITCH
 
 
@@ -215,3 +217,65 @@ def _bus_address(info: Any) -> str:
     text = info.busId.decode() if isinstance(info.busId, bytes) else str(info.busId)
     domain, _, rest = text.lower().partition(":")
     return f"{domain[-4:]}:{rest}"
+
+
+_BITS = {
+    0x1: "idle",
+    0x2: "application clocks",
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x10: "sync boost",
+    0x20: "thermal (software)",
+    0x40: "thermal (hardware)",
+    0x80: "power brake",
+    0x100: "display clocks",
+}  # nvml.h, nvmlClocksEventReason*
+
+_IDLE = 0x1
+
+
+def throttle_reasons(mask: int) -> tuple[str, ...]:
+    """Return the reasons of a mask; idling is none."""
+    return tuple(name for bit, name in _BITS.items() if mask & bit and bit != _IDLE)
+
+
+class NvidiaSensors:
+    """The GPUs that NVML knows; raises NotPresentError where there is none."""
+
+    def __init__(self, detailed: bool) -> None:
+        self._detailed = detailed
+        initialise()
+        try:
+            self._devices = devices()
+            if not self._devices:
+                raise NotPresentError("the NVIDIA driver knows no GPU")
+        except NotPresentError:
+            shutdown()
+            raise
+
+    def read(self, first: int) -> tuple[GpuSample, ...]:
+        """Return one reading of every GPU."""
+        return tuple(self._sample(index, device) for index, device in enumerate(self._devices, first))
+
+    def close(self) -> None:
+        """Give NVML back."""
+        shutdown()
+
+    def _sample(self, index: int, device: Fact[Device]) -> GpuSample:
+        if device.value is None:
+            gone = missing(device.source, device.reason)
+            return GpuSample(index, *[gone] * 9)
+        gpu = device.value
+        memory, rates = gpu.memory(), gpu.utilization_rates()
+        return GpuSample(
+            index=index,
+            utilization_percent=rates.map(lambda rate: rate[0]),
+            memory_used_bytes=memory.map(lambda info: info.used),
+            memory_total_bytes=memory.map(lambda info: info.total),
+            power_watts=gpu.watts("nvmlDeviceGetPowerUsage"),
+            temperature_celsius=gpu.temperature(),
+            throttle=gpu.throttle() if self._detailed else NOT_READ,
+            memory_activity_percent=rates.map(lambda rate: rate[1]),
+            power_limit_watts=gpu.watts("nvmlDeviceGetEnforcedPowerLimit") if self._detailed else NOT_READ,
+            holders=gpu.holders() if self._detailed else NOT_READ,
+        )

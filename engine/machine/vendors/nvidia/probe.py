@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 
+from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.generations import BY_GENERATION
 from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
-from capacity_tui.engine.machine.host.processes import gpu_process
+from capacity_tui.engine.machine.host.system import gpu_process
 from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import (
     Accelerator,
@@ -24,9 +26,7 @@ from capacity_tui.engine.machine.machine import (
     unknown_accelerator,
 )
 from capacity_tui.engine.machine.probing import NotPresentError, Running
-from capacity_tui.engine.machine.topology import pci
 from capacity_tui.engine.machine.vendors.nvidia import nvml
-from capacity_tui.engine.machine.vendors.nvidia.product_names import UNIFIED_NAMES, VENDOR, slice_share
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 
 DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s
@@ -88,7 +88,7 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
     if any(entry.visible for entry in slices.value or ()):
         seen = detected(True, seen.source)
     address = device.bus()
-    path = f"{pci.DEVICES}/{address.value}"
+    path = f"{topology.DEVICES}/{address.value}"
     return Accelerator(
         index=index,
         vendor=VENDOR,
@@ -103,9 +103,9 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         compute_capability=device.compute_capability(),
         matrix_units=BY_GENERATION,
         precisions=BY_GENERATION,
-        pci_path=pci.path_of(host, path) if address.value else missing(address.source, address.reason),
+        pci_path=topology.path_of(host, path) if address.value else missing(address.source, address.reason),
         pcie=_pcie(device),
-        numa_node=pci.numa_node(host, path) if address.value else missing(address.source, address.reason),
+        numa_node=topology.numa_node(host, path) if address.value else missing(address.source, address.reason),
         links=links,
         mig_enabled=mig,
         mig_instances=slices,
@@ -225,3 +225,55 @@ def _pcie_level(first: Fact[nvml.Device], second: Fact[nvml.Device]) -> str:
     if first.value is None or second.value is None:
         return "?"
     return first.value.level_to(second.value).value or "?"
+
+
+MODEL = "/proc/device-tree/model"
+
+RELEASE = "/etc/nv_tegra_release"
+
+# NVIDIA's CUDA GPU list: compute capability by chip.
+CAPABILITIES = {"Orin": "8.7", "Xavier": "7.2", "Thor": "11.0", "TX2": "6.2", "Nano": "5.3"}
+
+
+def probe_jetson(host: Host) -> FoundDevices:
+    """Return the GPU of a Jetson; raises NotPresentError elsewhere."""
+    model = host.text(MODEL)
+    if "Jetson" not in (model.value or ""):
+        raise NotPresentError("not a Jetson board")
+    chip = next((name for name in CAPABILITIES if name in str(model.value)), None)
+    total, free, used = shared_memory(probe_memory(host))
+    bare = unknown_accelerator(0, VENDOR, MODEL, "the board's driver does not tell")
+    named = detected(CAPABILITIES[chip], MODEL) if chip else missing(MODEL, "a chip that is not known")
+    board = replace(
+        bare,
+        name=model,
+        memory_total_bytes=total,
+        memory_free_bytes=free,
+        memory_used_bytes=used,
+        compute_capability=named,
+        driver=host.fact(RELEASE, _release),
+        integrated=detected(True, MODEL),
+        visible=detected(True, MODEL),
+    )
+    return FoundDevices((board,), missing("device tree", "a single GPU"))
+
+
+def _release(text: str) -> str:
+    """Return such as ``R36.4.3`` from ``# R36 (release), REVISION: 4.3, ...``."""
+    match = re.search(r"# (R\d+) \(release\), REVISION: ([\d.]+)", text)
+    if match is None:
+        raise ValueError(text)
+    return f"{match[1]}.{match[2]}"
+
+
+VENDOR = "NVIDIA"
+
+UNIFIED_NAMES = re.compile(r"\b(GB10|Orin|Xavier|Thor|Tegra)\b")  # memory shared with the CPU
+
+MIG_SLICES = 7  # NVIDIA MIG user guide: compute slices of A100 and later; A30 has four and says so itself
+
+
+def slice_share(name: str) -> float | None:
+    """Return the part of a GPU's compute slices that a MIG profile such as ``3g.40gb`` has; most GPUs have seven."""
+    profile = re.search(r"\b(\d)g\.\d+gb", name)
+    return int(profile[1]) / MIG_SLICES if profile else None

@@ -1,5 +1,0 @@
-"""What is connected to what."""
-
-from capacity_tui.engine.door import open_door
-
-open_door(__name__, __file__)

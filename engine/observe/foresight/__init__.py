@@ -1,1 +1,0 @@
-"""Detectors over samples of a run: what goes wrong, and what is about to."""

@@ -1,1 +1,0 @@
-from .callback import GuardCallback as GuardCallback
