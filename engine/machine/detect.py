@@ -14,7 +14,6 @@ from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import CORRUPT, data_folder
 from capacity_tui.engine.machine.benchmark.benchmark_report import FOLDER as BENCHMARKS
 from capacity_tui.engine.machine.benchmark.benchmark_report import facts_of, measured_facts
-from capacity_tui.engine.machine.topology import complete_topology
 from capacity_tui.engine.machine.facts import missing
 from capacity_tui.engine.machine.generations import with_abilities
 from capacity_tui.engine.machine.host.cpu import probe_cpu
@@ -44,6 +43,7 @@ from capacity_tui.engine.machine.machine import (
     unknown,
 )
 from capacity_tui.engine.machine.probing import NotPresentError, Running
+from capacity_tui.engine.machine.topology import complete_topology
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import Vendor
 

@@ -17,9 +17,8 @@ from capacity_tui.engine.choose.advice import (
 from capacity_tui.engine.cluster import Score, placement_advice, score_machine
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Answer, Note
-from capacity_tui.engine.machine import Machine, cooling_now
+from capacity_tui.engine.machine import Machine, cooling_now, topology_lines
 from capacity_tui.engine.machine.benchmark import MEASURING, NOT_MEASURED, BenchmarkReport
-from capacity_tui.engine.machine import topology_lines
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.benchmark_figures import benchmark_parts
 from capacity_tui.engine.present.machine_facts import machine_parts

@@ -15,8 +15,7 @@ from capacity_tui.engine.accuracy import read_shared, shared_text
 from capacity_tui.engine.accuracy.published import measurement_of
 from capacity_tui.engine.accuracy.shared_runs import PEAK, SOURCE, STEP
 from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.engine.observe.history import History, RunRecord
-from capacity_tui.engine.observe.history.stores import WantedRuns
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns
 from capacity_tui.engine.plan import leaves
 from capacity_tui.tui.cli import main
 from tests.plans import SERVING, TRAINING, plan_of

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.own_machine import cluster_of_machine
+from capacity_tui.engine.cluster import cluster_of_machine
 from capacity_tui.engine.machine import Counters, detect
 from capacity_tui.engine.machine.benchmark import (
     BenchmarkReport,

@@ -8,8 +8,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import answer
-from capacity_tui.engine.cluster import device_key, with_measured
-from capacity_tui.engine.cluster.own_machine import cluster_of_machine
+from capacity_tui.engine.cluster import cluster_of_machine, device_key, with_measured
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
 from capacity_tui.engine.machine import Curve, detect, read_constants

@@ -7,7 +7,7 @@ import pytest
 from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.own_machine import cluster_of_machine
+from capacity_tui.engine.cluster import cluster_of_machine
 from capacity_tui.engine.machine import Machine, detect, missing
 from capacity_tui.engine.machine import detected as fact
 

@@ -10,8 +10,8 @@ from recorded import replay
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.choose import explain
+from capacity_tui.engine.cluster import cluster_of_machine as own_machine
 from capacity_tui.engine.cluster import score_machine, usable_devices
-from capacity_tui.engine.cluster.own_machine import cluster_of_machine as own_machine
 from capacity_tui.engine.estimate import estimate_plan, resolve_plan
 from capacity_tui.engine.machine import Fact, Host, MeasuredFacts, detect, detected, missing
 from capacity_tui.engine.machine.benchmark import FIGURES

@@ -14,10 +14,9 @@ from capacity_tui.engine.cluster import placement_advice, usable_devices
 from capacity_tui.engine.cluster.catalogue_devices import accelerator_device
 from capacity_tui.engine.cluster.placement import linked_groups
 from capacity_tui.engine.cluster.usable import slice_of
-from capacity_tui.engine.machine import Accelerator, NetworkInterface, detect, detected, missing
-from capacity_tui.engine.machine.topology import complete_topology, level
+from capacity_tui.engine.machine import Accelerator, NetworkInterface, detect, detected, missing, topology_lines
 from capacity_tui.engine.machine.machine import LinkPeer, MigInstance, NumaNode, unknown_accelerator
-from capacity_tui.engine.machine import topology_lines
+from capacity_tui.engine.machine.topology import complete_topology, level
 
 SWITCH = ("pci0000:16", "0000:16:01.0", "0000:17:00.0", "0000:18:00.0")
 

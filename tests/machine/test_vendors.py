@@ -10,9 +10,8 @@ import pytest
 from recorded import write
 from sources import ROOT, nodes_of, source_files
 
-from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.doctor import examine
-from capacity_tui.engine.machine.facts import detected, missing
+from capacity_tui.engine.machine import detect, detected, examine, missing
+from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.sample import GpuSensors

@@ -17,11 +17,11 @@ from capacity_tui.engine.nodes.occupancy import (
     STATES,
     Occupancy,
     change_to_available,
-    node_map,
     kept_occupancy,
+    node_map,
     own_occupancy,
-    slurm_occupancy,
     planned,
+    slurm_occupancy,
 )
 from capacity_tui.engine.nodes.occupancy.cluster_map import MOST_ROWS
 from capacity_tui.engine.nodes.occupancy.occupancy import NodeState, occupancy_of

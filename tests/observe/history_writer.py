@@ -4,9 +4,8 @@ import os
 import resource
 import sys
 
-from capacity_tui.engine.observe.history import History, RunRecord, record_run
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, record_run
 from capacity_tui.engine.observe.history.sqlite_store import SqliteStore
-from capacity_tui.engine.observe.history.stores import WantedRuns
 
 PADDING = {"text": "x" * 2000}
 

@@ -16,8 +16,7 @@ import pytest
 from capacity_tui.engine.machine import Host
 from capacity_tui.engine.machine.host import is_on_a_share
 from capacity_tui.engine.machine.host.disk import MOUNTS
-from capacity_tui.engine.observe.history import History, RunRecord
-from capacity_tui.engine.observe.history.stores import WantedRuns
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns
 
 WRITER = Path(__file__).with_name("history_writer.py")
 NOBODY = 65534

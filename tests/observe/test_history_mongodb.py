@@ -13,9 +13,8 @@ import uuid
 import pytest
 
 from capacity_tui.engine.errors import MissingPartError, StorageError
-from capacity_tui.engine.observe.history import History, RunRecord, history_place, record_run
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_place, record_run
 from capacity_tui.engine.observe.history.mongodb_store import MongoStore
-from capacity_tui.engine.observe.history.stores import WantedRuns
 
 VARIABLE = "CAPACITY_TEST_MONGODB_URI"
 STEP = "computation.step_seconds"

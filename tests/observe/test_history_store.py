@@ -13,10 +13,17 @@ import pytest
 
 from capacity_tui.engine.errors import PlanError, StorageError
 from capacity_tui.engine.files import NOWHERE
-from capacity_tui.engine.observe.history import History, RunRecord, as_data, history_place, of_data, record_run
+from capacity_tui.engine.observe.history import (
+    History,
+    RunRecord,
+    WantedRuns,
+    as_data,
+    history_place,
+    of_data,
+    record_run,
+)
 from capacity_tui.engine.observe.history.sqlite_file import MIGRATIONS, opened, opened_to_read
 from capacity_tui.engine.observe.history.sqlite_store import SqliteStore
-from capacity_tui.engine.observe.history.stores import WantedRuns
 
 PLAN = {"model": {"name": "llama-3-8b"}, "hardware": {"name": "h100-sxm-80gb", "devices": 8}}
 STEP = "computation.step_seconds"

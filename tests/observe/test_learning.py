@@ -16,9 +16,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine import detect
-from capacity_tui.engine.observe.history import History, RunRecord
-from capacity_tui.engine.observe.history.predictions import history_entry
-from capacity_tui.engine.observe.history.stores import WantedRuns
+from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_entry
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.sampling import kept_runs, learnt_from, read_runs
 from capacity_tui.engine.sampling.own_runs import STEP

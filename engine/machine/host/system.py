@@ -6,7 +6,6 @@ import os
 import platform
 import re
 
-from capacity_tui.engine.machine.topology import numa_node, path_of
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
 from capacity_tui.engine.machine.host import main_memory
 from capacity_tui.engine.machine.host_files import Host, parse_pairs
@@ -20,6 +19,7 @@ from capacity_tui.engine.machine.machine import (
     Process,
     Stack,
 )
+from capacity_tui.engine.machine.topology import numa_node, path_of
 
 OSRELEASE = "/proc/sys/kernel/osrelease"
 

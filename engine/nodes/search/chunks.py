@@ -10,15 +10,22 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.search.answer import Rejected
-from capacity_tui.engine.choose.search.best import TopK
-from capacity_tui.engine.choose.search.judge import Scorer, refused_part, space_part
-from capacity_tui.engine.choose.search.part import BlockResult, FrontRow, Row
-from capacity_tui.engine.choose.search.question import Question
-from capacity_tui.engine.choose.search.search import goal_of
-from capacity_tui.engine.choose.search.spaces import Prepared, Refused, spaces_of
-from capacity_tui.engine.choose.space.grid import Axis, Values
-from capacity_tui.engine.choose.space.space import BLOCK, LazyBlock
+from capacity_tui.engine.choose.search import (
+    BlockResult,
+    FrontRow,
+    Prepared,
+    Question,
+    Refused,
+    Rejected,
+    Row,
+    Scorer,
+    TopK,
+    goal_of,
+    refused_part,
+    space_part,
+    spaces_of,
+)
+from capacity_tui.engine.choose.space import BLOCK, Axis, LazyBlock, Values
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine

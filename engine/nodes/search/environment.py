@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import pickle
 import platform
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.metadata import entry_points
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +22,14 @@ from capacity_tui.engine.catalog.fleet_files import fleet_files_below
 from capacity_tui.engine.choose.search import Question
 from capacity_tui.engine.files import CONFIG_VARIABLE, config_folder
 from capacity_tui.engine.models import GROUP
+from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Evaluator, outcomes_as_text
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
 
 PACKAGES = ("engine", "profiles")
 """What a worker needs of the program."""
-_SOURCES = frozenset({".py", ".yaml", ".csv", ".json", ".html"})
+_SOURCES = frozenset({".py", ".pyi", ".yaml", ".csv", ".json", ".html"})
 _USER_FILES = frozenset({".yaml", ".yml", ".json", ".csv", ".toml"})
 
 
@@ -108,3 +114,36 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What all chunks of a search have in common.
+
+    Attributes:
+        machine: the detected machine, for plans that run on it.
+        own_files: the user's own files, by their path below the folder of what the user writes.
+        rests_on: what must be alike.
+    """
+
+    question: Question
+    machine: Machine | None
+    own_files: Mapping[str, bytes]
+    rests_on: Circumstances
+    cutting: Cutting
+
+
+def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
+    """Return what a chunk came to, as text; or what is not alike here, in words, as the second of the pair."""
+    evaluator, unlike = _prepared(work)
+    if unlike:
+        return "", unlike
+    # Both were pickled by the program that asks, and came through the same cluster as this code.
+    return outcomes_as_text(evaluator.evaluated(Chunk(*chunk), pickle.loads(filled))), ""  # noqa: S301
+
+
+@lru_cache(maxsize=1)
+def _prepared(work: bytes) -> tuple[Evaluator, str]:
+    unpickled: Work = pickle.loads(work)  # noqa: S301 - as above
+    evaluator = Evaluator(unpickled.question, catalog_of(unpickled.own_files), unpickled.machine, unpickled.cutting)
+    return evaluator, unpickled.rests_on.unlike(circumstances(unpickled.question))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pickle
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
-from functools import lru_cache
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -17,8 +16,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.search import Answer, Question, answerable
 from capacity_tui.engine.errors import HardwareError, MissingPartError
 from capacity_tui.engine.nodes.launchers.ray_nodes import is_local, ray_session
-from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Evaluator, outcomes_as_text, outcomes_from_text
-from capacity_tui.engine.nodes.search.environment import Circumstances, catalog_of, circumstances, own_files, sources
+from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, outcomes_from_text
+from capacity_tui.engine.nodes.search.environment import Work, circumstances, own_files, sources
 from capacity_tui.engine.nodes.search.journal import journal_of
 from capacity_tui.engine.nodes.search.shared_search import Filled, Outcomes, SharedSearch
 
@@ -165,7 +164,7 @@ def _task() -> Any:
 
     def task(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
         try:
-            pass  # noqa: PLC0415 - as said above
+            from capacity_tui.engine.nodes.search.environment import evaluate  # noqa: PLC0415 - as said above
         except ImportError as error:
             import platform  # noqa: PLC0415 - this function takes no module with it
 
@@ -173,39 +172,6 @@ def _task() -> Any:
         return evaluate(work, chunk, filled)
 
     return task
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What all chunks of a search have in common.
-
-    Attributes:
-        machine: the detected machine, for plans that run on it.
-        own_files: the user's own files, by their path below the folder of what the user writes.
-        rests_on: what must be alike.
-    """
-
-    question: Question
-    machine: Machine | None
-    own_files: Mapping[str, bytes]
-    rests_on: Circumstances
-    cutting: Cutting
-
-
-def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
-    """Return what a chunk came to, as text; or what is not alike here, in words, as the second of the pair."""
-    evaluator, unlike = _prepared(work)
-    if unlike:
-        return "", unlike
-    # Both were pickled by the program that asks, and came through the same cluster as this code.
-    return outcomes_as_text(evaluator.evaluated(Chunk(*chunk), pickle.loads(filled))), ""  # noqa: S301
-
-
-@lru_cache(maxsize=1)
-def _prepared(work: bytes) -> tuple[Evaluator, str]:
-    unpickled: Work = pickle.loads(work)  # noqa: S301 - as above
-    evaluator = Evaluator(unpickled.question, catalog_of(unpickled.own_files), unpickled.machine, unpickled.cutting)
-    return evaluator, unpickled.rests_on.unlike(circumstances(unpickled.question))
 
 
 @dataclass(frozen=True, slots=True)
