@@ -25,8 +25,6 @@ def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
 
     Args:
         plan: what to run; fields that are ``auto`` get the balanced mode's values.
-        machine: what was detected, for plans that run on ``detected`` hardware.
-        catalog: facts; the shipped ones with the user's own by default.
 
     Raises:
         CapacityError: the plan cannot be estimated; the message names field and remedy.

@@ -24,13 +24,7 @@ _NOTHING = "null"
 
 
 def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> tuple[str, ...] | None:
-    """Return the shortest command found that says a plan; None where no command says all of it.
-
-    Args:
-        plan: the plan.
-        machine: what was detected, for plans that run on it.
-        catalog: facts; the shipped ones with the user's own by default.
-    """
+    """Return the shortest command found that says a plan; None where no command says all of it."""
     facts = catalog or load_catalog()
     flags = _flags(plan)
     try:

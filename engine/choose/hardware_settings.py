@@ -60,7 +60,6 @@ def as_planned(plan: Plan, settings: Sequence[Setting]) -> Iterator[Setting]:
 
     Args:
         plan: every default filled in.
-        settings: what suits its hardware.
     """
     training = plan.training
     decided: dict[str, str] = {}

@@ -55,10 +55,7 @@ def plan_of_line(
     """Return the plan that a line says.
 
     Args:
-        line: the line as it was read.
-        machine: what was detected.
         hardware: what is planned for where the line names none; this machine by default.
-        catalog: facts; the shipped ones with the user's own by default.
 
     Raises:
         PlanError: a word was not understood, or the words contradict each other; ``further`` has the other faults.

@@ -29,9 +29,7 @@ def propose(machine: Machine | None = None, hardware: str | None = None, catalog
     memory; without one, the model and the tokens that this mode would choose.
 
     Args:
-        machine: what was detected.
         hardware: other hardware, such as ``8xH100-SXM``.
-        catalog: facts; the shipped ones with the user's own by default.
     """
     facts = catalog or load_catalog()
     start = plan_from_data(_proposal()["plan"])
@@ -69,8 +67,6 @@ def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, cat
     Args:
         plan: the plan, whose model does not count.
         names: of models, the largest first.
-        machine: what was detected.
-        catalog: facts.
     """
     edge = None
     for name in names:

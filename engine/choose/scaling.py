@@ -118,7 +118,6 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[ScaledRun]:
     in the fastest way that fits, else in the fastest there is. What cannot be at all is left out.
 
     Args:
-        case: the estimated plan.
         growth: whether the batch stays, or that of each device does.
     """
     if case.plan.task == "fit":

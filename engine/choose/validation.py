@@ -30,8 +30,6 @@ def faults(source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machi
     Faults that others hide are found with those taken out of the file.
 
     Args:
-        source: the plan as read.
-        catalog: facts.
         machine: returns the detected machine for a plan that runs on it.
     """
     reported: dict[str, CapacityError] = {}
@@ -56,8 +54,6 @@ def remarks(
     """Yield where a sound plan sets a field in vain, and why.
 
     Args:
-        source: the plan as read, without faults.
-        catalog: facts.
         machine: returns the detected machine for a plan that runs on it.
     """
     plan = source.plan()

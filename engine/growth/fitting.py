@@ -61,8 +61,6 @@ class FittedLaw:
         """Return how sure the logarithms at some sizes are, as variances.
 
         Args:
-            measured: what the law was fitted to.
-            sizes: where.
             bent: whether growth may also differ from the law a little, more so the farther away.
         """
         together = np.concatenate([measured.sizes, np.atleast_1d(sizes)])

@@ -40,9 +40,7 @@ def fit_growth(figure: str, points: Points, targets: Sequence[float] = TARGETS) 
     """Return how one figure grows, and what it comes to at other sizes.
 
     Args:
-        figure: its key.
         points: size and value of each measurement; several of one size say how much it spreads.
-        targets: other sizes.
 
     Raises:
         CapacityError: there are no points, or some cannot be.

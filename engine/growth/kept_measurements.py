@@ -18,11 +18,7 @@ _DIGEST_BYTES = 10
 
 
 class KeptMeasurements:
-    """What was measured of a command in this folder so far; of a series that was done, nothing.
-
-    Args:
-        measuring: the command.
-    """
+    """What was measured of a command in this folder so far; of a series that was done, nothing."""
 
     def __init__(self, measuring: Measuring) -> None:
         metric = measuring.metric.text if measuring.metric else ""

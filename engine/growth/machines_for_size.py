@@ -84,9 +84,6 @@ def machines_for_size(
 
     Args:
         fits: how its figures grow; time must be among them.
-        n: its size.
-        deadline_seconds: the longest that it may take.
-        catalog: facts; the shipped ones with the user's own by default.
 
     Raises:
         CapacityError: no law of its time is known, or no number of parts ends in time.

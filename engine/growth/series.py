@@ -38,12 +38,10 @@ def measure_series(
     """Measure settings one after another; Ctrl-C ends the series, and what was measured stays for the next time.
 
     Args:
-        measuring: the command.
         wanted: settings, each with which run of it.
         callback: gets each measurement as it comes, with an entry for the history where it was taken now.
         kept: what was measured before a stop, and takes what is measured now.
         hopeless: whether a setting need not be tried after what was measured so far.
-        stopped: asked after each run whether to stop; so does a command that a Ctrl-C ended.
 
     Raises:
         CapacityError: the command cannot be started, or what was measured cannot be kept.

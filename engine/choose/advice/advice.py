@@ -88,7 +88,6 @@ def advise(case: EstimatedPlan, is_wanted: Callable[[], bool] = lambda: True) ->
     """Return what would improve a plan; every figure is what planning the changed plan comes to.
 
     Args:
-        case: the plan.
         is_wanted: whether anybody still waits for the answer; asked between estimates.
     """
     tried: list[tuple[Remedy, Candidate]] = []
@@ -115,9 +114,6 @@ def offers(
     """Return what would improve a plan, the best first; where it does not fit, the ways out before all else.
 
     Args:
-        plan: the plan as the user gave it.
-        filled: the same as a mode fills it.
-        machine: what was detected, for plans that run on it.
         is_wanted: whether anybody still waits for the answer; asked between estimates.
     """
     case = EstimatedPlan.of(plan, filled, machine)
@@ -172,12 +168,7 @@ def planned(case: EstimatedPlan, tried: Iterable[Remedy]) -> Iterator[tuple[Reme
 
 
 def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) -> tuple[Offer, ...]:
-    """Return what is worth doing, the strongest first.
-
-    Args:
-        case: the plan.
-        tried: remedies that were planned.
-    """
+    """Return what is worth doing, the strongest first."""
     short = is_short(case)
     best: dict[str, tuple[float, Remedy, Candidate]] = {}
     for remedy, candidate in tried:
@@ -218,7 +209,6 @@ def _least(remedy: Remedy, least: float, here: float) -> float:
     """Return what a remedy that keeps the limits has to be worth at the least: the best, or what is not dear.
 
     Args:
-        remedy: the remedy.
         least: what other hardware has to be worth.
         here: what the best is worth that leaves the hardware as it is.
     """

@@ -148,9 +148,6 @@ def larger_devices(case: EstimatedPlan) -> tuple[Candidate, ...]:
     """Return the plan on the smallest devices that hold it: of the same maker, and of another if smaller.
 
     Devices that can be had come before those that are only announced.
-
-    Args:
-        case: a plan that does not fit.
     """
     rows = case.catalog.accelerators
     device = case.resolved.cluster.device

@@ -115,8 +115,6 @@ def power_need(machine: Machine, catalog: Catalog, supply_watts: float | None = 
     """Return what a machine draws at its limits.
 
     Args:
-        machine: what was detected.
-        catalog: facts about its processor.
         supply_watts: rating of its power supply, where that is known.
     """
     limits = [gpu.power_limit_watts.value or gpu.power_default_watts.value or 0.0 for gpu in machine.accelerators]

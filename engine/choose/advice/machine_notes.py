@@ -37,9 +37,6 @@ def job_notes(
     """Return suggestions and warnings for a job on this machine, effects computed by estimating again.
 
     Args:
-        machine: the machine.
-        answer: the job, estimated.
-        catalog: facts.
         is_example: whether nobody asked about this job, so that only the machine is warned of.
     """
     suggestions = (*_mixed_precision(machine, answer, catalog), *answer.estimate.recommendations)

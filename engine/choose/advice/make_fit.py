@@ -27,10 +27,6 @@ def cheapest_fitting_change(case: EstimatedPlan, tried: Iterable[tuple[Remedy, C
     """Return the plan that fits with the fewest changed fields, as long as that is not much dearer than others.
 
     Another layout, or recomputation, comes before what changes the results or the hardware.
-
-    Args:
-        case: a plan that does not fit.
-        tried: remedies that were planned already.
     """
     cost = partial(_cost, case)
     fitting = [(remedy, candidate) for remedy, candidate in tried if candidate.fits]
@@ -54,8 +50,6 @@ def searched_change(case: EstimatedPlan, mode: ModeName, base: Mapping[str, obje
     What the user left open stays open. None where nothing is found, or nothing else than what there is.
 
     Args:
-        case: the estimated plan.
-        mode: what searches.
         base: what is changed besides.
     """
     paths = [path for path in memory_searched() if not case.is_open(path)]

@@ -37,8 +37,6 @@ def worth(case: EstimatedPlan, candidate: Candidate, gentle: bool) -> float:
     first, the cheapest before the dearer; where memory is tight, the share that is saved so that it no longer is.
 
     Args:
-        case: the plan.
-        candidate: the plan with the change.
         gentle: whether it leaves results and hardware as they are.
     """
     before, after = case.estimate, candidate.estimate

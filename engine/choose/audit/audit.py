@@ -111,13 +111,7 @@ class Audit:
 
 
 def audit(imported: Imported, machine: Machine | None = None, catalog: Catalog | None = None) -> Audit:
-    """Return what configurations will do.
-
-    Args:
-        imported: the plan that they say.
-        machine: what was detected, for a plan that runs on it.
-        catalog: facts; the shipped ones with the user's own by default.
-    """
+    """Return what configurations will do."""
     facts = catalog or load_catalog()
     clashes = tuple(Finding(clash.rule, clash.title, clash.detail, clash.places) for clash in imported.clashes)
     own = tuple(finding for finding in clashes if finding.code != _IDLE_DEVICES)

@@ -108,9 +108,6 @@ def candidate(
     Args:
         plan: the plan as somebody wants it, open fields and all.
         change: new values by path.
-        catalog: facts.
-        machine: the detected machine, for plans that run on it.
-        mode: what fills the fields that are open then.
         limits: what is to be kept besides the plan's own limits.
     """
     try:

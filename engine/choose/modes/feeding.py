@@ -95,14 +95,7 @@ def taken_per_second(estimate: Estimate) -> float:
 def with_data_settings(
     resolved: ResolvedPlan, mode: Mode, estimate: Estimate, catalog: Catalog
 ) -> tuple[ResolvedPlan, Estimate, dict[str, str]]:
-    """Return a plan with what is open of its data as a mode has it, its estimate, and why for each path.
-
-    Args:
-        resolved: the plan, all else chosen.
-        mode: the mode that fills it.
-        estimate: its estimate.
-        catalog: facts.
-    """
+    """Return a plan with what is open of its data as a mode has it, its estimate, and why for each path."""
     content = content_of(resolved, catalog)
     if content is None:
         return resolved, estimate, {}

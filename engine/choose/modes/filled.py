@@ -105,11 +105,7 @@ class Settled:
     step_seconds: float | None = None
 
     def estimated(self, catalog: Catalog) -> ModePlan:
-        """Return the plan with its estimate.
-
-        Args:
-            catalog: facts.
-        """
+        """Return the plan with its estimate."""
         estimate = estimate_resolved(self.resolved, catalog)
         estimate = replace(estimate, warnings=(*estimate.warnings, *self.notes))
         return ModePlan.of(self.mode, self.resolved, estimate, self.reasons, catalog)

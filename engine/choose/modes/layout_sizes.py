@@ -24,8 +24,6 @@ def feasible_sizes(plan: Plan, path: str, catalog: Catalog, machine: Machine | N
     Args:
         plan: the plan; its replicas follow from the other sizes.
         path: field of the size, such as ``parallelism.tp``.
-        catalog: facts.
-        machine: the detected machine, for plans that run on it.
 
     Returns:
         The values in order; none for other fields, for models that are not divided, and where the rest of the plan

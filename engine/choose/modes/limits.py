@@ -66,8 +66,6 @@ def largest_that_fits(holds: Holds, low: int, high: int) -> int | None:
 
     Args:
         holds: judges an array of whole numbers; true up to some number, false beyond.
-        low: smallest number.
-        high: largest number.
     """
     if not holds(np.array([float(low)]))[0]:
         return None
@@ -99,10 +97,7 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
     It is looked for from the plan's own value on where that fits, else from the field's smallest.
 
     Args:
-        plan: a plan without open fields.
         path: field that is a whole number, such as ``inference.batch`` or ``training.seq_len``.
-        machine: what was detected, for plans that run on it.
-        catalog: facts; the shipped ones with the user's own by default.
 
     Raises:
         PlanError: the field is no whole number, or nothing is known that limits it.
@@ -144,10 +139,6 @@ def serving_room(resolved: ResolvedPlan, catalog: Catalog) -> Mapping[str, Numbe
 
     Each is looked for with everything else as it is; a context is a prompt and its answer, as long as the model reads.
     Under a load the cache decides how many requests run.
-
-    Args:
-        resolved: a plan without open fields.
-        catalog: facts.
     """
     plan, shape = resolved.plan, resolved.shape
     is_known = shape is not None and resolved.cluster.device.memory_bytes is not None

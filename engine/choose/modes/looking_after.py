@@ -25,12 +25,6 @@ def with_run_policies(plan: Plan, mode: Mode, estimate: Estimate, catalog: Catal
     """Return a plan with what is open of watching and recovery as a mode has it, and why for each path.
 
     What only the machine can tell, threads and steps on battery, stays open.
-
-    Args:
-        plan: the plan, all else chosen.
-        mode: the mode that fills it.
-        estimate: its estimate.
-        catalog: facts.
     """
     reasons: dict[str, str] = {}
     watch = _filled(plan.watch, "watch.", _watch(mode, catalog), reasons)

@@ -36,9 +36,6 @@ def choose_model(
 
     Args:
         plan: a plan whose ``model.name`` is ``auto``.
-        mode: the mode's ranges of parameters and hours.
-        cluster: the hardware.
-        catalog: where models come from.
         settle: fills a plan that names its model.
     """
     lower, upper = mode.training_hours_range

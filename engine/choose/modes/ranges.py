@@ -22,10 +22,7 @@ def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[
     """Yield what a training has outside of its mode's ranges.
 
     Args:
-        mode: its ranges.
         plan: the plan as the mode filled it.
-        estimate: its estimate.
-        reasons: why the mode gave the fields that it filled their values, by path.
     """
     if plan.task == "infer" or estimate.computation.unit != "token":
         return

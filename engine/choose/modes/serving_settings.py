@@ -160,15 +160,6 @@ def choose_serving(
     """Return values and reasons for the open fields: the best by the mode's goal that fits and keeps the limits.
 
     Of few devices for a replica that is the least quantized weights, the fewest devices, then the largest batch.
-
-    Args:
-        plan: the plan as the user gave it.
-        resolved: the same with placeholders where it is open.
-        shape: sizes of the model.
-        wanted: paths of the open fields.
-        mode: whose figures decide.
-        catalog: facts.
-        spaces: what was evaluated for other modes.
     """
     choice = ServingChoice(plan, shape, mode, catalog, spaces)
     axes = tuple(layout_axes(plan_layout(resolved.plan, shape, catalog), int(resolved.cluster.per_node), wanted))

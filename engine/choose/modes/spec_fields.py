@@ -32,9 +32,6 @@ def choose_own_parameters(
 
     Args:
         resolved: the plan with placeholders where it is open.
-        wanted: paths of the open fields.
-        mode: whose figures decide.
-        budget: device memory the mode allows itself, None where unknown.
         estimate: estimates the plan with values at dotted paths.
     """
     if isinstance(resolved.spec, ClassicalSpec):

@@ -149,8 +149,6 @@ class Search:
         """Return what settings are chosen by, less being better: where they stand, memory where it is short, time.
 
         Args:
-            block: their figures.
-            space: what it is a block of.
             most: memory up to which all that is not inside the mode's counts the same.
             whole: whether a step has to be a whole number of micro-batches for each replica.
         """

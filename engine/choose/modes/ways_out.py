@@ -42,13 +42,7 @@ class Fallback:
 
 
 def fallbacks(plan: Plan, seq_len: int, catalog: Catalog) -> Iterator[Fallback]:
-    """Yield what may be given up for a plan, in order of harm; never what the user wrote.
-
-    Args:
-        plan: the plan as the user gave it.
-        seq_len: tokens in a sequence as settled.
-        catalog: facts.
-    """
+    """Yield what may be given up for a plan, in order of harm; never what the user wrote."""
     every = _every(plan.task == "finetune", plan.training.optimizer, seq_len, catalog)
     return (way for way in every if not any(is_written(plan, path) for path in way.paths))
 
@@ -117,9 +111,7 @@ def with_fallbacks(search: Search, base: Values, wanted: tuple[str, ...]) -> Fal
     only while nothing fits the device at all. Where nothing helps, the plan stays as it is wished.
 
     Args:
-        search: the search.
         base: values besides the plan's own.
-        wanted: paths of the open fields.
     """
     first = best = search.settings(base, wanted)
     free: tuple[Fallback, ...] = ()
@@ -161,12 +153,7 @@ def _trimmed(search: Search, base: Values, wanted: tuple[str, ...], taken: Fallb
 
 
 def explained(search: Search, taken: FallbackOutcome) -> tuple[dict[str, str], tuple[Note, ...]]:
-    """Return the reasons of what was given up, and a warning that says so.
-
-    Args:
-        search: the search.
-        taken: what it arrived at.
-    """
+    """Return the reasons of what was given up, and a warning that says so."""
     change = taken.change(search)
     capacity = search.resolved.cluster.device.memory_bytes
     if capacity is not None and not taken.searched.fits:

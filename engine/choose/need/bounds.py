@@ -56,9 +56,6 @@ class Bounds:
 
         The size of a model is its size; time is no less than its products at the peak of the devices, cost no less
         than that time at their price, and memory no less than the weights spread over all devices.
-
-        Args:
-            change: the candidate.
         """
         bounds: dict[str, float] = {}
         row, cluster = self._model(change), self._cluster(change)

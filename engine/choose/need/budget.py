@@ -33,8 +33,6 @@ def affordable_choices(choices: Iterable[Choice], limits: Iterable[Limit], catal
 
     Args:
         choices: models, with the time and cost of their usual tokens at best.
-        limits: what is to be kept.
-        catalog: rows of architectures and scaling laws.
     """
     paying = [limit for limit in limits if _pays(limit)]
     law = next(iter(catalog.scaling_laws.values()))

@@ -27,8 +27,6 @@ def names_of(path: str, plan: Plan, catalog: Catalog) -> tuple[object, ...]:
 
     Args:
         path: the field, or the size of the model, which is that of a row.
-        plan: what is asked about.
-        catalog: facts.
     """
     if path in (NAME, PARAMETERS):
         return model_names((ANY,), plan, catalog)
@@ -46,8 +44,6 @@ def choices(path: str, question: Question, catalog: Catalog, machine: Machine | 
     Args:
         path: the field that is asked for, or the size of the model.
         question: the plan, and what else may change.
-        catalog: facts.
-        machine: the detected machine, for plans that run on it.
     """
     bounds = Bounds(question.plan, catalog, machine)
     asked: Mapping[str, tuple[str, ...]] = {

@@ -80,10 +80,7 @@ def outermost_value(path: str, question: Question, trials: Evaluator, stopped: C
     """Return the value of a number that keeps the limits: the outermost one, or the one that suits the goal best.
 
     Args:
-        path: the field.
         question: the plan, the limits, the goal, and what else may change.
-        trials: tries candidates.
-        stopped: whether somebody stopped it.
 
     Raises:
         PlanError: the field is no number, or changes nothing in this plan.

@@ -63,13 +63,6 @@ def best_name(
     """Return the best of the choices that keep the limits, and the next that would be better.
 
     Those that break a limit even at best are not estimated, nor those that cannot be better than what was found.
-
-    Args:
-        choices: names to try.
-        trials: tries them.
-        goal: what the best has least or most of.
-        stopped: whether somebody stopped it.
-        trial: how a choice is tried.
     """
     rate = trials.plan.inference.request_rate if trials.plan.task == "infer" else None
     load = () if rate is None else (Limit(REQUESTS, least=rate),)
@@ -115,10 +108,7 @@ def _beyond(
     is what misses the limits by least.
 
     Args:
-        best: the answer.
         left_out: what breaks a limit even at best, with the share by which it does.
-        trials: plans candidates.
-        goal: what the best has least or most of.
     """
     by_size = goal.figure == PARAMETERS
     nearest = sorted(left_out, key=lambda choice: -_promise(choice[1], goal) if by_size else choice[0])

@@ -52,10 +52,7 @@ def need(
     Args:
         question: the plan, the limits, the goal, and what else may change.
         solve: the field that is asked for; ``model.parameters`` is the size of the model.
-        machine: what was detected, for plans that run on it.
-        catalog: facts; the shipped ones with the user's own by default.
         callback: is told every candidate as it is tried.
-        stopped: is asked before every candidate whether to go on.
 
     Raises:
         PlanError: there is no such field, it is no number and names nothing, or nothing is known of what is limited.

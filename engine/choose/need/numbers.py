@@ -113,7 +113,6 @@ class ValueSearch:
         """Return where the limits cease to hold, from a value that keeps them on in one direction.
 
         Args:
-            start: a place that holds.
             direction: 1 for larger values, -1 for smaller ones.
         """
         edge = self._nearest_edge(start, direction)

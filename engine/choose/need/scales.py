@@ -145,7 +145,6 @@ def scale_of(knob: Knob, is_whole: bool, grain: int = 1) -> Scale:
 
     Args:
         knob: range and step of the field.
-        is_whole: whether it is a whole number.
         grain: what it must be a multiple of.
     """
     low, high = knob.minimum or 0.0, knob.maximum or float(LARGEST_COUNT)
@@ -166,7 +165,6 @@ def outwards(scale: Scale, start: int, direction: int) -> Iterator[int]:
     """Yield places further and further away in one direction, the end of the scale last.
 
     Args:
-        scale: the values.
         start: where to begin; not yielded itself.
         direction: 1 for larger values, -1 for smaller ones.
     """

@@ -25,10 +25,6 @@ def parse_axis(text: str, catalog: Catalog | None = None) -> Axis:
     A range steps as the field does: by doubling, through whole numbers, or through its choices. ``KEY`` is a plan key,
     or the end of one where no other ends so.
 
-    Args:
-        text: field and values.
-        catalog: what names stand for; the shipped one with the user's own by default.
-
     Raises:
         PlanError: it is no axis, there is no such field, or it does not take a value.
     """

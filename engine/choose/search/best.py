@@ -36,10 +36,7 @@ class TopK:
     """The best so far.
 
     Args:
-        question: what is asked.
         goal: what it aims at, where the length of the job is open the figure that stands for it.
-        catalog: facts.
-        machine: the detected machine.
     """
 
     def __init__(self, question: Question, goal: Goal, catalog: Catalog, machine: Machine | None) -> None:

@@ -17,10 +17,6 @@ INSTANCES = "instances"
 def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
     """Return the hardware that names stand for: ids, a maker or cloud for all of its own, ``instances``, or ``any``.
 
-    Args:
-        names: as people type them.
-        catalog: rows of accelerators, processors and instances.
-
     Raises:
         CatalogError: nothing is called that; the hint tells the nearest.
     """
@@ -52,9 +48,7 @@ def model_names(names: Iterable[str], plan: Plan, catalog: Catalog) -> tuple[str
     """Return the models that names stand for; ``any`` is every one of the catalogue of the same kind, largest first.
 
     Args:
-        names: as people type them.
         plan: whose model says the kind.
-        catalog: rows of architectures.
 
     Raises:
         PlanError: no model is called that; the hint tells the nearest.

@@ -13,32 +13,19 @@ Positions: TypeAlias = NDArray[np.intp]
 
 
 class Front:
-    """Points that nothing dominates; less of every figure is better, and of equal points the first stays.
-
-    Args:
-        figures: how many figures a point has.
-    """
+    """Points that nothing dominates; less of every figure is better, and of equal points the first stays."""
 
     def __init__(self, figures: int) -> None:
         self.points: Floats = np.empty((0, figures))
         self.owners: list[object] = []
 
     def improving(self, points: Floats) -> Positions:
-        """Return the positions of points that would join the front, in the order of their first figure.
-
-        Args:
-            points: a row for each point.
-        """
+        """Return the positions of points that would join the front, in the order of their first figure."""
         places = np.flatnonzero(~self._behind(points))
         return places[undominated(points[places])]
 
     def join(self, points: Floats, owners: list[object]) -> None:
-        """Take points that improve the front, and drop what they dominate.
-
-        Args:
-            points: a row for each point.
-            owners: what each belongs to.
-        """
+        """Take points that improve the front, and drop what they dominate."""
         together = np.concatenate([self.points, points])
         everyone = [*self.owners, *owners]
         kept = undominated(together)

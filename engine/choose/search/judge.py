@@ -46,7 +46,6 @@ class Scorer:
     """Judges blocks of spaces by a question.
 
     Args:
-        question: what is asked.
         goal: what it aims at, where the length of the job is open the figure that stands for it.
     """
 
@@ -58,8 +57,6 @@ class Scorer:
         """Return what a block comes to.
 
         Args:
-            prepared: the space it is of.
-            block: its figures.
             worst: the goal's figure that the worst of enough configurations before it has; what is worse is left out.
             front: the front of those before it; what it dominates is left out.
         """

@@ -113,10 +113,6 @@ def better_of(figure: str) -> Better:
 def parse_limit(text: str, task: str = TRAINED) -> Limit:
     """Return the limit that a text such as ``time<=24h`` or ``memory.reserved_bytes<=70GiB`` says.
 
-    Args:
-        text: figure, sign and value.
-        task: what is done with the model.
-
     Raises:
         PlanError: it is no limit, or no figure is called that.
         UnitError: the figure does not have such values.
@@ -138,10 +134,6 @@ def parse_limit(text: str, task: str = TRAINED) -> Limit:
 
 def parse_goal(text: str, task: str = TRAINED) -> Goal:
     """Return the goal that a word such as ``time`` or a result key says.
-
-    Args:
-        text: a short word, or a result key.
-        task: what is done with the model.
 
     Raises:
         PlanError: no figure is called that, or neither more nor less of it is better.

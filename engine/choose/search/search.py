@@ -37,13 +37,6 @@ def search(
 ) -> Answer:
     """Return the best configurations of a question; the best so far where it is stopped.
 
-    Args:
-        question: what is asked.
-        catalog: facts; the shipped ones with the user's own by default.
-        machine: the detected machine, for plans that run on it.
-        callback: gets the best so far now and then.
-        stopped: asked between blocks whether to stop.
-
     Raises:
         CapacityError: the question makes no sense, or nothing of it can be estimated.
     """

@@ -29,11 +29,8 @@ def served_space(
     What the plan leaves open of layout and batch varies too; where one size of a layout is asked for, the other is 1.
 
     Args:
-        plan: the plan.
         axes: fields that were asked for.
         everything: whether layout and batch vary even where the plan gives them.
-        catalog: facts.
-        machine: the detected machine.
 
     Raises:
         CapacityError: nothing of it can be estimated.

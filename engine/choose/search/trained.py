@@ -48,9 +48,6 @@ def trained_spaces(
     Args:
         plan: the plan as the user gave it: sizes that it leaves out follow from the others.
         resolved: the same with placeholders where it is open, and in what varies.
-        shape: sizes of the model.
-        catalog: facts.
-        axes: fields that vary.
     """
     # The sequence of a model over images follows from the image.
     axes = tuple(axis for axis in axes if shape.vision is None or axis.path != SEQUENCE)

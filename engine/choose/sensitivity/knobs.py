@@ -17,13 +17,7 @@ NO_KNOBS = frozenset({"derived", "output"})
 
 
 def knob_swings(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
-    """Yield the fields whose next values move a figure, the rest of the plan staying as it is.
-
-    Args:
-        case: the estimated plan.
-        of: result key of the figure.
-        value: the figure as the plan stands.
-    """
+    """Yield the fields whose next values move a figure, the rest of the plan staying as it is."""
     moved: dict[str, tuple[PlanField, list[tuple[object, float | None]]]] = {}
     for step in estimated_steps(case, _is_knob):
         if step.estimate is not None:

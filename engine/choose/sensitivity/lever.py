@@ -49,10 +49,6 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
 
     All steps are ranked with the rest of the plan as it is; those that promise most are planned.
 
-    Args:
-        case: the estimated plan.
-        key: result key of the figure.
-
     Returns:
         None for a figure that no knob improves, and for facts: a model's size, what a device offers, a price.
     """

@@ -102,9 +102,6 @@ def measure_next(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[
     """Return the measurement that narrows the range of a figure most; None where none does.
 
     Args:
-        case: the estimated plan.
-        of: result key of the figure.
-        value: the figure.
         unknowns: what nobody knows exactly of it.
     """
     useful = [narrowing for narrowing in _narrowings(case, of, value, unknowns) if narrowing.share > _LEAST]

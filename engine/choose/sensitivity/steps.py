@@ -22,8 +22,6 @@ def one_step_away(
     """Yield the wanted fields that have a value, with each value one step away: down and up, or every other choice.
 
     Args:
-        resolved: the plan.
-        catalog: facts.
         wanted: whether a field is to be stepped.
     """
     for field in plan_fields(resolved.plan, resolved.family.kind, catalog=catalog):
@@ -54,7 +52,6 @@ def estimated_steps(case: EstimatedPlan, wanted: Callable[[PlanField], bool]) ->
     """Return the wanted fields one step away, all of them estimated together.
 
     Args:
-        case: the estimated plan.
         wanted: whether a field is to be stepped.
     """
     steps = tuple(one_step_away(case.resolved, case.catalog, wanted))

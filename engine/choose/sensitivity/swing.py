@@ -49,12 +49,7 @@ def swing_of(
     """Return how far something moves a figure; None where the figure stands still.
 
     Args:
-        kind: knob or unknown.
-        key: its key.
-        label: what it is called.
-        now: its value in the plan.
         tried: its values, each with the figure; None where there is no figure.
-        unit: unit of its values.
     """
     values = [(number, value) for value, number in tried if number is not None]
     if not values:

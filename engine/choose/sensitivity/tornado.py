@@ -47,8 +47,6 @@ def sensitivity(plan: Plan, of: str, machine: Machine | None = None, catalog: Ca
     Args:
         plan: the plan; fields that are ``auto`` get the balanced mode's values, and stay at them.
         of: result key of the figure, or a short word for it such as ``time``.
-        machine: what was detected, for plans that run on it.
-        catalog: facts; the shipped ones with the user's own by default.
 
     Raises:
         CapacityError: no figure is called that, this plan has no such figure, or it cannot be estimated.

@@ -65,13 +65,7 @@ _WORDS = {
 
 
 def unknown_swings(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
-    """Yield what nobody knows exactly and moves a figure.
-
-    Args:
-        case: the estimated plan.
-        of: result key of the figure.
-        value: the figure as the plan stands.
-    """
+    """Yield what nobody knows exactly and moves a figure."""
     yield from _spreads(case, of, value)
     yield from _interruptions(case, of)
     yield from _price(case, of, value)

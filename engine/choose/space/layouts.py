@@ -19,9 +19,7 @@ def layout_axes(layout: Layout, inside: int, wanted: Container[str]) -> Iterator
     """Yield the axes of the open sizes of a layout: tensor parallelism, and pipeline stages.
 
     Args:
-        layout: the plan's.
         inside: devices of a node, which tensor parallelism stays in; software that spreads whole layers has none.
-        wanted: paths of the open fields.
     """
     sizes = divisors(int(layout.devices))
     if Key.PARALLELISM_TP in wanted:
@@ -36,7 +34,6 @@ def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:
     """Return the sizes of layouts by name: those that the axes give, over their arrays, and those a plan gives itself.
 
     Args:
-        grid: fields that vary.
         plan: as the user gave it, so that sizes it leaves out follow from the others.
     """
     own = given_sizes(plan.parallelism)

@@ -66,9 +66,6 @@ def one_by_one(plan: Plan, axes: Iterable[Axis], catalog: Catalog, machine: Mach
 
     Args:
         plan: the plan, with nothing open.
-        axes: fields that vary.
-        catalog: facts.
-        machine: the detected machine.
     """
     grid = Grid(tuple(axes))
     possible, refused = [], dict[str, Excluded]()

@@ -43,11 +43,8 @@ def open_axes(
     """Yield the axes of fields whose values nobody gave.
 
     Args:
-        plan: the plan as the user gave it.
         resolved: the same with placeholders in these fields.
-        wanted: their paths.
         replica_batch: sequences of a step for each device, where the plan leaves the global batch open.
-        catalog: facts.
     """
     shape, cluster = resolved.shape, resolved.cluster
     devices = int(cluster.devices)

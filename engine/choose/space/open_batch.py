@@ -51,11 +51,7 @@ def open_batch(
     They are a multiple of the devices, of half of them, of a quarter ..., so that layouts divide them.
 
     Args:
-        shape: sizes of the model.
-        devices: devices that share the job.
-        seq_len: tokens of a sequence.
         replica_batch: sequences for each device.
-        catalog: published batches.
     """
     most = max(1.0, published_tokens(shape, catalog) // seq_len)
     unit = devices
@@ -69,10 +65,7 @@ def expected_batch(plan: Plan, resolved: ResolvedPlan, replica_batch: float, cat
     """Return the sequences of a step as far as they are known before a layout is.
 
     Args:
-        plan: the plan as the user gave it.
-        resolved: the same with placeholders where it is open.
         replica_batch: sequences for each device, where the plan leaves the batch open.
-        catalog: published batches.
     """
     given, shape = plan.training.global_batch, resolved.shape
     if given != AUTO or shape is None:

@@ -61,7 +61,6 @@ def best_of(points: Floats, places: Positions, count: int) -> Positions:
     Args:
         points: a row for each point, less of every column being better.
         places: rows to look at.
-        count: how many points.
     """
     window = 16 * count
     while True:

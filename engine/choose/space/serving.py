@@ -85,11 +85,7 @@ class ServingSpace:
         return sum(part.count(satisfied(self.layout(part), self.rules)) for part in self.settings.parts(self.grid))
 
     def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:
-        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
-
-        Args:
-            most: combinations of a block.
-        """
+        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search."""
         for part in self.settings.parts(self.grid):
             for block in part.blocks(most):
                 yield partial(self.block, part.part(block))
@@ -154,11 +150,6 @@ def serving_space(
     """Return the configurations of a plan over some axes; values that no possible layout has are left out.
 
     Args:
-        plan: the plan as the user gave it.
-        resolved: the same with placeholders where it is open.
-        shape: sizes of the model.
-        catalog: facts.
-        axes: fields that vary.
         besides: rules to keep that would only be remarked on.
     """
 

@@ -22,7 +22,6 @@ class Block:
     """One block of a space: every figure of a result by its key, as an array that broadcasts to the block's grid.
 
     Args:
-        grid: its combinations.
         possible: those that no rule excludes.
         plain: figures without ranges.
         ranged: returns figures with ranges, which take as long again.
@@ -101,11 +100,7 @@ class Space(Protocol):
         """Combinations that no rule excludes."""
 
     def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:
-        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
-
-        Args:
-            most: combinations of a block.
-        """
+        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search."""
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with what else a plan has to say so that it means the same."""

@@ -76,7 +76,6 @@ def select(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
     Args:
         record: numbers, arrays that broadcast to the shape, and records and mappings of them.
         place: where, in each dimension.
-        shape: the shape.
     """
     return cast("Run", _picked(record, place, shape))
 

@@ -95,11 +95,7 @@ class TrainingSpace:
         return self.grid.count(satisfied(self.layout(self.grid), self.rules))
 
     def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:
-        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search.
-
-        Args:
-            most: combinations of a block.
-        """
+        """Yield the space piece by piece, each evaluated when it is called; whoever stops calling stops the search."""
         grid = self.grid.innermost(BY_DEPENDENCE)
         numbers = prod(len(axis.values) for axis in grid.axes if axis.path in NUMBERS)
         return (partial(self.block, grid.part(block)) for block in grid.blocks(min(most, numbers * MOST_SETTINGS)))
@@ -219,11 +215,6 @@ def training_space(
     """Return the configurations of a plan over some axes; values that no possible layout has are left out.
 
     Args:
-        plan: the plan as the user gave it.
-        resolved: the same with placeholders where it is open.
-        shape: sizes of the model.
-        catalog: facts.
-        axes: fields that vary.
         besides: rules to keep that would only be remarked on.
         replica_batch: sequences of a step for each device, where the plan leaves the global batch open.
     """

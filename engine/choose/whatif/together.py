@@ -65,8 +65,6 @@ def estimate_stacked(
     """Estimate variants of a plan in as few calls as there are kinds of them; what cannot run is left out.
 
     Args:
-        variants: resolved plans.
-        catalog: facts.
         with_ranges: whether figures have ranges, for which the variants have to name the same things.
     """
     groups: list[tuple[list[int], list[Run]]] = []
@@ -100,10 +98,7 @@ def estimate_changes(
     """Estimate a plan with each of several changes; what cannot be is told by its error.
 
     Args:
-        plan: a plan without open fields.
         changes: new values by path, as a file or a person writes them.
-        machine: what was detected, for plans that run on it.
-        catalog: facts; the shipped ones with the user's own by default.
     """
     facts = catalog or load_catalog()
     base = resolve_plan(plan, facts, machine)
