@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.choose.candidates import Candidate, CheckedConstraint
 from capacity_tui.engine.choose.need.numbers import ValueSearch
-from capacity_tui.engine.choose.need.scales import Whole, WholeNodes, scale_of
-from capacity_tui.engine.estimate import Constraint
-from capacity_tui.engine.schema import Knob
-from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.choose.need.scales import scale_of, whole_nodes, whole_numbers
+from capacity_tui.engine.estimate.constraint import Constraint
+from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.uncertainty.intervals import Interval
 
 TIME, COST = "computation.estimated_train_time_seconds", "cost.usd"
 
@@ -28,7 +28,7 @@ def tried(value, *sides):
 def test_a_band_of_values_is_found_from_anywhere(low, width, start):
     high = low + width
     line = ValueSearch(
-        Whole(1, 100_000), lambda value: tried(value, (TIME, low / value, 1.0), (COST, value / high, 1.0))
+        whole_numbers(1, 100_000), lambda value: tried(value, (TIME, low / value, 1.0), (COST, value / high, 1.0))
     )
     line.spread(start)
     assert line.holding
@@ -43,7 +43,7 @@ def test_a_band_of_values_is_found_from_anywhere(low, width, start):
 def test_what_nothing_keeps_has_a_nearest(least, start):
     most = least / 2
     line = ValueSearch(
-        Whole(1, 100_000), lambda value: tried(value, (TIME, least / value, 1.0), (COST, value / most, 1.0))
+        whole_numbers(1, 100_000), lambda value: tried(value, (TIME, least / value, 1.0), (COST, value / most, 1.0))
     )
     line.spread(start)
     assert not line.holding
@@ -53,7 +53,7 @@ def test_what_nothing_keeps_has_a_nearest(least, start):
 
 def test_a_value_that_holds_behind_one_that_does_not_is_found():
     # Odd numbers do not divide anything.
-    line = ValueSearch(Whole(1, 10_000), lambda value: tried(value, (TIME, 100 / value + (value % 2), 1.0)))
+    line = ValueSearch(whole_numbers(1, 10_000), lambda value: tried(value, (TIME, 100 / value + (value % 2), 1.0)))
     line.spread(8)
     edge = line.edge(line.holding[0], -1)
     assert (edge.holds, edge.fails) == (100, 99)
@@ -69,8 +69,8 @@ def test_places_and_values_belong_together(value, step, most, is_whole):
     least = 1.0 if is_whole else 0.05
     assume(least <= value <= most)
     scale = scale_of(Knob("", "number", "", "", least, most, step), is_whole)
-    place = scale.place(value)
-    assert scale.place(scale.value(place)) == place
+    place = scale.index(value)
+    assert scale.index(scale.value(place)) == place
     below, above = scale.value(max(place - 1, scale.low)), scale.value(min(place + 1, scale.high))
     assert below <= value <= above or scale.value(place) in (scale.value(scale.low), scale.value(scale.high))
     assert scale.low <= place <= scale.high
@@ -78,9 +78,9 @@ def test_places_and_values_belong_together(value, step, most, is_whole):
 
 @given(st.integers(1, 72), st.integers(1, 96))
 def test_devices_fill_nodes_beyond_one(node, grain):
-    scale = WholeNodes(node, grain, 1000 * node * grain)
+    scale = whole_nodes(node, grain, 1000 * node * grain)
     values = [scale.value(place) for place in range(scale.low, scale.low + 200)]
     by_hand = [each for each in range(1, values[-1] + 1) if each % grain == 0 and (each <= node or each % node == 0)]
     assert values == by_hand
-    assert [scale.place(value) for value in values] == list(range(scale.low, scale.low + 200))
+    assert [scale.index(value) for value in values] == list(range(scale.low, scale.low + 200))
     assert scale.value(scale.high) <= 1000 * node * grain

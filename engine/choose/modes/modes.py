@@ -11,13 +11,13 @@ from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.filled import ModePlan, Reasons, Settled, Values
 from capacity_tui.engine.choose.modes.mode_groups import ModeGroup, mode_groups, remarks
 from capacity_tui.engine.choose.modes.model_choice import choose_model, smallest_model
-from capacity_tui.engine.choose.modes.serving_settings import ServedSpaces, choose_serving
+from capacity_tui.engine.choose.modes.serving_settings import choose_serving
 from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.modes.spec_fields import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.choose.modes.training_settings import Search
 from capacity_tui.engine.choose.modes.ways_out import explained, with_fallbacks
-from capacity_tui.engine.choose.space.evaluations import Evaluations
-from capacity_tui.engine.cluster import resolve_cluster
+from capacity_tui.engine.choose.space.space import SpaceCache
+from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.estimate import Estimate, Note, ResolvedPlan, estimate_resolved, resolve_plan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.notebook import ShownInNotebooks
@@ -56,14 +56,6 @@ class Comparison(ShownInNotebooks):
         return tuple(remarks(self.groups))
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What is evaluated for one mode, and serves the others of the same comparison."""
-
-    trained: Evaluations = field(default_factory=Evaluations)
-    served: ServedSpaces = field(default_factory=ServedSpaces)
-
-
 def open_fields(plan: Plan) -> tuple[str, ...]:
     """Return the plan fields that are still to be chosen: what is ``auto``, and the layout of serving if absent."""
     chosen_model = (Key.MODEL_NAME,) if plan.model.name == AUTO else ()
@@ -84,34 +76,29 @@ def compare(plan: Plan, machine: Machine | None = None, catalog: Catalog | None 
     Raises:
         CapacityError: the plan cannot be estimated.
     """
-    facts = catalog or load_catalog()
+    filler = Filler(machine, catalog or load_catalog())
     if plan.model.name == AUTO:
-        shared = Shared()
-        return Comparison(*(_fill_model(plan, mode, machine, facts, shared) for mode in MODES))
-    resolved = resolve_plan(with_placeholders(plan, facts), facts, machine)
+        return Comparison(*(filler.with_model(plan, mode) for mode in MODES))
+    resolved = filler.resolved(plan)
     if not open_fields(plan):
-        estimate = estimate_resolved(resolved, facts)
-        return Comparison(*(_as_given(mode, resolved, estimate, facts) for mode in MODES))
-    shared = Shared()
-    balanced = _fill(plan, "balanced", machine, facts, resolved, shared)
-    return Comparison(
-        _alike(plan, "conservative", balanced, machine, facts, shared),
-        balanced,
-        _alike(plan, "extreme", balanced, machine, facts, shared),
-    )
+        estimate = estimate_resolved(resolved, filler.catalog)
+        return Comparison(*(filler.as_given(mode, resolved, estimate) for mode in MODES))
+    balanced = filler.filled(plan, "balanced", resolved)
+    same_job = [filler.same_job(plan, mode, balanced) for mode in MODES if mode != "balanced"]
+    return Comparison(same_job[0], balanced, same_job[1])
 
 
 def fill(plan: Plan, mode_name: ModeName, machine: Machine | None = None, catalog: Catalog | None = None) -> ModePlan:
     """Fill every open field as a mode would, and estimate the result; an open job is the balanced mode's."""
-    facts = catalog or load_catalog()
+    filler = Filler(machine, catalog or load_catalog())
     if plan.model.name == AUTO:
-        return _fill_model(plan, mode_name, machine, facts, Shared())
-    resolved = resolve_plan(with_placeholders(plan, facts), facts, machine)
+        return filler.with_model(plan, mode_name)
+    resolved = filler.resolved(plan)
     if not open_fields(plan):
-        return _as_given(mode_name, resolved, estimate_resolved(resolved, facts), facts)
-    if mode_name == "balanced" or not _open_wish(plan):
-        return _fill(plan, mode_name, machine, facts, resolved)
-    return _alike(plan, mode_name, _fill(plan, "balanced", machine, facts, resolved), machine, facts)
+        return filler.as_given(mode_name, resolved, estimate_resolved(resolved, filler.catalog))
+    if mode_name == "balanced" or not _open_job(plan):
+        return filler.filled(plan, mode_name, resolved)
+    return filler.same_job(plan, mode_name, filler.filled(plan, "balanced", resolved))
 
 
 def with_placeholders(plan: Plan, catalog: Catalog) -> Plan:
@@ -126,99 +113,90 @@ def with_placeholders(plan: Plan, catalog: Catalog) -> Plan:
     return with_values(plan, values)
 
 
-def _open_wish(plan: Plan) -> tuple[str, ...]:
+def _open_job(plan: Plan) -> tuple[str, ...]:
     return tuple(path for path in open_jobs() if plan.value(path) == AUTO)
 
 
-def _as_given(mode_name: ModeName, resolved: ResolvedPlan, estimate: Estimate, facts: Catalog) -> ModePlan:
-    return ModePlan.of(_mode_for(mode_name, resolved, facts), resolved, estimate, {}, facts)
+@dataclass(frozen=True, slots=True)
+class Filler:
+    """Fills open fields of plans on one machine; what is evaluated for one mode serves the others."""
 
+    machine: Machine | None
+    catalog: Catalog
+    cache: SpaceCache = field(default_factory=SpaceCache)
 
-def _mode_for(mode_name: ModeName, resolved: ResolvedPlan, facts: Catalog) -> Mode:
-    mode = facts.modes[mode_name]
-    return mode.served if resolved.plan.task == "infer" else mode
+    def resolved(self, plan: Plan, like: ResolvedPlan | None = None, cluster: Cluster | None = None) -> ResolvedPlan:
+        """Return a plan resolved with placeholders where it is open."""
+        placed = with_placeholders(plan, self.catalog)
+        return resolve_plan(placed, self.catalog, self.machine, like, cluster=cluster)
 
+    def as_given(self, mode_name: ModeName, resolved: ResolvedPlan, estimate: Estimate) -> ModePlan:
+        """Return a plan without open settings as a mode has it."""
+        return ModePlan.of(self._mode(mode_name, resolved), resolved, estimate, {}, self.catalog)
 
-def _alike(
-    plan: Plan,
-    mode_name: ModeName,
-    balanced: ModePlan,
-    machine: Machine | None,
-    facts: Catalog,
-    shared: Shared | None = None,
-) -> ModePlan:
-    """Fill a plan as a mode would, for the job that the balanced mode chose."""
-    wish = {path: balanced.plan.value(path) for path in _open_wish(plan)}
-    wished = with_values(plan, wish)
-    resolved = resolve_plan(with_placeholders(wished, facts), facts, machine, balanced.resolved)
-    filled = _fill(wished, mode_name, machine, facts, resolved, shared)
-    job = {path: f"{_SAME_JOB}: {why}" for path, why in balanced.reasons.items() if path in wish}
-    return replace(filled, reasons={**job, **filled.reasons})
+    def filled(self, plan: Plan, mode_name: ModeName, resolved: ResolvedPlan) -> ModePlan:
+        """Fill the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
+        return self._settled(plan, mode_name, resolved).estimated(self.catalog)
 
+    def same_job(self, plan: Plan, mode_name: ModeName, balanced: ModePlan) -> ModePlan:
+        """Fill a plan as a mode would, for the job that the balanced mode chose."""
+        chosen = {path: balanced.plan.value(path) for path in _open_job(plan)}
+        wished = with_values(plan, chosen)
+        filled = self.filled(wished, mode_name, self.resolved(wished, balanced.resolved))
+        job = {path: f"{_SAME_JOB}: {why}" for path, why in balanced.reasons.items() if path in chosen}
+        return replace(filled, reasons={**job, **filled.reasons})
 
-def _fill(
-    plan: Plan,
-    mode_name: ModeName,
-    machine: Machine | None,
-    facts: Catalog,
-    resolved: ResolvedPlan,
-    shared: Shared | None = None,
-) -> ModePlan:
-    """Fill the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
-    return _settled(plan, mode_name, machine, facts, resolved, shared or Shared()).estimated(facts)
+    def with_model(self, plan: Plan, mode_name: ModeName) -> ModePlan:
+        """Choose the model first, then fill the rest."""
+        cluster = resolve_cluster(plan.hardware, plan.pricing, self.catalog, self.machine)
 
+        def settled(named: Plan) -> Settled:
+            return self._settled(named, mode_name, self.resolved(named, cluster=cluster))
 
-def _settled(
-    plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, resolved: ResolvedPlan, shared: Shared
-) -> Settled:
-    """Choose the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
-    mode, wanted, shape = _mode_for(mode_name, resolved, facts), open_fields(plan), resolved.shape
-    budget = memory_budget(mode, resolved.cluster)
-    base = with_placeholders(plan, facts)
-    notes: tuple[Note, ...] = ()
-    step_seconds: float | None = None
+        chosen, reason = choose_model(plan, self.catalog.modes[mode_name], cluster, self.catalog, settled)
+        return replace(chosen, reasons={Key.MODEL_NAME: reason, **chosen.reasons})
 
-    def estimated(values: Mapping[str, object]) -> Estimate:
-        return estimate_resolved(resolve_plan(with_values(base, values), facts, machine, resolved), facts)
+    def _mode(self, mode_name: ModeName, resolved: ResolvedPlan) -> Mode:
+        mode = self.catalog.modes[mode_name]
+        return mode.served if resolved.plan.task == "infer" else mode
 
-    if resolved.plan.task == "infer":
-        replicas = plan.parallelism.dp if isinstance(plan.parallelism.dp, int) else None
-        if shape is None:
-            values, reasons = choose_served_batch(wanted, mode, budget, estimated)
+    def _settled(self, plan: Plan, mode_name: ModeName, resolved: ResolvedPlan) -> Settled:
+        """Choose the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
+        mode, wanted, shape = self._mode(mode_name, resolved), open_fields(plan), resolved.shape
+        budget, base = memory_budget(mode, resolved.cluster), with_placeholders(plan, self.catalog)
+        notes: tuple[Note, ...] = ()
+        step_seconds: float | None = None
+
+        def resolve(values: Mapping[str, object]) -> ResolvedPlan:
+            return resolve_plan(with_values(base, values), self.catalog, self.machine, resolved)
+
+        def estimated(values: Mapping[str, object]) -> Estimate:
+            return estimate_resolved(resolve(values), self.catalog)
+
+        if resolved.plan.task == "infer":
+            if shape is None:
+                values, reasons = choose_served_batch(wanted, mode, budget, estimated)
+            else:
+                values, reasons = choose_serving(plan, resolved, shape, wanted, mode, self.catalog, self.cache)
+            if isinstance(plan.parallelism.dp, int):
+                values[Key.PARALLELISM_DP] = plan.parallelism.dp
+        elif shape is None:
+            values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
         else:
-            values, reasons = choose_serving(plan, resolved, shape, wanted, mode, facts, shared.served)
-        if replicas is not None:
-            values[Key.PARALLELISM_DP] = replicas
-    elif shape is None:
-        values, reasons = choose_own_parameters(resolved, wanted, mode, budget, estimated)
-    else:
-        search = Search(plan, resolved, mode, facts, machine, shared.trained)
-        values, reasons, notes, step_seconds = _training(search, wanted)
-    if isinstance(plan.training.global_batch, int):
-        values[Key.TRAINING_GLOBAL_BATCH] = plan.training.global_batch
-    resolved = resolve_plan(with_values(base, values), facts, machine, resolved)
-    return Settled(mode, resolved, reasons, notes, step_seconds)
+            search = Search(plan, resolved, mode, self.catalog, self.machine, self.cache)
+            values, reasons, notes, step_seconds = _training(search, wanted)
+        if isinstance(plan.training.global_batch, int):
+            values[Key.TRAINING_GLOBAL_BATCH] = plan.training.global_batch
+        return Settled(mode, resolve(values), reasons, notes, step_seconds)
 
 
 def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...], float]:
     """Choose the settings of a training run, with what had to be given up for memory, and the time of a step."""
     base, before = search.before(wanted)
-    taken = with_fallbacks(search, base, wanted)
-    reasons, notes = explained(search, taken)
-    searched = {path: why for path, why in taken.searched.reasons.items() if path in wanted}
-    return taken.searched.values, {**before, **searched, **reasons}, notes, taken.searched.step_seconds
-
-
-def _fill_model(plan: Plan, mode_name: ModeName, machine: Machine | None, facts: Catalog, shared: Shared) -> ModePlan:
-    """Choose the model first, then fill the rest."""
-    cluster = resolve_cluster(plan.hardware, plan.pricing, facts, machine)
-
-    def settled(named: Plan) -> Settled:
-        resolved = resolve_plan(with_placeholders(named, facts), facts, machine, cluster=cluster)
-        return _settled(named, mode_name, machine, facts, resolved, shared)
-
-    chosen, reason = choose_model(plan, facts.modes[mode_name], cluster, facts, settled)
-    return replace(chosen, reasons={Key.MODEL_NAME: reason, **chosen.reasons})
+    outcome = with_fallbacks(search, base, wanted)
+    reasons, notes = explained(search, outcome)
+    chosen = {path: why for path, why in outcome.searched.reasons.items() if path in wanted}
+    return outcome.searched.values, {**before, **chosen, **reasons}, notes, outcome.searched.step_seconds
 
 
 def with_auto_resolved(plan: Plan, machine: Machine | None, catalog: Catalog) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
 from capacity_tui.engine.choose.space.layouts import layout_axes
 from capacity_tui.engine.choose.space.ranking import Ranked, best, over
-from capacity_tui.engine.choose.space.serving import ServingSpace, serving_space
-from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.choose.space.serving import serving_space
+from capacity_tui.engine.choose.space.space import Block, SpaceCache
 from capacity_tui.engine.estimate import Constraint, ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving import limits_of, released_format
 from capacity_tui.engine.keys import Figure, Key
@@ -41,25 +41,6 @@ INFER = "computation.infer."
 
 
 @dataclass(frozen=True, slots=True)
-class ServedSpaces:
-    """Spaces that were evaluated for one mode, and serve the others of the same comparison as they are.
-
-    Attributes:
-        kept: their blocks, by format and axes; all of them on the same hardware.
-    """
-
-    kept: list[tuple[Plan, Grid, tuple[Block, ...]]] = field(default_factory=list)
-
-    def blocks(self, space: ServingSpace) -> tuple[Block, ...]:
-        """Return the blocks of a space, evaluated unless they already were."""
-        for plan, grid, blocks in self.kept:
-            if (plan, grid) == (space.resolved.plan, space.grid):
-                return blocks
-        self.kept.append((space.resolved.plan, space.grid, tuple(piece() for piece in space.lazy_blocks())))
-        return self.kept[-1][2]
-
-
-@dataclass(frozen=True, slots=True)
 class ServingChoice:
     """What a mode chooses from.
 
@@ -68,14 +49,14 @@ class ServingChoice:
         shape: sizes of the model.
         mode: whose goal and share of memory decide.
         catalog: facts.
-        spaces: what was evaluated for other modes.
+        cache: what was evaluated for other modes.
     """
 
     plan: Plan
     shape: TransformerShape
     mode: Mode
     catalog: Catalog
-    spaces: ServedSpaces
+    cache: SpaceCache
 
     @property
     def goal(self) -> str:
@@ -96,7 +77,7 @@ class ServingChoice:
     def best_settings(self, resolved: ResolvedPlan, axes: Sequence[Axis]) -> tuple[Ranked, int] | None:
         """Return the best settings over some axes in one format, and how many there were; None where none can be."""
         space = serving_space(self.plan, resolved, self.shape, self.catalog, axes)
-        blocks = self.spaces.blocks(space)
+        blocks = tuple(self.cache.blocks(space))
         ranked = best(blocks, lambda block: self._order(block, resolved))
         return None if ranked is None else (ranked, sum(block.grid.count(block.feasible) for block in blocks))
 
@@ -155,13 +136,13 @@ def choose_serving(
     wanted: tuple[str, ...],
     mode: Mode,
     catalog: Catalog,
-    spaces: ServedSpaces,
+    cache: SpaceCache,
 ) -> tuple[Values, Reasons]:
     """Return values and reasons for the open fields: the best by the mode's goal that fits and keeps the limits.
 
     Of few devices for a replica that is the least quantized weights, the fewest devices, then the largest batch.
     """
-    choice = ServingChoice(plan, shape, mode, catalog, spaces)
+    choice = ServingChoice(plan, shape, mode, catalog, cache)
     axes = tuple(layout_axes(plan_layout(resolved.plan, shape, catalog), int(resolved.cluster.per_node), wanted))
     if BATCH in wanted:
         axes = (*axes, Axis(BATCH, powers_of_two(MOST_REQUESTS)))

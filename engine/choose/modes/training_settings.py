@@ -12,12 +12,11 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
 from capacity_tui.engine.choose.modes.shares import memory_budget
-from capacity_tui.engine.choose.space.evaluations import Evaluations
 from capacity_tui.engine.choose.space.grid import Grid
 from capacity_tui.engine.choose.space.open_axes import LARGEST_MICRO_BATCH, choices_of, open_axes
 from capacity_tui.engine.choose.space.open_batch import published_tokens
 from capacity_tui.engine.choose.space.ranking import Ranked, best
-from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.choose.space.space import Block, SpaceCache
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.cluster import Cluster, Device, device_setting
 from capacity_tui.engine.errors import Place, PlanError
@@ -74,7 +73,7 @@ class Search:
         mode: whose figures decide.
         catalog: facts.
         machine: the detected machine, where there is one.
-        evaluations: spaces that other modes evaluated.
+        cache: spaces that other modes evaluated.
     """
 
     plan: Plan
@@ -82,7 +81,7 @@ class Search:
     mode: Mode
     catalog: Catalog
     machine: Machine | None
-    evaluations: Evaluations = field(default_factory=Evaluations)
+    cache: SpaceCache = field(default_factory=SpaceCache)
 
     def before(self, wanted: tuple[str, ...]) -> tuple[Values, Reasons]:
         """Choose what memory does not decide: precision and sequence."""
@@ -139,11 +138,11 @@ class Search:
 
     def _best(self, space: TrainingSpace, *, whole: bool) -> Ranked | None:
         """Return the fastest settings inside the mode's memory; where none is, the fastest of those that need least."""
-        ranked = best(self.evaluations.blocks(space), lambda block: self._order(block, space, 0.0, whole=whole))
+        ranked = best(self.cache.blocks(space), lambda block: self._order(block, space, 0.0, whole=whole))
         if ranked is None or ranked.order[0] == INSIDE:
             return ranked
         most = ranked.number(RESERVED) * (1.0 + SAME_MEMORY)
-        return best(self.evaluations.blocks(space), lambda block: self._order(block, space, most, whole=whole))
+        return best(self.cache.blocks(space), lambda block: self._order(block, space, most, whole=whole))
 
     def _order(self, block: Block, space: TrainingSpace, most: float, *, whole: bool) -> tuple[Number, ...]:
         """Return what settings are chosen by, less being better: where they stand, memory where it is short, time.

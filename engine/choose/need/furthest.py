@@ -12,7 +12,7 @@ from capacity_tui.engine.choose.candidates.candidate import Candidate, is_better
 from capacity_tui.engine.choose.need.answer import Needed
 from capacity_tui.engine.choose.need.choices import DEVICES, besides
 from capacity_tui.engine.choose.need.numbers import Edge, ValueSearch
-from capacity_tui.engine.choose.need.scales import Scale, WholeNodes, scale_of
+from capacity_tui.engine.choose.need.scales import Scale, scale_of, whole_nodes
 from capacity_tui.engine.choose.need.trials import Evaluator
 from capacity_tui.engine.choose.search.question import Goal, Question
 from capacity_tui.engine.cluster import resolve_cluster
@@ -91,12 +91,12 @@ def outermost_value(path: str, question: Question, trials: Evaluator, stopped: C
     knob = entry.knob if reads is None else replace(entry.knob, maximum=float(reads))
     scale = scale_of(knob, is_whole, _grain(path, plan))
     if path == DEVICES and (node := _node(trials)) is not None:
-        scale = WholeNodes(node, _grain(path, plan), int(knob.maximum or LARGEST_COUNT))
+        scale = whole_nodes(node, _grain(path, plan), int(knob.maximum or LARGEST_COUNT))
     line = ValueSearch(scale, Values(path, besides(path, question), trials, goal, stopped))
     own = entry.value if isinstance(entry.value, int | float) and not isinstance(entry.value, bool) else None
     needed = Needed(path, question.limits, goal, None)
     try:
-        line.spread(scale.place(_usual(scale) if own is None else float(own)))
+        line.spread(scale.index(_usual(scale) if own is None else float(own)))
         if not line.holding:
             return replace(needed, nearest=line.at(line.nearest()))
         place, fails = _outermost(path, line) if goal is None else _best(line, goal)

@@ -1,18 +1,17 @@
-"""The values that a number of a plan may take, in order, each by its place."""
+"""The values that a number of a plan may take, in order, each by its index."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from capacity_tui.engine.schema import LARGEST_COUNT, Knob
 
 _DIGITS = 3
 """Significant digits to which amounts that are no whole numbers are looked for."""
 _FIRST = int("1".ljust(_DIGITS, "0"))
-_PLACES = 9 * _FIRST
+_VALUES_A_DECADE = 9 * _FIRST
 _FINER = 10
 """A share between two ends is looked for in so many parts of one step of its field."""
 _FEW = 32
@@ -21,123 +20,79 @@ _WIDER = 4
 """Ratio of a value to the next, while limits are looked for from afar."""
 
 
-class Scale(Protocol):
-    """Values in order."""
-
-    @property
-    def low(self) -> int:
-        """Place of the smallest value."""
-
-    @property
-    def high(self) -> int:
-        """Place of the largest value."""
-
-    def value(self, place: int) -> int | float:
-        """Return the value at a place."""
-
-    def place(self, value: float) -> int:
-        """Return the place of the nearest value."""
-
-
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """Multiples of a whole number."""
+class Scale:
+    """Values in order.
+
+    Attributes:
+        low: index of the smallest value.
+        high: index of the largest value.
+        value: the value at an index.
+        nearest: index of the value nearest to a number, as if the scale had no ends.
+        stride: from one index to the next, while limits are looked for from afar; 0 for a ratio of their values.
+    """
 
     low: int
     high: int
-    grain: int = 1
+    value: Callable[[int], int | float]
+    nearest: Callable[[float], int]
+    stride: int = 0
 
-    def value(self, place: int) -> int:
-        """Return the value at a place."""
-        return place * self.grain
+    def index(self, value: float) -> int:
+        """Return the index of the nearest value."""
+        return min(max(self.nearest(value), self.low), self.high)
 
-    def place(self, value: float) -> int:
-        """Return the place of the nearest value."""
-        return min(max(round(value / self.grain), self.low), self.high)
+    @property
+    def few(self) -> range:
+        """Every index of a scale that has few; none of others."""
+        return range(self.low, self.high + 1) if self.high - self.low < _FEW else range(0)
+
+    def outwards(self, start: int, direction: int) -> Iterator[int]:
+        """Yield indices further and further away in one direction, the end of the scale last.
+
+        Args:
+            start: where to begin; not yielded itself.
+            direction: 1 for larger values, -1 for smaller ones.
+        """
+        index, end = start, self.high if direction > 0 else self.low
+        while index != end:
+            index = self._further(index, direction)
+            index = min(index, end) if direction > 0 else max(index, end)
+            yield index
+
+    def _further(self, index: int, direction: int) -> int:
+        if self.stride:
+            return index + direction * self.stride
+        value = self.value(index)
+        there = self.index(value * _WIDER if direction > 0 else value / _WIDER)
+        return there if there != index else index + direction
 
 
-@dataclass(frozen=True, slots=True)
-class WholeNodes:
-    """Multiples of a whole number up to the devices of a node, then those that fill whole nodes.
+def whole_numbers(low: int, high: int, grain: int = 1) -> Scale:
+    """Return multiples of a whole number."""
+    return Scale(low, high, lambda index: index * grain, lambda value: round(value / grain))
 
-    Attributes:
+
+def whole_nodes(node: int, grain: int, most: int) -> Scale:
+    """Return multiples of a whole number up to the devices of a node, then those that fill whole nodes.
+
+    Args:
         node: devices of a node.
         grain: what every value is a multiple of.
         most: no value is larger.
     """
+    inside = node // grain  # values within a node
+    apart = math.lcm(node, grain)  # from one value to the next, beyond a node
+    filled = node // apart  # values of those that are within a node: one or none
 
-    node: int
-    grain: int
-    most: int
+    def value_at(index: int) -> int:
+        return index * grain if index <= inside else (index - inside + filled) * apart
 
-    @property
-    def low(self) -> int:
-        """Place of the smallest value."""
-        return 1
+    def nearest(value: float) -> int:
+        beyond = round(value / apart) - filled
+        return inside + beyond if beyond > 0 else min(round(value / grain), inside)
 
-    @property
-    def high(self) -> int:
-        """Place of the largest value."""
-        return self._inside + max(self.most // self._apart - self._filled, int(self._inside == 0))
-
-    def value(self, place: int) -> int:
-        """Return the value at a place."""
-        return place * self.grain if place <= self._inside else (place - self._inside + self._filled) * self._apart
-
-    def place(self, value: float) -> int:
-        """Return the place of the nearest value."""
-        beyond = round(value / self._apart) - self._filled
-        place = self._inside + beyond if beyond > 0 else min(round(value / self.grain), self._inside)
-        return min(max(place, self.low), self.high)
-
-    @property
-    def _inside(self) -> int:
-        """How many values are within a node."""
-        return self.node // self.grain
-
-    @property
-    def _apart(self) -> int:
-        """From one value to the next, beyond a node."""
-        return math.lcm(self.node, self.grain)
-
-    @property
-    def _filled(self) -> int:
-        """How many of those are within a node: one or none."""
-        return self.node // self._apart
-
-
-@dataclass(frozen=True, slots=True)
-class Even:
-    """Numbers at equal distances."""
-
-    low: int
-    high: int
-    step: float
-
-    def value(self, place: int) -> float:
-        """Return the value at a place."""
-        return round(place * self.step, 12)
-
-    def place(self, value: float) -> int:
-        """Return the place of the nearest value."""
-        return min(max(round(value / self.step), self.low), self.high)
-
-
-@dataclass(frozen=True, slots=True)
-class Digits:
-    """Positive numbers of a few significant digits."""
-
-    low: int
-    high: int
-
-    def value(self, place: int) -> float:
-        """Return the value at a place."""
-        power, rest = divmod(place, _PLACES)
-        return float(f"{rest + _FIRST}e{power - _DIGITS + 1}")
-
-    def place(self, value: float) -> int:
-        """Return the place of the nearest value."""
-        return min(max(_digits_place(value), self.low), self.high)
+    return Scale(1, inside + max(most // apart - filled, int(inside == 0)), value_at, nearest)
 
 
 def scale_of(knob: Knob, is_whole: bool, grain: int = 1) -> Scale:
@@ -149,44 +104,22 @@ def scale_of(knob: Knob, is_whole: bool, grain: int = 1) -> Scale:
     """
     low, high = knob.minimum or 0.0, knob.maximum or float(LARGEST_COUNT)
     if is_whole:
-        return Whole(math.ceil(low / grain) or int(low > 0), max(int(high) // grain, 1), grain)
+        return whole_numbers(math.ceil(low / grain) or int(low > 0), max(int(high) // grain, 1), grain)
     if high <= 100 * knob.step:
         step = knob.step / _FINER
-        return Even(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9), step)
-    return Digits(_digits_place(low or knob.step), _digits_place(high))
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        stride = max((last - first) // 16, 1)
+        return Scale(first, last, lambda index: round(index * step, 12), lambda value: round(value / step), stride)
+    return Scale(_digits_index(low or knob.step), _digits_index(high), _of_digits, _digits_index)
 
 
-def all_places(scale: Scale) -> range | None:
-    """Return every place of a scale that has few; None for others."""
-    return range(scale.low, scale.high + 1) if scale.high - scale.low < _FEW else None
+def _of_digits(index: int) -> float:
+    """Return a positive number of few significant digits."""
+    power, rest = divmod(index, _VALUES_A_DECADE)
+    return float(f"{rest + _FIRST}e{power - _DIGITS + 1}")
 
 
-def outwards(scale: Scale, start: int, direction: int) -> Iterator[int]:
-    """Yield places further and further away in one direction, the end of the scale last.
-
-    Args:
-        start: where to begin; not yielded itself.
-        direction: 1 for larger values, -1 for smaller ones.
-    """
-    place = start
-    end = scale.high if direction > 0 else scale.low
-    while place != end:
-        place = _further(scale, place, direction)
-        place = min(place, end) if direction > 0 else max(place, end)
-        yield place
-
-
-def _further(scale: Scale, place: int, direction: int) -> int:
-    """Return a place well beyond another."""
-    if isinstance(scale, Even):
-        return place + direction * max((scale.high - scale.low) // 16, 1)
-    value = scale.value(place)
-    there = scale.place(value * _WIDER if direction > 0 else value / _WIDER)
-    return there if there != place else place + direction
-
-
-def _digits_place(value: float) -> int:
-    """Return the place of a positive number among those of a few digits."""
-    text = f"{value:.{_DIGITS - 1}e}"
-    mantissa, _, power = text.partition("e")
-    return int(power) * _PLACES + round(float(mantissa) * _FIRST) - _FIRST
+def _digits_index(value: float) -> int:
+    """Return the index of a positive number among those of few digits."""
+    mantissa, _, power = f"{value:.{_DIGITS - 1}e}".partition("e")
+    return int(power) * _VALUES_A_DECADE + round(float(mantissa) * _FIRST) - _FIRST

@@ -12,7 +12,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.space.excluded import Excluded
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
-from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
+from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock, Space
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
 from capacity_tui.engine.plan import LayoutRule, Plan, edited
@@ -54,6 +54,9 @@ class OneByOneSpace:
     def settled(self, values: Values) -> Values:
         """Return the values of a combination; they say all that a plan has to."""
         return values
+
+    def reused(self, other: Space, blocks: tuple[Block, ...]) -> None:
+        """Each space has plans of its own."""
 
     def _block(self, values: Values, resolved: ResolvedPlan) -> Block:
         grid = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))

@@ -13,7 +13,7 @@ from capacity_tui.engine.choose.space.excluded import Excluded, excluded, satisf
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.settings import Settings
-from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
+from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock, Space
 from capacity_tui.engine.estimate import Assembled, ResolvedPlan, evidence_before, plan_limits, run_splits, with_numbers
 from capacity_tui.engine.estimate.serving import ServingRun, serving_run, serving_work
 from capacity_tui.engine.keys import Key
@@ -110,6 +110,14 @@ class ServingSpace:
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with the sizes that modes would choose for another."""
         return {**{path: self.resolved.plan.value(path) for path in CHOSEN}, **values}
+
+    def reused(self, other: Space, blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
+        """Return the blocks of another space with the same plan and axes; None where they are of others."""
+        is_same = isinstance(other, ServingSpace) and (self.resolved.plan, self.grid) == (
+            other.resolved.plan,
+            other.grid,
+        )
+        return blocks if is_same else None
 
     def layout(self, grid: Grid) -> Layout:
         """Return the layouts of a grid, over its arrays."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, TypeAlias
 
@@ -104,3 +105,29 @@ class Space(Protocol):
 
     def settled(self, values: Values) -> Values:
         """Return the values of a combination with what else a plan has to say so that it means the same."""
+
+    def reused(self, other: Space, blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
+        """Return the blocks of another space as far as they hold this one's combinations; None where they do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceCache:
+    """Small spaces that were evaluated for one mode, and serve the others of the same comparison.
+
+    All of them are of plans on the same hardware.
+    """
+
+    kept: list[tuple[Space, tuple[Block, ...]]] = field(default_factory=list)
+
+    def blocks(self, space: Space) -> Iterator[Block]:
+        """Yield a space's blocks, evaluated unless they already were."""
+        for other, blocks in self.kept:
+            reused = space.reused(other, blocks)
+            if reused is not None:
+                yield from reused
+                return
+        if space.grid.size > BLOCK:
+            yield from (block() for block in space.lazy_blocks())
+            return
+        self.kept.append((space, tuple(block() for block in space.lazy_blocks())))
+        yield from self.kept[-1][1]

@@ -15,7 +15,7 @@ from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
 from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.open_batch import OpenBatch, open_batch
 from capacity_tui.engine.choose.space.settings import Refused, Settings
-from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock
+from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock, Space
 from capacity_tui.engine.estimate import (
     Assembled,
     ResolvedPlan,
@@ -118,6 +118,29 @@ class TrainingSpace:
             return values
         one = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
         return {**values, Key.TRAINING_GLOBAL_BATCH: round(float(np.max(self.run(one).global_batch)))}
+
+    def reused(self, other: Space, blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
+        """Return the blocks of another space as far as they hold this one's combinations; None where they do not.
+
+        A batch that is given is among those that another has wherever a micro-batch asks for no more.
+        """
+        if not isinstance(other, TrainingSpace) or self._without_batch != other._without_batch:
+            return None
+        if self._batch == other._batch:
+            return blocks
+        given = self.plan.training.global_batch
+        if self.batch is not None or other.batch is None or not isinstance(given, int) or given != other.batch.usual:
+            return None
+        return tuple(block.where(np.equal(other.global_batch(block.grid), float(given))) for block in blocks)
+
+    @property
+    def _batch(self) -> tuple[object, ...]:
+        return self.resolved.plan.training.global_batch, self.plan.training.global_batch, self.batch
+
+    @property
+    def _without_batch(self) -> tuple[object, ...]:
+        resolved = with_values(self.resolved.plan, {Key.TRAINING_GLOBAL_BATCH: None})
+        return self.grid, [rule.id for rule in self.rules], self.plan.parallelism, resolved
 
     def _evidence(self, run: TransformerRun, work: Work) -> Evidence:
         """Return what the ranges rest on; names that decide it are the same in all of the space."""
