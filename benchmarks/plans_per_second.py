@@ -25,8 +25,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.search import Answer, Question, parse_goal, parse_limit, search
 from capacity_tui.engine.choose.space import Axis, powers_of_two
 from capacity_tui.engine.choose.space.grid import divisors
-from capacity_tui.engine.choose.space.ranking import best
-from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.choose.space.space import Block, best
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.estimate import estimate_resolved, memory_estimate, resolve_plan, transformer_work
 from capacity_tui.engine.estimate.timing.schedule import step_time

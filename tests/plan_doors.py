@@ -19,15 +19,14 @@ import yaml
 from drawn_plans import settings_of
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import answer, growing_runs
+from capacity_tui.engine.choose import EstimatedPlan, answer, growing_runs
 from capacity_tui.engine.choose.advice import offers
-from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.choose.changes import saves
 from capacity_tui.engine.choose.modes import ModePlan, fill
 from capacity_tui.engine.choose.modes.modes import open_fields
 from capacity_tui.engine.choose.need import need
 from capacity_tui.engine.choose.search import Question, parse_limit, search
 from capacity_tui.engine.choose.space import Axis
-from capacity_tui.engine.choose.whatif.deltas import saves
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate, estimate_plan, figures_of
 from capacity_tui.engine.estimate.figures import METRICS

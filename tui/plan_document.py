@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import explain
+from capacity_tui.engine.choose import EstimatedPlan, explain
 from capacity_tui.engine.choose.advice import offers
-from capacity_tui.engine.choose.candidates import EstimatedPlan
 from capacity_tui.engine.choose.modes import Comparison as EngineComparison
 from capacity_tui.engine.choose.modes import Limit, ModePlan, compare, feasible_sizes, fill, to_the_limit
 from capacity_tui.engine.cluster import Cluster, resolve_cluster

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.choose.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.choose.changes import estimate_changes, unit_seconds
 from capacity_tui.engine.choose.space.grid import powers_of_two
-from capacity_tui.engine.choose.whatif.deltas import unit_seconds
-from capacity_tui.engine.choose.whatif.together import estimate_changes
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import NETWORK, Estimate, Scaling, figure
 from capacity_tui.engine.keys import Figure, Key

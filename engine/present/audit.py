@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from capacity_tui.engine.choose.audit import Audit, Finding
+from capacity_tui.engine.choose import Audit, Finding
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.keys import Figure

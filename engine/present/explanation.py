@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import nearest
-from capacity_tui.engine.choose import Explained, explain
-from capacity_tui.engine.choose.sensitivity import Lever
-from capacity_tui.engine.choose.whatif import change_text
+from capacity_tui.engine.choose import Explained, Lever, change_text, explain
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Derivation, Input, interval_text
 from capacity_tui.engine.explain import Explanation, Sum, Term

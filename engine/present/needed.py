@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.choose.candidates import Candidate, CheckedConstraint
+from capacity_tui.engine.choose import Candidate, CheckedConstraint
 from capacity_tui.engine.choose.need import GROWING, READS, Needed
 from capacity_tui.engine.estimate import METRICS, Answer, figure
 from capacity_tui.engine.numeric import mean

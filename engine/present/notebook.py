@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from capacity_tui.engine.choose import Explained
+from capacity_tui.engine.choose import Explained, Sensitivity
 from capacity_tui.engine.choose.modes import Comparison, ModePlan
 from capacity_tui.engine.choose.need import Needed
 from capacity_tui.engine.choose.search import Answer as SearchAnswer
 from capacity_tui.engine.choose.search import SearchResult
-from capacity_tui.engine.choose.sensitivity import Sensitivity
 from capacity_tui.engine.estimate import Answer, Estimate, figure, figures_of
 from capacity_tui.engine.fleet.migration import Migration
 from capacity_tui.engine.machine import Machine

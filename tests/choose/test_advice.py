@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer, plan_of_line
+from capacity_tui.engine.choose import EstimatedPlan, answer, candidate, plan_of_line
 from capacity_tui.engine.choose.advice import remedies
 from capacity_tui.engine.choose.advice.advice import MOST_RECOMMENDATIONS
-from capacity_tui.engine.choose.advice.worth import LEAST_EFFECT
-from capacity_tui.engine.choose.candidates import EstimatedPlan, candidate
+from capacity_tui.engine.choose.advice.fitting import LEAST_EFFECT
+from capacity_tui.engine.choose.changes import value_of
 from capacity_tui.engine.choose.modes import compare, fill
-from capacity_tui.engine.choose.modes.mode_warnings import mode_warnings
-from capacity_tui.engine.choose.whatif.deltas import value_of
+from capacity_tui.engine.choose.modes.mode_plan import mode_warnings
 from capacity_tui.engine.estimate import Estimate, Note, estimate_plan, resolve_plan
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import example_text, plan_from_text

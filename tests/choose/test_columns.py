@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import answer
 from capacity_tui.engine.choose.modes import compare
-from capacity_tui.engine.choose.modes.mode_groups import mode_groups, remarks
+from capacity_tui.engine.choose.modes.modes import mode_groups, remarks
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import result_as_dict
 

@@ -8,7 +8,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.modes import Comparison, compare, fill
-from capacity_tui.engine.choose.modes.feeding import with_data_settings
+from capacity_tui.engine.choose.modes.run_sections import with_data_settings
 from capacity_tui.engine.cluster.node_host import NodeHost
 from capacity_tui.engine.estimate import estimate_resolved
 from capacity_tui.engine.estimate.data import usual_workers

@@ -6,7 +6,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import answer
-from capacity_tui.engine.choose.sensitivity.lever import neighbours
+from capacity_tui.engine.choose.steps import neighbours
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import estimate_plan, resolve_plan
 from capacity_tui.engine.machine import Setting

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
+from capacity_tui.engine.choose import EstimatedPlan, answer
 from capacity_tui.engine.choose.advice.hardware_remedies import larger_devices
-from capacity_tui.engine.choose.candidates import EstimatedPlan
 from capacity_tui.engine.choose.modes import compare, fill
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.verdict import Verdict

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.choose.modes import to_the_limit
-from capacity_tui.engine.choose.modes.limits import largest_that_fits
+from capacity_tui.engine.choose.modes.field_limits import largest_that_fits
 from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import estimate_plan

@@ -10,8 +10,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import answer, settings_for_plan
 from capacity_tui.engine.choose.hardware_settings import settings_for_row
 from capacity_tui.engine.choose.modes import ModePlan, compare, fill
+from capacity_tui.engine.choose.modes.mode_plan import memory_budget
 from capacity_tui.engine.choose.modes.modes import MODES, open_fields
-from capacity_tui.engine.choose.modes.shares import memory_budget
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.verdict import Verdict
 

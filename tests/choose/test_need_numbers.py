@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose.candidates import Candidate, CheckedConstraint
-from capacity_tui.engine.choose.need.numbers import ValueSearch
-from capacity_tui.engine.choose.need.scales import scale_of, whole_nodes, whole_numbers
+from capacity_tui.engine.choose import Candidate, CheckedConstraint
+from capacity_tui.engine.choose.need.numbers import ValueSearch, scale_of, whole_nodes, whole_numbers
 from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.schema.field_meta import Knob
 from capacity_tui.engine.uncertainty.intervals import Interval

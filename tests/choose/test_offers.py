@@ -7,12 +7,11 @@ from math import isfinite
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer, plan_of_line
+from capacity_tui.engine.choose import answer, change_text, plan_of_line
 from capacity_tui.engine.choose.advice import offers
 from capacity_tui.engine.choose.advice.advice import MOST_OFFERS
+from capacity_tui.engine.choose.changes import value_of
 from capacity_tui.engine.choose.modes import fill
-from capacity_tui.engine.choose.whatif import change_text
-from capacity_tui.engine.choose.whatif.deltas import value_of
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import apply_settings
 from capacity_tui.engine.plan.line import read_line

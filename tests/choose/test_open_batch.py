@@ -10,9 +10,14 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import open_plan, plan_of_line
 from capacity_tui.engine.choose.modes import compare, fill
 from capacity_tui.engine.choose.modes.modes import MODES, with_placeholders
-from capacity_tui.engine.choose.space.open_axes import open_axes, open_fields_of_training
-from capacity_tui.engine.choose.space.open_batch import OpenBatch, open_batch, published_tokens
-from capacity_tui.engine.choose.space.ranking import over
+from capacity_tui.engine.choose.space.axes import (
+    OpenBatch,
+    open_axes,
+    open_batch,
+    open_fields_of_training,
+    published_tokens,
+)
+from capacity_tui.engine.choose.space.space import over
 from capacity_tui.engine.choose.space.training import training_space
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import figures_of, resolve_plan

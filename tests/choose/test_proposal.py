@@ -6,9 +6,9 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import open_plan, propose
+from capacity_tui.engine.choose.answers import largest_model
 from capacity_tui.engine.choose.modes import compare
-from capacity_tui.engine.choose.modes.shares import used_shares
-from capacity_tui.engine.choose.proposal import largest_model
+from capacity_tui.engine.choose.modes.mode_plan import used_shares
 from capacity_tui.engine.plan import edited
 
 

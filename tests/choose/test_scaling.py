@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import Curve, answer, curves, growing_runs, scaling_points
-from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.choose import Curve, EstimatedPlan, answer, curves, growing_runs, scaling_points
 from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import example_text, plan_from_text

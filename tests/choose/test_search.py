@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.search import Answer, Question, SearchResult, search
-from capacity_tui.engine.choose.search.front import Front, dominator, undominated
 from capacity_tui.engine.choose.search.question import Goal, Limit
+from capacity_tui.engine.choose.search.results import Front, dominator, undominated
 from capacity_tui.engine.choose.space import Axis
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import METRICS, estimate_plan

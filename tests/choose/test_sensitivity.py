@@ -8,8 +8,8 @@ from functools import cache
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import Sensitivity, Swing, sensitivity
 from capacity_tui.engine.choose.modes import fill
-from capacity_tui.engine.choose.sensitivity import Sensitivity, Swing, sensitivity
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.plan import Plan, edited

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose.space import Axis
 from capacity_tui.engine.choose.space.grid import Grid
-from capacity_tui.engine.choose.space.ranking import best, over
-from capacity_tui.engine.choose.space.space import Block
+from capacity_tui.engine.choose.space.space import Block, best, over
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_plan, figures_of, resolve_plan

@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.sensitivity.lever import neighbours
-from capacity_tui.engine.choose.whatif.together import estimate_stacked
+from capacity_tui.engine.choose.changes import estimate_stacked
+from capacity_tui.engine.choose.steps import neighbours
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, figure, resolve_plan
 from capacity_tui.engine.plan import Plan, edited

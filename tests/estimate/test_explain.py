@@ -15,9 +15,8 @@ import pytest
 from capacity_tui.engine import estimate as estimates
 from capacity_tui.engine import fleet
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose import Explained, answer, explain
-from capacity_tui.engine.choose.candidates import EstimatedPlan
-from capacity_tui.engine.choose.candidates.candidate import candidate
+from capacity_tui.engine.choose import EstimatedPlan, Explained, answer, explain
+from capacity_tui.engine.choose.candidate import candidate
 from capacity_tui.engine.choose.modes import with_auto_resolved
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import METRICS, Derivation, estimate_resolved, figure, recording, resolve_plan

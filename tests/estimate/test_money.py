@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.choose import answer, explain
-from capacity_tui.engine.choose.whatif.deltas import value_of
+from capacity_tui.engine.choose.changes import value_of
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.estimate import Estimate, checkpoint_period, estimate_plan, figure, interruption_surplus
 from capacity_tui.engine.estimate.figures import absence

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.choose import EstimatedPlan
 from capacity_tui.engine.choose.modes import fill
-from capacity_tui.engine.choose.sensitivity.lever import strongest_lever
+from capacity_tui.engine.choose.steps import strongest_lever
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.plan import AUTO, Plan, all_fields, edited

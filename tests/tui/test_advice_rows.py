@@ -10,7 +10,7 @@ from fake_engine import FakeEngine
 from flow import plan_screen, press, settle, shown
 
 from capacity_tui.engine.choose.advice import Offer
-from capacity_tui.engine.choose.whatif.deltas import Effect
+from capacity_tui.engine.choose.changes import Effect
 from capacity_tui.engine.estimate import METRICS
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp

@@ -9,8 +9,8 @@ from flow import press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.choose import estimate_changes
 from capacity_tui.engine.choose.modes import fill
-from capacity_tui.engine.choose.whatif import estimate_changes
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.plan import edited

@@ -15,8 +15,8 @@ from capacity_tui.tui.headless.plans import DOES_NOT_FIT, machine_for
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.choose.audit import Audit
-    from capacity_tui.engine.choose.audit import Finding as AuditFinding
+    from capacity_tui.engine.choose import Audit
+    from capacity_tui.engine.choose import Finding as AuditFinding
     from capacity_tui.engine.estimate import Answer
     from capacity_tui.engine.plan.line import PlanFlags
 
@@ -33,7 +33,7 @@ def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, wanted: str |
     FILE is a configuration of DeepSpeed, the Hugging Face Trainer, Accelerate, Axolotl, vLLM or another tool, a shell
     script that starts one, or a folder of them. All of them together are one run. Flags say what they leave out.
     """
-    from capacity_tui.engine.choose.audit import audit as audited
+    from capacity_tui.engine.choose import audit as audited
     from capacity_tui.engine.present import audit_as_dict, to_json
 
     found = imported_of(files, flags)

@@ -16,7 +16,7 @@ from capacity_tui.tui.headless.plans import changed_plan, machine_for
 from capacity_tui.tui.headless.questions import interrupted, question_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.candidates import Candidate
+    from capacity_tui.engine.choose import Candidate
     from capacity_tui.engine.choose.need import Needed
     from capacity_tui.engine.estimate import Answer
     from capacity_tui.engine.plan.line import PlanFlags

@@ -8,16 +8,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.choose.advice.hardware_remedies import SPOT, larger_devices, larger_devices_text
-from capacity_tui.engine.choose.advice.make_fit import cheapest_fitting_change, searched_change
+from capacity_tui.engine.choose.advice.fitting import (
+    DEAR,
+    LEAST_EFFECT,
+    allowed,
+    cheapest_fitting_change,
+    is_short,
+    searched_change,
+    worth,
+)
+from capacity_tui.engine.choose.advice.hardware_remedies import SPOT, Remedy, larger_devices, larger_devices_text
 from capacity_tui.engine.choose.advice.remedies import remedies
-from capacity_tui.engine.choose.advice.remedy import Remedy
 from capacity_tui.engine.choose.advice.warnings import cautions
-from capacity_tui.engine.choose.advice.worth import DEAR, LEAST_EFFECT, allowed, is_short, worth
-from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
-from capacity_tui.engine.choose.modes.filled import ModePlan
+from capacity_tui.engine.choose.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.choose.changes import Effect, change_text, effect_text, effects, saves, setting_words
+from capacity_tui.engine.choose.modes.mode_plan import ModePlan
 from capacity_tui.engine.choose.modes.modes import open_fields
-from capacity_tui.engine.choose.whatif.deltas import Effect, change_text, effect_text, effects, saves, setting_words
 from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.verdict import Verdict

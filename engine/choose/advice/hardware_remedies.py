@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Accelerator, Instance
-from capacity_tui.engine.choose.advice.remedy import Remedy
-from capacity_tui.engine.choose.candidates.candidate import Candidate, EstimatedPlan
-from capacity_tui.engine.choose.whatif.deltas import change_text, reserved_bytes
+from capacity_tui.engine.choose.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.choose.changes import change_text, reserved_bytes
 from capacity_tui.engine.cluster import Price, device_price
 from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.keys import Key
@@ -18,18 +18,26 @@ from capacity_tui.engine.units import devices_in_words, format_money, format_num
 from capacity_tui.engine.verdict import Verdict
 
 SPOT = "spot"
+
 DROPS_REQUESTS = "Replicas may vanish at two minutes' notice: only beside others that stay."
+
 WAITS_FOR_CAPACITY = "Interruptions are counted, waiting for capacity is not."
+
 MOST_TRIED = 2
 """Of instances and of accelerators, those that promise most are tried."""
+
 LEAST_SPEED = 0.5
 """What would be slower than this share, by arithmetic or by memory, is another job."""
+
 MOST_COST = 0.9
 """Only what promises to save a tenth is tried: bandwidth and peak do not tell more exactly."""
+
 TIMES = (1, 2, 4, 8)
 """As many times the plan's own number of devices are tried."""
+
 # What a row says of its release before the device can be had.
 _ANNOUNCED = "announced"
+
 _TITLE = "Smallest devices that would hold it"
 
 
@@ -204,3 +212,42 @@ def _order(row: Accelerator) -> tuple[bool, int, float]:
 
 def _instead(case: EstimatedPlan, row: Accelerator, times: int) -> Mapping[str, object]:
     return {Key.HARDWARE_NAME: row.id, Key.HARDWARE_DEVICES: times * int(case.resolved.cluster.devices)}
+
+
+# What remedies do to the result, for those that do something to it.
+ROUNDS_MORE = "Rounds more coarsely: compare losses or answers first."
+
+OTHER_DATA = "The model then sees shorter texts."
+
+OTHER_BATCH = "The optimizer then takes other steps."
+
+ONLY_ADAPTERS = "Only the adapters learn."
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """One thing to change.
+
+    Attributes:
+        code: stable name; of several remedies with one code the best is told.
+        title: what to do.
+        change: plan fields and their new values.
+        caution: what else it changes.
+        replaces_choice: whether it is for the user to go beyond what a mode chose, too.
+    """
+
+    code: str
+    title: str
+    change: Mapping[str, object] = field(default_factory=dict)
+    caution: str = ""
+    replaces_choice: bool = False
+
+    @property
+    def moves_hardware(self) -> bool:
+        """Whether it asks for other hardware, or for more or less of it."""
+        return any(path.startswith("hardware.") for path in self.change)
+
+    @property
+    def is_gentle(self) -> bool:
+        """Whether it leaves results and hardware as they are."""
+        return not self.caution and not self.moves_hardware

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, Row
-from capacity_tui.engine.choose.advice.host_requirements import supply_note
-from capacity_tui.engine.choose.candidates.candidate import EstimatedPlan
-from capacity_tui.engine.choose.whatif.deltas import unit_seconds
+from capacity_tui.engine.choose.advice.machine_notes import supply_note
+from capacity_tui.engine.choose.candidate import EstimatedPlan
+from capacity_tui.engine.choose.changes import unit_seconds
 from capacity_tui.engine.cluster import hardware_facts
 from capacity_tui.engine.estimate import (
     BEST_SIZE,

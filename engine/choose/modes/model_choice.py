@@ -9,7 +9,7 @@ from functools import cached_property
 
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.rows import Mode
-from capacity_tui.engine.choose.modes.filled import ModePlan, Settled
+from capacity_tui.engine.choose.modes.mode_plan import ModePlan, Settled
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import job_steps
 from capacity_tui.engine.keys import Key

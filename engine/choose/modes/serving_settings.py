@@ -9,13 +9,11 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Mode
-from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
-from capacity_tui.engine.choose.modes.shares import memory_budget
+from capacity_tui.engine.choose.modes.mode_plan import Reasons, Values, budget_text, memory_budget
+from capacity_tui.engine.choose.space.axes import layout_axes
 from capacity_tui.engine.choose.space.grid import Axis, Grid, powers_of_two
-from capacity_tui.engine.choose.space.layouts import layout_axes
-from capacity_tui.engine.choose.space.ranking import Ranked, best, over
 from capacity_tui.engine.choose.space.serving import serving_space
-from capacity_tui.engine.choose.space.space import Block, SpaceCache
+from capacity_tui.engine.choose.space.space import Block, Ranked, SpaceCache, best, over
 from capacity_tui.engine.estimate import Constraint, ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving import limits_of, released_format
 from capacity_tui.engine.keys import Figure, Key

@@ -10,13 +10,10 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Mode
-from capacity_tui.engine.choose.modes.filled import Reasons, Values, budget_text
-from capacity_tui.engine.choose.modes.shares import memory_budget
+from capacity_tui.engine.choose.modes.mode_plan import Reasons, Values, budget_text, memory_budget
+from capacity_tui.engine.choose.space.axes import LARGEST_MICRO_BATCH, choices_of, open_axes, published_tokens
 from capacity_tui.engine.choose.space.grid import Grid
-from capacity_tui.engine.choose.space.open_axes import LARGEST_MICRO_BATCH, choices_of, open_axes
-from capacity_tui.engine.choose.space.open_batch import published_tokens
-from capacity_tui.engine.choose.space.ranking import Ranked, best
-from capacity_tui.engine.choose.space.space import Block, SpaceCache
+from capacity_tui.engine.choose.space.space import Block, Ranked, SpaceCache, best
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.cluster import Cluster, Device, device_setting
 from capacity_tui.engine.errors import Place, PlanError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Architecture, Catalog
-from capacity_tui.engine.choose.candidates.reached import MEMORY
+from capacity_tui.engine.choose.candidate import MEMORY
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.cluster import HOUR, SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError

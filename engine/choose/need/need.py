@@ -8,16 +8,21 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.candidates.candidate import Candidate
-from capacity_tui.engine.choose.need.answer import Needed
+from capacity_tui.engine.choose.candidate import Candidate, Evaluator
 from capacity_tui.engine.choose.need.bounds import NAME, PARAMETERS
-from capacity_tui.engine.choose.need.budget import affordable_choices, budget_of, is_budget, with_paid_tokens
-from capacity_tui.engine.choose.need.choices import besides, choices, names_of, usual_goal
-from capacity_tui.engine.choose.need.furthest import outermost_value
-from capacity_tui.engine.choose.need.names import best_name
-from capacity_tui.engine.choose.need.trials import Evaluator
-from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
-from capacity_tui.engine.choose.search.question import Question
+from capacity_tui.engine.choose.need.names import (
+    affordable_choices,
+    besides,
+    best_name,
+    budget_of,
+    choices,
+    is_budget,
+    names_of,
+    usual_goal,
+    with_paid_tokens,
+)
+from capacity_tui.engine.choose.need.outermost import Needed, outermost_value
+from capacity_tui.engine.choose.search.question import Question, hardware_ids, model_names
 from capacity_tui.engine.choose.search.search import goal_of
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.plan import field_path

@@ -8,10 +8,9 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.search.answer import Answer
-from capacity_tui.engine.choose.search.best import TopK
-from capacity_tui.engine.choose.search.judge import Scorer, refused_part, space_part
 from capacity_tui.engine.choose.search.question import TIME, Goal, Question, better_of
+from capacity_tui.engine.choose.search.results import Answer
+from capacity_tui.engine.choose.search.scoring import Scorer, TopK, refused_part, space_part
 from capacity_tui.engine.choose.search.spaces import Refused, spaces_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import open_length

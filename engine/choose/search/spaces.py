@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.choose.modes.modes import fill, open_fields
 from capacity_tui.engine.choose.modes.training_settings import chosen_precision
-from capacity_tui.engine.choose.search.catalogue_names import hardware_ids, model_names
-from capacity_tui.engine.choose.search.question import SERVED, Question
-from capacity_tui.engine.choose.search.serving_question import served_space
-from capacity_tui.engine.choose.search.trained import BATCH, Unusable, trained_spaces
+from capacity_tui.engine.choose.search.job_spaces import BATCH, Unusable, served_space, trained_spaces
+from capacity_tui.engine.choose.search.question import SERVED, Question, hardware_ids, model_names
+from capacity_tui.engine.choose.space.axes import LAYOUT_SIZES, open_axes, open_fields_of_training
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
-from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES
-from capacity_tui.engine.choose.space.one_by_one import one_by_one
-from capacity_tui.engine.choose.space.open_axes import open_axes, open_fields_of_training
-from capacity_tui.engine.choose.space.space import Space
+from capacity_tui.engine.choose.space.space import BLOCK, Block, Excluded, LazyBlock, Space
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
+from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
-from capacity_tui.engine.plan import AUTO, FOLLOWING, Plan, edited, placeholders, with_values
+from capacity_tui.engine.plan import AUTO, FOLLOWING, LayoutRule, Plan, edited, placeholders, with_values
 from capacity_tui.engine.plan.sections import LENGTHS
 
 if TYPE_CHECKING:
@@ -33,11 +32,14 @@ if TYPE_CHECKING:
 # Sections and fields of which every value is a space of its own: what they change are names, the length of the job,
 # or what published runs a range rests on.
 _APART_SECTIONS = ("model.", "hardware.", "pricing.", "training.adapter.")
+
 _APART = frozenset(
     f"training.{name}"
     for name in (*LENGTHS, "samples", "method", "precision", "optimizer", "quantization", "framework")
 )
+
 _REPLICAS, _GROUP = Key.PARALLELISM_DP, Key.PARALLELISM_SHARD
+
 _FOLLOWING = frozenset(f"parallelism.{name}" for name in FOLLOWING)
 
 
@@ -225,3 +227,67 @@ def spaces_of(question: Question, catalog: Catalog, machine: Machine | None = No
 
 def _is_apart(path: str) -> bool:
     return path in _APART or path.startswith(_APART_SECTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class OneByOneSpace:
+    """Configurations of one plan, each estimated by itself.
+
+    Attributes:
+        catalog: facts.
+        grid: the fields that vary.
+        feasible: the combinations that can be, with the plans they make.
+        excluded: what cannot be, by what is wrong with it.
+    """
+
+    catalog: Catalog
+    grid: Grid
+    feasible: tuple[tuple[Values, ResolvedPlan], ...]
+    excluded: tuple[Excluded, ...]
+
+    @property
+    def size(self) -> int:
+        """Combinations, possible or not."""
+        return self.grid.size
+
+    @property
+    def count(self) -> int:
+        """Combinations that can be."""
+        return len(self.feasible)
+
+    def lazy_blocks(self, most: int = BLOCK) -> Iterator[LazyBlock]:  # noqa: ARG002 - each is a piece of its own
+        """Yield the combinations one after the other, each estimated when it is called."""
+        return (partial(self._block, values, resolved) for values, resolved in self.feasible)
+
+    def settled(self, values: Values) -> Values:
+        """Return the values of a combination; they say all that a plan has to."""
+        return values
+
+    def reused(self, other: Space, blocks: tuple[Block, ...]) -> None:
+        """Each space has plans of its own."""
+
+    def _block(self, values: Values, resolved: ResolvedPlan) -> Block:
+        grid = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
+        estimate = estimate_resolved(resolved, self.catalog)
+        return Block(grid, np.asarray(True), estimate, lambda: estimate, estimate.limits)
+
+
+def one_by_one(plan: Plan, axes: Iterable[Axis], catalog: Catalog, machine: Machine | None) -> OneByOneSpace:
+    """Return the configurations of a plan over some axes.
+
+    Args:
+        plan: the plan, with nothing open.
+    """
+    grid = Grid(tuple(axes))
+    possible, refused = [], dict[str, Excluded]()
+    for values in grid.combinations():
+        try:
+            resolved = resolve_plan(edited(plan, values, catalog).plan, catalog, machine)
+        except CapacityError as error:
+            before = refused.get(error.title)
+            rule = LayoutRule("settings", error.title, "", error.hint, error.place.field or "", lambda _: False)
+            count = 1 if before is None else before.count + 1
+            refused[error.title] = Excluded(rule, count, values, error.detail)
+        else:
+            possible.append((values, resolved))
+    return OneByOneSpace(catalog, grid, tuple(possible), tuple(refused.values()))

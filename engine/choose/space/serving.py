@@ -9,11 +9,10 @@ from functools import partial
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.space.excluded import Excluded, excluded, satisfied
+from capacity_tui.engine.choose.space.axes import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
-from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
-from capacity_tui.engine.choose.space.settings import Settings
-from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock, Space
+from capacity_tui.engine.choose.space.space import BLOCK, Block, Excluded, LazyBlock, Space, excluded, satisfied
+from capacity_tui.engine.choose.space.stacking import Settings
 from capacity_tui.engine.estimate import Assembled, ResolvedPlan, evidence_before, plan_limits, run_splits, with_numbers
 from capacity_tui.engine.estimate.serving import ServingRun, serving_run, serving_work
 from capacity_tui.engine.keys import Key

@@ -10,12 +10,10 @@ from math import prod
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.space.excluded import Excluded, excluded, satisfied
+from capacity_tui.engine.choose.space.axes import LAYOUT_SIZES, OpenBatch, open_batch, sizes_over
 from capacity_tui.engine.choose.space.grid import Axis, Grid, Values
-from capacity_tui.engine.choose.space.layouts import LAYOUT_SIZES, sizes_over
-from capacity_tui.engine.choose.space.open_batch import OpenBatch, open_batch
-from capacity_tui.engine.choose.space.settings import Refused, Settings
-from capacity_tui.engine.choose.space.space import BLOCK, Block, LazyBlock, Space
+from capacity_tui.engine.choose.space.space import BLOCK, Block, Excluded, LazyBlock, Space, excluded, satisfied
+from capacity_tui.engine.choose.space.stacking import Refused, Settings
 from capacity_tui.engine.estimate import (
     Assembled,
     ResolvedPlan,

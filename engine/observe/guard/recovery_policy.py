@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.choose import Candidate, EstimatedPlan
 from capacity_tui.engine.choose.advice import remedies
-from capacity_tui.engine.choose.candidates import Candidate, EstimatedPlan
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.observe.guard.failures import Failure, Trouble

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose import placed
-from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.choose import EstimatedPlan, placed
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.nodes.inventory import kept as kept_cluster
 from capacity_tui.engine.nodes.inventory import kept_names as kept_cluster_names

@@ -18,7 +18,7 @@ from capacity_tui.tui.shown.found import Found, FoundRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.choose.candidates import Candidate
+    from capacity_tui.engine.choose import Candidate
     from capacity_tui.engine.choose.need import Needed
     from capacity_tui.engine.choose.search import Question
     from capacity_tui.engine.machine import Machine

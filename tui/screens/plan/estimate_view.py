@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose import EstimatedPlan
 from capacity_tui.engine.choose.advice import larger_devices_note
-from capacity_tui.engine.choose.candidates import EstimatedPlan
 from capacity_tui.engine.choose.modes import ModeGroup, ModePlan
 from capacity_tui.engine.estimate import METRICS as FIGURES
 from capacity_tui.engine.estimate import (

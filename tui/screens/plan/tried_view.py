@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.choose import estimate_changes
 from capacity_tui.engine.choose.modes import ModePlan, fill
-from capacity_tui.engine.choose.whatif import estimate_changes
 from capacity_tui.engine.cluster import Quote
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate, figure

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from capacity_tui.engine.choose import growing_runs, scaling_points
-from capacity_tui.engine.choose.candidates import EstimatedPlan
+from capacity_tui.engine.choose import EstimatedPlan, growing_runs, scaling_points
 from capacity_tui.engine.estimate import figure, limit_label
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import Plan

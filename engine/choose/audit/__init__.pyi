@@ -1,3 +1,0 @@
-from .audit import Audit as Audit
-from .audit import Finding as Finding
-from .audit import audit as audit
