@@ -151,7 +151,7 @@ def moments(estimate: Estimate) -> tuple[Moment, ...]:
 def _refusals(imported: Imported, error: CapacityError) -> Iterator[Finding]:
     """Yield why a plan cannot be laid out, with the options that say so."""
     for fault in (error, *getattr(error, "further", ())):
-        setting = imported.said.get(fault.place.field or "")
+        setting = imported.settings.get(fault.place.field or "")
         detail = "; ".join(part for part in (fault.detail, setting.words if setting else "", fault.hint) if part)
         yield Finding("cannot_run", fault.title, detail, (setting.place,) if setting else ())
 

@@ -9,7 +9,7 @@ from capacity_tui.engine.errors import Place
 from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import all_fields
-from capacity_tui.engine.plan.imports import Said
+from capacity_tui.engine.plan.imports import ImportedSetting
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.results import result_as_dict
 from capacity_tui.engine.verdict import Verdict
@@ -31,7 +31,7 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
     return {
         "files": [{"file": each.file, "tool": each.tool.name} for each in imported.readings],
         "plan": (answer.plan if answer else imported.plan).plain_data(),
-        "settings": [_setting(path, said) for path, said in imported.said.items()],
+        "settings": [_setting(path, setting) for path, setting in imported.settings.items()],
         "fits": answer.estimate.fits if answer else False,
         "verdict": answer.estimate.verdict.value if answer else Verdict.CANNOT_RUN.value,
         "moments": [
@@ -61,9 +61,9 @@ def setting_rows(audit: Audit) -> list[tuple[str, str, str]]:
     fields = all_fields()
     order = {path: place for place, path in enumerate(("task", *fields))}
     rows = []
-    for path, said in sorted(audit.imported.said.items(), key=lambda entry: order.get(entry[0], 0)):
+    for path, setting in sorted(audit.imported.settings.items(), key=lambda entry: order.get(entry[0], 0)):
         known = fields.get(path)
-        rows.append((known.knob.label if known else path, plan_value_text(said.value), said.words))
+        rows.append((known.knob.label if known else path, plan_value_text(setting.value), setting.words))
     return rows
 
 
@@ -77,8 +77,14 @@ def figure_rows(audit: Audit) -> list[tuple[str, str, str]]:
     return [(each.metric.label, each.text, each.range_text) for each in found if each.number is not None]
 
 
-def _setting(path: str, said: Said) -> dict[str, object]:
-    return {"field": path, "value": said.value, "from": said.level, **_place(said.place), "words": said.words}
+def _setting(path: str, setting: ImportedSetting) -> dict[str, object]:
+    return {
+        "field": path,
+        "value": setting.value,
+        "from": setting.level,
+        **_place(setting.place),
+        "words": setting.words,
+    }
 
 
 def _place(place: Place) -> dict[str, object]:

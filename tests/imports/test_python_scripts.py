@@ -18,7 +18,7 @@ def test_a_script_that_fine_tunes_says_its_plan(read) -> None:
     assert (training.adapter.rank, training.adapter.targets) == (64, "query+value")
     assert (training.seq_len, training.micro_batch, training.global_batch, training.steps) == (4096, 2, 32, 1000)
     assert (training.attention, training.precision, training.framework) == ("flash2", "bf16", "trl")
-    assert found.said["training.adapter.rank"].place.line == 17
+    assert found.settings["training.adapter.rank"].place.line == 17
     assert found.clashes == ()
     assert not [remark for reading in found.readings for remark in (*reading.unknown, *reading.unmodelled)]
 

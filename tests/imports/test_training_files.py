@@ -23,10 +23,10 @@ def test_deepspeed_and_the_trainer_say_one_plan(read, tmp_path: Path) -> None:
 
 
 def test_every_value_knows_where_it_stands(read) -> None:
-    said = read("training_args.yaml").said
-    assert said["training.micro_batch"].words.endswith("training_args.yaml:3: per_device_train_batch_size 4")
-    assert said["parallelism.offload"].words.endswith("json:16: zero_optimization.offload_optimizer.device cpu")
-    assert said["training.attention"].level == "default"
+    settings = read("training_args.yaml").settings
+    assert settings["training.micro_batch"].words.endswith("training_args.yaml:3: per_device_train_batch_size 4")
+    assert settings["parallelism.offload"].words.endswith("json:16: zero_optimization.offload_optimizer.device cpu")
+    assert settings["training.attention"].level == "default"
 
 
 def test_accelerate_says_devices_shards_and_recomputation(read) -> None:
@@ -112,7 +112,7 @@ def test_a_section_of_a_larger_file_is_read(written) -> None:
     text = "project: mine\ntraining_args:\n  output_dir: out\n  per_device_train_batch_size: 2\n"
     found = written("config.yaml", text)
     assert found.plan.training.micro_batch == 2
-    assert found.said["training.micro_batch"].place.line == 4
+    assert found.settings["training.micro_batch"].place.line == 4
 
 
 def test_a_folder_is_read_whole(tmp_path: Path, read) -> None:

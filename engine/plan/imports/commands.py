@@ -50,7 +50,8 @@ def documents(text: str, name: str) -> Iterator[tuple[Document, Tool | None]]:
 def _tool(words: Sequence[Word]) -> Tool | None:
     """Return the tool whose program a command starts; None for another program."""
     called = " ".join(word.text for word in _before_options(words))
-    return next((each for each in tools().values() if any(_starts(program, called) for program in each.programs)), None)
+    known = tools().values()
+    return next((candidate for candidate in known if any(_starts(name, called) for name in candidate.programs)), None)
 
 
 def _starts(program: str, called: str) -> bool:
@@ -59,27 +60,27 @@ def _starts(program: str, called: str) -> bool:
 
 def _programs(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
     """Return the words of a launcher, where there is one, and of the program that it starts."""
-    starts = [place for place, word in enumerate(words) if _starts_launcher(words, place, word.text)]
+    starts = [index for index, word in enumerate(words) if _starts_launcher(words, index, word.text)]
     if not starts:
         return (), words
     rest = range(starts[-1] + 1, len(words))
-    script = next((place for place in rest if _is_program(words, place)), None)
+    script = next((index for index in rest if _is_program(words, index)), None)
     if script is None:
         return words[starts[-1] :], ()
     return words[starts[-1] : script], words[script:]
 
 
-def _starts_launcher(words: Sequence[Word], place: int, text: str) -> bool:
+def _starts_launcher(words: Sequence[Word], index: int, text: str) -> bool:
     called = text.rpartition("/")[2]
-    following = words[place + 1].text if place + 1 < len(words) else ""
+    following = words[index + 1].text if index + 1 < len(words) else ""
     return (
         called in {"torchrun", "deepspeed", "torch.distributed.launch", "torch.distributed.run"}
         or (called == "accelerate" and following == "launch")
-    ) and not any(_OPTION.match(word.text) and word.text not in {"-m", "-u"} for word in words[:place])
+    ) and not any(_OPTION.match(word.text) and word.text not in {"-m", "-u"} for word in words[:index])
 
 
-def _is_program(words: Sequence[Word], place: int) -> bool:
-    text, before = words[place].text, words[place - 1].text
+def _is_program(words: Sequence[Word], index: int) -> bool:
+    text, before = words[index].text, words[index - 1].text
     return _SCRIPT.fullmatch(text) is not None or before in {"-m", "--module"}
 
 
@@ -109,7 +110,7 @@ def _document(words: Sequence[Word], name: str) -> Document:
         values = [Word(value, word.line)] if equals else []
         while not equals and rest and (not rest[0].text.startswith("-") or _NUMBER.fullmatch(rest[0].text)):
             values.append(rest.pop(0))
-        data[key] = _plain(values[0]) if len(values) == 1 else [_plain(each) for each in values] if values else True
+        data[key] = _plain(values[0]) if len(values) == 1 else [_plain(part) for part in values] if values else True
     return Document(data, name, lines)
 
 

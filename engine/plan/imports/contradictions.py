@@ -1,4 +1,4 @@
-"""What options of other tools say against each other, once all of them are known."""
+"""Contradictions between options of other tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.said import LEVELS
+from capacity_tui.engine.plan.imports.setting import LEVELS
 from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Settings
 
 _ZERO, _PP, _OFFLOAD = Key.PARALLELISM_ZERO, Key.PARALLELISM_PP, Key.PARALLELISM_OFFLOAD
@@ -85,7 +85,7 @@ CONTRADICTIONS = (
         ("shape.heads", "shape.hidden"),
         lambda settings: (
             settings.is_given("shape.heads")
-            and "shape.head_dim" not in settings.said
+            and "shape.head_dim" not in settings.chosen
             and bool((settings.count("shape.hidden", 0) or 0) % (settings.count("shape.heads", 1) or 1))
         ),
     ),
@@ -101,16 +101,14 @@ CONTRADICTIONS = (
         (Key.TRAINING_METHOD, Key.TRAINING_ADAPTER_RANK),
         lambda settings: (
             settings.value(Key.TRAINING_METHOD) in (None, "full")
-            and any(
-                said[0].level == LEVELS[1] for name, said in settings.all.items() if name == Key.TRAINING_ADAPTER_RANK
-            )
+            and any(entry.level == LEVELS[1] for entry in settings.all.get(Key.TRAINING_ADAPTER_RANK, ())[:1])
         ),
     ),
 )
 
 
 def find_contradictions(settings: Settings) -> None:
-    """Add what contradicts itself to settings."""
-    for each in CONTRADICTIONS:
-        if each.holds(settings):
-            settings.clash(each.rule, each.words, each.names)
+    """Add the contradictions that hold to the settings."""
+    for contradiction in CONTRADICTIONS:
+        if contradiction.holds(settings):
+            settings.clash(contradiction.rule, contradiction.words, contradiction.names)

@@ -8,8 +8,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports import serving
 from capacity_tui.engine.plan.imports.adapters import adapters
 from capacity_tui.engine.plan.imports.contradictions import find_contradictions
-from capacity_tui.engine.plan.imports.said import LEVELS, Said
-from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Clash, Settings, chosen, is_kept
+from capacity_tui.engine.plan.imports.setting import LEVELS, ImportedSetting
+from capacity_tui.engine.plan.imports.settings import FRAMEWORK, Clash, Settings, is_kept, strongest_settings
 from capacity_tui.engine.plan.imports.shapes import batches_of_stages, eight_bits, megatron_shards
 
 MICRO, GLOBAL, STEPS = Key.TRAINING_MICRO_BATCH, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_STEPS
@@ -23,9 +23,9 @@ _SHARDING = {"deepspeed": 0, "megatron": 1, "fsdp": 2}
 """Software that shards, by which of them counts where a run names several."""
 
 
-def settled(said: Sequence[Said]) -> Settings:
-    """Return what is said, and what follows from it."""
-    settings = chosen(said)
+def settled(imported: Sequence[ImportedSetting]) -> Settings:
+    """Return the settings with those derived from them."""
+    settings = strongest_settings(imported)
     for rule in _RULES:
         rule(settings)
     find_contradictions(settings)
@@ -34,17 +34,17 @@ def settled(said: Sequence[Said]) -> Settings:
 
 def _software(settings: Settings) -> None:
     """Name the software that decides memory and communication: what shards counts before what trains."""
-    named = [each for each in settings.all.get(FRAMEWORK, ()) if each.level in {"typed", "said"}]
+    named = [setting for setting in settings.all.get(FRAMEWORK, ()) if setting.level in {"typed", "said"}]
     if named:
         first = min(named, key=_rank)
-        kept = next((each for each in settings.all[FRAMEWORK] if each.level == "kept"), None)
-        settings.said[FRAMEWORK] = kept if kept and first.level != "typed" else first
+        kept = next((setting for setting in settings.all[FRAMEWORK] if is_kept(setting)), None)
+        settings.chosen[FRAMEWORK] = kept if kept and first.level != "typed" else first
         if settings.keeps and kept is None and first.level != "typed":
-            del settings.said[FRAMEWORK]  # the plan named none
+            del settings.chosen[FRAMEWORK]  # the plan named none
 
 
-def _rank(said: Said) -> int:
-    return -1 if said.level == "typed" else _SHARDING.get(str(said.value), len(_SHARDING))
+def _rank(setting: ImportedSetting) -> int:
+    return -1 if setting.level == "typed" else _SHARDING.get(str(setting.value), len(_SHARDING))
 
 
 def _sharded(settings: Settings) -> None:
@@ -52,40 +52,40 @@ def _sharded(settings: Settings) -> None:
     is_on = bool(settings.value("sharded"))
     if not is_on:
         for name in (ZERO, OFFLOAD):
-            found = settings.said.get(name)
-            if found is not None and found.tool == "fsdp":
-                others = [each for each in settings.all[name] if each.tool != "fsdp"]
+            setting = settings.chosen.get(name)
+            if setting is not None and setting.tool == "fsdp":
+                others = [other for other in settings.all[name] if other.tool != "fsdp"]
                 if others:
-                    settings.said[name] = others[0]
+                    settings.chosen[name] = others[0]
                 else:
-                    del settings.said[name]
-        if ZERO not in settings.said and settings.value("replicated"):
-            settings.derive(ZERO, 0, f"{settings.said['replicated'].words}: replicas are not sharded")
+                    del settings.chosen[name]
+        if ZERO not in settings.chosen and settings.value("replicated"):
+            settings.derive(ZERO, 0, f"{settings.chosen['replicated'].words}: replicas are not sharded")
         return
-    if ZERO not in settings.said:
-        settings.derive(ZERO, 3, f"{settings.said['sharded'].words}: FSDP shards parameters unless told otherwise")
-    own = settings.said.get("sharded_checkpointing")
-    if own is not None and own.value:
-        if settings.is_given(CHECKPOINTING) and not is_kept(settings.said[CHECKPOINTING]):
+    if ZERO not in settings.chosen:
+        settings.derive(ZERO, 3, f"{settings.chosen['sharded'].words}: FSDP shards parameters unless told otherwise")
+    checkpointing = settings.chosen.get("sharded_checkpointing")
+    if checkpointing is not None and checkpointing.value:
+        if settings.is_given(CHECKPOINTING) and not is_kept(settings.chosen[CHECKPOINTING]):
             settings.clash("checkpointing_twice", "layers are recomputed by FSDP and by the model, which the Trainer "
                            "refuses", ("sharded_checkpointing", CHECKPOINTING))  # fmt: skip
-        settings.said[CHECKPOINTING] = Said(CHECKPOINTING, own.value, own.place, own.text, own.tool)
+        settings.set(CHECKPOINTING, checkpointing.value, checkpointing)
 
 
 def _two_shardings(settings: Settings) -> None:
     """Find DeepSpeed and FSDP in one run."""
-    deepspeed = next((each for each in settings.all.get(FRAMEWORK, ()) if each.value == "deepspeed"), None)
+    frameworks = settings.all.get(FRAMEWORK, ())
+    deepspeed = next((setting for setting in frameworks if setting.value == "deepspeed"), None)
     if deepspeed is not None and settings.value("sharded"):
-        places = (deepspeed.place, settings.said["sharded"].place)
-        detail = f"{deepspeed.words}; {settings.said['sharded'].words}"
+        places = (deepspeed.place, settings.chosen["sharded"].place)
+        detail = f"{deepspeed.words}; {settings.chosen['sharded'].words}"
         settings.clashes.append(Clash("two_shardings", "DeepSpeed and FSDP both shard the run", detail, places))
 
 
 def _precision(settings: Settings) -> None:
-    """Let matrices in TF32 count where nothing shorter is said."""
+    """Let matrices in TF32 count where no shorter type is given."""
     if settings.value("matrices") == "tf32" and not settings.is_given(PRECISION):
-        found = settings.said["matrices"]
-        settings.said[PRECISION] = Said(PRECISION, "tf32", found.place, found.text, found.tool)
+        settings.set(PRECISION, "tf32", settings.chosen["matrices"])
 
 
 def _sizes(settings: Settings) -> None:
@@ -97,7 +97,7 @@ def _sizes(settings: Settings) -> None:
     nodes = settings.count("nodes", 1) or 1
     if processes is None and settings.count("per_process") and settings.is_given("per_process"):
         processes = (settings.count("per_process") or 1) * nodes
-        settings.derive("processes", processes, settings.said["per_process"].words)
+        settings.derive("processes", processes, settings.chosen["per_process"].words)
     if replicas is not None and processes is None:
         processes = replicas * split
         settings.derive("processes", processes, f"{replicas} replicas of {split} devices")
@@ -110,24 +110,23 @@ def _sizes(settings: Settings) -> None:
 
 def _world(settings: Settings, processes: int, nodes: int) -> None:
     """Take the processes for the devices, and check them against those that were typed."""
-    origin = settings.said["processes"]
-    devices = None if is_kept(settings.said.get(DEVICES)) else settings.count(DEVICES)
+    origin = settings.chosen["processes"]
+    devices = None if is_kept(settings.chosen.get(DEVICES)) else settings.count(DEVICES)
     if devices is not None and devices < processes:
         settings.clash("world_size", f"{processes} processes on {devices} devices", ("processes", DEVICES))
     elif devices is None or devices > processes:
         if devices is not None:
             idle = f"{processes} processes leave {devices - processes} of {devices} devices idle"
             settings.clash("idle_devices", idle, ("processes", DEVICES))
-        settings.said[DEVICES] = Said(DEVICES, processes, origin.place, origin.text, origin.tool, origin.level)
-    if PER_NODE not in settings.said and settings.is_given("per_node"):
-        found = settings.said["per_node"]
+        settings.set(DEVICES, processes, origin, origin.level)
+    if PER_NODE not in settings.chosen and settings.is_given("per_node"):
         per_node = min(processes, settings.count("per_node") or processes)
-        settings.said[PER_NODE] = Said(PER_NODE, per_node, found.place, found.text, found.tool)
+        settings.set(PER_NODE, per_node, settings.chosen["per_node"])
     if nodes > 1 and settings.is_given("nodes"):
         if processes % nodes:
             settings.clash("world_size", f"{processes} processes on {nodes} nodes do not come out even",
                            ("processes", "nodes"))  # fmt: skip
-        elif PER_NODE not in settings.said:
+        elif PER_NODE not in settings.chosen:
             settings.derive(PER_NODE, processes // nodes, f"{processes} processes on {nodes} nodes")
 
 
@@ -135,30 +134,30 @@ def _groups(settings: Settings) -> None:
     """Settle sharding groups: replicas of them, or one a node."""
     replicate, context = settings.count("replicate", 1) or 1, settings.count(Key.PARALLELISM_CP, 1) or 1
     share = settings.count("share", 0) or 0
-    if replicate > 1 and share > 1 and SHARD not in settings.said:
+    if replicate > 1 and share > 1 and SHARD not in settings.chosen:
         settings.derive(SHARD, share * context, f"groups of {share} replicas, {replicate} times")
     if replicate > 1 and share == 1:
         settings.derive(ZERO, 0, f"{replicate} replicas, each a group of its own")
     if (settings.count(Key.PARALLELISM_EP, 1) or 1) == 1:
-        settings.said.pop(Key.PARALLELISM_ETP, None)
-    if settings.value("shard_nodes") and SHARD not in settings.said and PER_NODE in settings.said:
-        settings.derive(SHARD, settings.value(PER_NODE), f"{settings.said['shard_nodes'].words}: a group a node")
+        settings.chosen.pop(Key.PARALLELISM_ETP, None)
+    if settings.value("shard_nodes") and SHARD not in settings.chosen and PER_NODE in settings.chosen:
+        settings.derive(SHARD, settings.value(PER_NODE), f"{settings.chosen['shard_nodes'].words}: a group a node")
 
 
 def _context(settings: Settings) -> None:
     """Take sequence parallelism that swaps tokens for heads as context parallelism of that kind."""
     ulysses = settings.count("ulysses")
-    if ulysses is not None and ulysses > 1 and Key.PARALLELISM_CP not in settings.said:
-        found = settings.said["ulysses"]
-        settings.said[Key.PARALLELISM_CP] = Said(Key.PARALLELISM_CP, ulysses, found.place, found.text, found.tool)
-        settings.derive(Key.PARALLELISM_CONTEXT, "all_to_all", found.words)
+    if ulysses is not None and ulysses > 1 and Key.PARALLELISM_CP not in settings.chosen:
+        option = settings.chosen["ulysses"]
+        settings.set(Key.PARALLELISM_CP, ulysses, option)
+        settings.derive(Key.PARALLELISM_CONTEXT, "all_to_all", option.words)
 
 
 def _batches(settings: Settings) -> None:
     """Settle the batches: micro-batch x accumulation x replicas is the batch of a step."""
     replicas = _replicas(settings)
     micro, steps, whole = settings.count(MICRO), settings.count("accumulation"), settings.count(GLOBAL)
-    if is_kept(settings.said.get(GLOBAL)) and micro and settings.is_given("accumulation"):
+    if is_kept(settings.chosen.get(GLOBAL)) and micro and settings.is_given("accumulation"):
         whole = None
     if whole and replicas:
         given_steps = steps if settings.is_given("accumulation") else None
@@ -190,22 +189,20 @@ def _replicas(settings: Settings) -> int | None:
 
 def _length(settings: Settings) -> None:
     """Leave one length of a job: a typed one, else steps before epochs."""
-    loops, each = settings.said.get("loops"), settings.said.get("steps_of_loop")
-    if each is not None:
+    loops, loop_steps = settings.chosen.get("loops"), settings.chosen.get("steps_of_loop")
+    if loop_steps is not None:
         steps = (settings.count("steps_of_loop") or 0) * (settings.count("loops", 1) or 1)
-        settings.said[STEPS] = Said(STEPS, steps, each.place, each.text, each.tool)
+        settings.set(STEPS, steps, loop_steps)
     elif loops is not None:
-        settings.said[Key.TRAINING_EPOCHS] = Said(
-            Key.TRAINING_EPOCHS, loops.value, loops.place, loops.text, loops.tool, loops.level
-        )
-    written = settings.said.get("written_steps")
+        settings.set(Key.TRAINING_EPOCHS, loops.value, loops, loops.level)
+    written = settings.chosen.get("written_steps")
     is_same = written is not None and settings.value(STEPS) == written.value
-    if is_same and any(is_kept(settings.said.get(name)) for name in _LENGTHS if name != STEPS):
-        del settings.said[STEPS]  # those of the plan that is kept, whose own length says more
-    given = [name for name in _LENGTHS if name in settings.said]
-    ranked = sorted(given, key=lambda name: (LEVELS.index(settings.said[name].level), _LENGTHS.index(name)))
+    if is_same and any(is_kept(settings.chosen.get(name)) for name in _LENGTHS if name != STEPS):
+        del settings.chosen[STEPS]  # those of the plan that is kept, whose own length says more
+    given = [name for name in _LENGTHS if name in settings.chosen]
+    ranked = sorted(given, key=lambda name: (LEVELS.index(settings.chosen[name].level), _LENGTHS.index(name)))
     for name in ranked[1:]:
-        del settings.said[name]
+        del settings.chosen[name]
 
 
 def _product(settings: Settings, names: Sequence[str]) -> int:
@@ -232,10 +229,12 @@ _RULES = (
     _length,
     *serving.LAST,
 )
-"""What follows, in this order."""
+"""Applied in this order."""
 
 
-def plan_values(settings: Settings) -> Iterator[tuple[str, Said]]:
-    """Yield what settings say of a plan's own fields."""
-    own = (name for name in settings.said if name == "task" or (name.partition(".")[0] in _SECTIONS and "." in name))
-    yield from ((name, settings.said[name]) for name in own)
+def plan_values(settings: Settings) -> Iterator[tuple[str, ImportedSetting]]:
+    """Yield the settings that are fields of a plan."""
+    for name, setting in settings.chosen.items():
+        section, dot, _ = name.partition(".")
+        if name == "task" or (dot and section in _SECTIONS):
+            yield name, setting

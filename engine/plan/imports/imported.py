@@ -1,4 +1,4 @@
-"""A plan from configurations of other tools: what they say, what the command line adds, and what is missing."""
+"""A plan imported from configurations of other tools, with the command line on top."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
-from capacity_tui.engine.plan.imports.said import Reading, Said
-from capacity_tui.engine.plan.imports.serving import unsaid_load
+from capacity_tui.engine.plan.imports.serving import assumed_load
+from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading
 from capacity_tui.engine.plan.imports.settings import Clash, Settings
 from capacity_tui.engine.plan.imports.shapes import (
     flavored_model,
-    layers_of,
+    known_layers,
     model_of_sizes,
     recomputation,
     stages,
@@ -42,26 +42,25 @@ _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A plan that files of other tools say.
+    """A plan imported from files of other tools.
 
     Attributes:
-        plan: the plan.
-        readings: what each file says.
-        said: where each value of the plan comes from, by field.
+        readings: what was read from each file.
+        settings: origin of each value of the plan, by field.
         clashes: settings that contradict each other.
-        guesses: what was guessed, in words.
+        guesses: assumptions, in words.
     """
 
     plan: Plan
     readings: tuple[Reading, ...]
-    said: Mapping[str, Said]
+    settings: Mapping[str, ImportedSetting]
     clashes: tuple[Clash, ...]
     guesses: tuple[str, ...]
 
     @property
     def places(self) -> Mapping[str, Place]:
         """Where fields of the plan stand in the files."""
-        return {path: said.place for path, said in self.said.items() if said.place.file is not None}
+        return {path: setting.place for path, setting in self.settings.items() if setting.place.file is not None}
 
     @property
     def not_understood(self) -> Iterator[str]:
@@ -72,7 +71,8 @@ class Imported:
     def notes(self) -> Iterator[str]:
         """Yield what to know of the files, a line each."""
         files = " and ".join(dict.fromkeys(f"{reading.file} ({reading.tool.name})" for reading in self.readings))
-        counted = len({(each.place.file, each.place.field) for each in self.said.values() if each.level == "said"})
+        options = (setting.place for setting in self.settings.values() if setting.level == "said")
+        counted = len({(place.file, place.field) for place in options})
         ignored = sum(len(reading.ignored) for reading in self.readings)
         yield f"imported {files}: {counted} options count, {ignored} have no part in an estimate"
         yield from (f"contradiction: {clash.title}: {clash.detail}" for clash in self.clashes)
@@ -93,69 +93,67 @@ def import_plan(
 ) -> Imported:
     """Return the plan of configurations that were written for other tools.
 
-    What is typed goes before what files say, that before the plan they are laid over, and that before what a tool
-    does where its file says nothing.
+    Precedence: typed values, options in files, the plan they are laid over, defaults of the tools.
 
     Args:
         names: files, or folders of them.
-        typed: values by path that somebody typed beside them.
+        typed: values by path from the command line.
         base: a plan to lay them over.
-        catalog: what names stand for; the shipped one with the user's own by default.
 
     Raises:
         CapacityError: a file cannot be read or is of no known tool, or the plan lacks its model or hardware.
     """
     facts = catalog or load_catalog()
     readings = read_files(names)
-    said = [each for reading in readings for each in reading.said]
-    settings = settled([*said, *_of_plan(base), *_of_line(typed or {})])
+    imported = [setting for reading in readings for setting in reading.settings]
+    settings = settled([*imported, *_base_settings(base), *_typed_settings(typed or {})])
     model_of_sizes(settings, facts)
     flavored_model(settings, facts)
     guesses = [*_model(settings, readings, facts), *_task(settings)]
-    layers = layers_of(settings, facts)
+    layers = known_layers(settings, facts)
     stages(settings, layers)
     recomputation(settings, layers)
     _hardware(settings, readings, facts)
-    values = {path: each for path, each in plan_values(settings) if each.level != "base"}
-    given = {path: each.value for path, each in values.items()}
+    origins = {path: setting for path, setting in plan_values(settings) if setting.level != "base"}
+    values = {path: setting.value for path, setting in origins.items()}
     try:
-        plan = checked_plan(_sections(given)) if base is None else edited(base, given, facts).plan
+        plan = checked_plan(_sections(values)) if base is None else edited(base, values, facts).plan
     except PlanError as error:
-        found = values.get(error.place.field or "")
-        if found is None or found.place.file is None:
+        setting = origins.get(error.place.field or "")
+        if setting is None or setting.place.file is None:
             raise
-        raise PlanError(error.title, error.detail, error.hint, found.place) from None
+        raise PlanError(error.title, error.detail, error.hint, setting.place) from None
     if plan.task == _SERVED:
-        guesses += unsaid_load(settings, plan)
+        guesses += assumed_load(settings, plan)
     else:
-        guesses += [f"{path} {plan.value(path)}: no file says it" for path in _ASSUMED if path not in settings.said]
-    return Imported(plan, tuple(readings), values, tuple(settings.clashes), tuple(guesses))
+        guesses += [f"{path} {plan.value(path)}: no file says it" for path in _ASSUMED if path not in settings.chosen]
+    return Imported(plan, tuple(readings), origins, tuple(settings.clashes), tuple(guesses))
 
 
-def _of_line(typed: Mapping[str, object]) -> Iterator[Said]:
-    """Yield what somebody typed."""
+def _typed_settings(typed: Mapping[str, object]) -> Iterator[ImportedSetting]:
+    """Yield the settings of the command line."""
     for path, value in typed.items():
-        yield Said(path, value, Place(field="the command line"), str(value), level="typed")
+        yield ImportedSetting(path, value, Place(field="the command line"), str(value), level="typed")
 
 
-def _of_plan(base: Plan | None) -> Iterator[Said]:
-    """Yield what a plan says itself, and leaves to nobody else."""
+def _base_settings(base: Plan | None) -> Iterator[ImportedSetting]:
+    """Yield the settings that a plan gives explicitly."""
     for section in () if base is None else _SECTIONS:
         part = getattr(base, section)
         for name in sorted(part.model_fields_set):
             value = getattr(part, name)
             if value not in (None, AUTO):
-                yield Said(f"{section}.{name}", value, Place(field="the plan"), str(value), level="base")
+                yield ImportedSetting(f"{section}.{name}", value, Place(field="the plan"), str(value), level="base")
 
 
 def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog) -> Iterator[str]:
-    """Settle the model: as typed, else as a file names it; yield what was guessed.
+    """Settle the model: as typed, else as a file names it; yield assumptions.
 
     Raises:
-        PlanError: nothing says which model it is, or none is called so.
+        PlanError: no model is named, or the name is unknown.
     """
-    given = settings.said.get("model")
-    if any(path in settings.said for path in (MODEL, _FILE)):
+    given = settings.chosen.get("model")
+    if any(path in settings.chosen for path in (MODEL, _FILE)):
         return
     if given is None:
         hint = "add --model, such as --model llama-3.1-8b"
@@ -163,21 +161,21 @@ def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog) ->
     name = str(given.value)
     path = _model_file(name, given)
     if path is not None:
-        settings.said[_FILE] = replace(given, field=_FILE, value=str(path))
+        settings.chosen[_FILE] = replace(given, field=_FILE, value=str(path))
         return
-    found = named_model(name, catalog) or resembling_model(name, catalog)
+    match = named_model(name, catalog) or resembling_model(name, catalog)
     last = name.rstrip("/").rpartition("/")[2]
-    if found is None and last != name:
-        found = named_model(last, catalog) or resembling_model(last, catalog)
-    if found is None:
+    if match is None and last != name:
+        match = named_model(last, catalog) or resembling_model(last, catalog)
+    if match is None:
         raise PlanError("no model is known as", repr(name)[:80], "add --model with one like it", given.place)
-    for path_of, value in found.values.items():
-        settings.said[path_of] = replace(given, field=path_of, value=value)
-    if found.why:
-        yield found.why
+    for field, value in match.values.items():
+        settings.chosen[field] = replace(given, field=field, value=value)
+    if match.why:
+        yield match.why
 
 
-def _model_file(name: str, given: Said) -> Path | None:
+def _model_file(name: str, given: ImportedSetting) -> Path | None:
     """Return the configuration of a model that lies on this machine, where the file names its folder."""
     folder = Path(given.place.file or "").parent
     with suppress(OSError, ValueError):
@@ -190,28 +188,28 @@ def _model_file(name: str, given: Said) -> Path | None:
 
 
 def _task(settings: Settings) -> Iterator[str]:
-    """Say that adapters are fine-tuned; yield nothing, since that is no guess."""
-    if "task" not in settings.said and settings.value(Key.TRAINING_METHOD) not in (None, FULL):
-        settings.derive("task", FINETUNE, settings.said[Key.TRAINING_METHOD].words)
+    """Settle the task: adapters are fine-tuned; yields nothing, since that is no assumption."""
+    if "task" not in settings.chosen and settings.value(Key.TRAINING_METHOD) not in (None, FULL):
+        settings.derive("task", FINETUNE, settings.chosen[Key.TRAINING_METHOD].words)
     yield from ()
 
 
 def _hardware(settings: Settings, readings: Sequence[Reading], catalog: Catalog) -> None:
-    """Check that something says on what.
+    """Settle the hardware.
 
     Raises:
-        PlanError: nothing does.
+        PlanError: none is named, or the name is unknown.
     """
-    if _HARDWARE in settings.said:
+    if _HARDWARE in settings.chosen:
         return
-    device = settings.said.get("device")
+    device = settings.chosen.get("device")
     if device is not None:
-        found = named_hardware(_spaced(str(device.value)), catalog)
-        if found is not None:
-            settings.said[_HARDWARE] = replace(device, field=_HARDWARE, value=found.values[_HARDWARE])
+        match = named_hardware(_spaced(str(device.value)), catalog)
+        if match is not None:
+            settings.chosen[_HARDWARE] = replace(device, field=_HARDWARE, value=match.values[_HARDWARE])
             return
     if settings.value("on_cpu"):
-        settings.said[_HARDWARE] = replace(settings.said["on_cpu"], field=_HARDWARE, value=DETECTED)
+        settings.chosen[_HARDWARE] = replace(settings.chosen["on_cpu"], field=_HARDWARE, value=DETECTED)
         return
     if device is not None:
         near = catalog.accelerators.nearest(_spaced(str(device.value)))

@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog import read_yaml
 from capacity_tui.engine.errors import DocumentError, Place
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.files.writing import setting_text
-from capacity_tui.engine.plan.imports.said import Said
+from capacity_tui.engine.plan.imports.setting import ImportedSetting
 from capacity_tui.engine.plan.plan import Plan
 
 _MARK = "# plan: "
@@ -39,18 +39,18 @@ def kept_plan(plan: Plan, steps: int | None = None) -> str:
     return _MARK + f"\n{_MORE}".join(lines) + "\n"
 
 
-def read_kept(text: str, name: str) -> Iterator[Said]:
+def read_kept(text: str, name: str) -> Iterator[ImportedSetting]:
     """Yield what a comment of a file keeps of the plan that it was written for; nothing where there is none."""
-    found = _KEPT.search(text)
-    if found is None:
+    comment = _KEPT.search(text)
+    if comment is None:
         return
-    line = text.count("\n", 0, found.start()) + 1
+    line = text.count("\n", 0, comment.start()) + 1
     try:
-        data = read_yaml(found[1].replace(f"\n{_MORE}", " ")).data
+        data = read_yaml(comment[1].replace(f"\n{_MORE}", " ")).data
     except DocumentError:
         return
     for path, value in data.items() if isinstance(data, dict) else ():
-        yield Said(path, value, Place(name, line, "plan"), str(value), level="kept")
+        yield ImportedSetting(path, value, Place(name, line, "plan"), str(value), level="kept")
 
 
 def _values(plan: Plan) -> Iterator[tuple[str, object]]:
@@ -58,17 +58,17 @@ def _values(plan: Plan) -> Iterator[tuple[str, object]]:
     if plan.task is not None:
         yield "task", plan.task
     for section in ("model", "hardware", *(_SERVED if plan.task == "infer" else _TRAINED)):
-        yield from _of_section(getattr(plan, section), section)
+        yield from _changed_values(getattr(plan, section), section)
 
 
-def _of_section(section: BaseModel, above: str) -> Iterator[tuple[str, object]]:
+def _changed_values(section: BaseModel, above: str) -> Iterator[tuple[str, object]]:
     given = section.model_dump(mode="json", exclude_none=True)
     default = type(section).model_construct()
     for name, value in given.items():
         path = f"{above}.{name}"
-        own = getattr(section, name)
-        if isinstance(own, BaseModel):
+        current = getattr(section, name)
+        if isinstance(current, BaseModel):
             yield Key.TRAINING_METHOD, value.get("kind")
             yield from ((f"{path}.{key}", inner) for key, inner in value.items() if key != "kind")
-        elif path not in _FOLLOWS and (path in _WRITTEN or own != getattr(default, name, None)):
+        elif path not in _FOLLOWS and (path in _WRITTEN or current != getattr(default, name, None)):
             yield path, value

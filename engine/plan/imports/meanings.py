@@ -68,8 +68,8 @@ def number(value: Plain) -> object:
 
 def size(value: Plain) -> object:
     """Return a size of which 0 and -1 mean that the tool finds it itself."""
-    found = number(value)
-    return found if isinstance(found, int | float) and found >= 1 else None
+    parsed = number(value)
+    return parsed if isinstance(parsed, int | float) and parsed >= 1 else None
 
 
 def count(value: Plain) -> object:
@@ -95,7 +95,7 @@ def targets(value: Plain) -> object:
     if given in _TARGETS:
         return _TARGETS[given]
     known = given & (_ATTENTION | _FEED_FORWARD)
-    nearest = max(_TARGETS, key=lambda each: (len(each & known) - len(each ^ known), len(each)))
+    nearest = max(_TARGETS, key=lambda matrices: (len(matrices & known) - len(matrices ^ known), len(matrices)))
     if not known:
         nearest = _ATTENTION | _FEED_FORWARD
     raise UnmodelledError(f"adapters on {', '.join(sorted(given))}: counted as {_TARGETS[nearest]}")
@@ -114,17 +114,17 @@ def fsdp(value: Plain) -> object:
     if value in (None, False, "", "false"):
         return None
     words = value if isinstance(value, list) else str(value).replace(",", " ").split()
-    said: dict[str, object] = {"sharded": True} if words else {}
+    values: dict[str, object] = {"sharded": True} if words else {}
     for word in map(str, words):
         if word in {"full_shard", "hybrid_shard"}:
-            said[Key.PARALLELISM_ZERO] = 3
+            values[Key.PARALLELISM_ZERO] = 3
         if word in {"shard_grad_op", "hybrid_shard_zero2"}:
-            said[Key.PARALLELISM_ZERO] = 2
+            values[Key.PARALLELISM_ZERO] = 2
         if word.startswith("hybrid_shard"):
-            said["shard_nodes"] = 1
+            values["shard_nodes"] = 1
         if word == "offload":
-            said[Key.PARALLELISM_OFFLOAD] = "parameters"
-    return said or None
+            values[Key.PARALLELISM_OFFLOAD] = "parameters"
+    return values or None
 
 
 def guessed(value: Plain) -> object:
@@ -171,11 +171,11 @@ def float8(value: Plain) -> object:
 
 def expert_layers(value: Plain) -> object:
     """Return which layers have experts: every Nth, or all behind the first, as ``([0]*3+[1]*58)``."""
-    found = _PATTERN.fullmatch(str(value).replace(" ", ""))
-    if found is None:
+    match = _PATTERN.fullmatch(str(value).replace(" ", ""))
+    if match is None:
         every = number(value)
         return None if every in (None, 1) else {"shape.moe_every": every}
-    return {"shape.first_dense_layers": int(found[1])}
+    return {"shape.first_dense_layers": int(match[1])}
 
 
 def training_config(value: Plain) -> object:
@@ -194,8 +194,8 @@ def layers(value: Plain) -> object:
     """Return how many layers an accelerator holds; nothing where it is all of them."""
     if isinstance(value, str) and value.strip().casefold() in {"all", "auto"}:
         return None
-    found = number(value)
-    return found if isinstance(found, int | float) and 0 <= found < _ALL_LAYERS else None
+    parsed = number(value)
+    return parsed if isinstance(parsed, int | float) and 0 <= parsed < _ALL_LAYERS else None
 
 
 def served(value: Plain) -> object:
@@ -203,19 +203,19 @@ def served(value: Plain) -> object:
     name = text(value)
     if not isinstance(name, str):
         return None
-    found = gguf_type(name)
-    said: dict[str, object] = {"model": name}
-    if found is None:
+    match = gguf_type(name)
+    values: dict[str, object] = {"model": name}
+    if match is None:
         quantized = format_in_name(name)
-        return said | ({"weights_named": quantized} if quantized else {})
-    short = _TAIL.sub("", name[: found.start()].rstrip("-._:"))
-    return {"model": short or name, "weights_named": found[1].casefold(), "model_file": name}
+        return values | ({"weights_named": quantized} if quantized else {})
+    short = _TAIL.sub("", name[: match.start()].rstrip("-._:"))
+    return {"model": short or name, "weights_named": match[1].casefold(), "model_file": name}
 
 
 def gguf(value: Plain) -> object:
     """Return the format that the name of a GGUF file says."""
-    found = gguf_type(str(value))
-    return None if found is None else {"weights_named": found[1].casefold()}
+    match = gguf_type(str(value))
+    return None if match is None else {"weights_named": match[1].casefold()}
 
 
 MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(

@@ -24,12 +24,12 @@ def refuse_files_of_tools(document: Document) -> None:
         return
     from capacity_tui.engine.plan.imports.sources import known_tools, tool_of  # noqa: PLC0415 - see below
 
-    tool, place = tool_of(document.data), Place(document.file)
+    tool, file_place = tool_of(document.data), Place(document.file)
     if tool is None:
         hint = f"known: {known_tools()}; or write model: {{name: ...}} and hardware: {{name: ...}}"
-        raise PlanError("neither a plan nor a configuration of a known tool", hint=hint, place=place)
+        raise PlanError("neither a plan nor a configuration of a known tool", hint=hint, place=file_place)
     hint = f"commands read it with --import {document.file}"
-    raise PlanError(f"a configuration of {tool.short_name}, not a plan", hint=hint, place=place)
+    raise PlanError(f"a configuration of {tool.short_name}, not a plan", hint=hint, place=file_place)
 
 
 def is_of_tool(document: Document) -> bool:

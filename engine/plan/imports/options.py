@@ -8,30 +8,30 @@ from pathlib import Path
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.plan.imports.meanings import MEANINGS, UnmodelledError, UnreadError
-from capacity_tui.engine.plan.imports.said import Reading, Remark, Said
+from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, tool, word_of
 
 _OPEN = frozenset({"auto", "null", "none", ""})
 _LONGEST = 60
 
 
-def read_document(document: Document, of: Tool, path: KeyPath = ()) -> Reading:
-    """Return what a document, or a section of it, says.
+def read_document(document: Document, owner: Tool, path: KeyPath = ()) -> Reading:
+    """Return the settings of a document, or of a section of it.
 
     Args:
         document: data with lines.
-        of: whose options they are.
+        owner: the tool whose options they are.
         path: the section.
 
     Raises:
         PlanError: a value that its option cannot have.
     """
-    reading = Reading(document.file or "", of)
+    reading = Reading(document.file or "", owner)
     section: Plain = document.data
     for part in path:
         section = section[part] if isinstance(section, dict) else None  # type: ignore[index]
     if isinstance(section, dict):
-        _Options(document, reading).section(section, of, path, "")
+        _Options(document, reading).section(section, owner, path, "")
     return reading
 
 
@@ -48,70 +48,78 @@ class _Options:
         self._document = document
         self._reading = reading
 
-    def section(self, data: Mapping[str, Plain], of: Tool, path: KeyPath, above: str) -> None:
-        """Read the options of a tool; ``above`` is the name of the section they stand in, dot included."""
+    def section(self, data: Mapping[str, Plain], owner: Tool, path: KeyPath, above: str) -> None:
+        """Read the options of a tool; ``above`` is the name of their section, dot included."""
         seen: set[str] = set()
         for key, value in data.items():
-            seen |= self._option(above + key, value, of, (*path, key))
+            seen |= self._option(above + key, value, owner, (*path, key))
         if not above:
-            self._defaults(of, seen, path)
+            self._defaults(owner, seen, path)
 
-    def _option(self, written: str, value: Plain, of: Tool, path: KeyPath) -> set[str]:
+    def _option(self, written: str, value: Plain, owner: Tool, path: KeyPath) -> set[str]:
         """Read one option; return the names of what was given."""
-        name = of.named(written)
+        name = owner.named(written)
         place = self._document.place(*path)
-        if name not in of.known and name.startswith("no_") and name[3:] in of.known and value is True:
+        if name not in owner.known and name.startswith("no_") and name[3:] in owner.known and value is True:
             name, value = name[3:], False
-        option = of.options.get(name)
+        option = owner.options.get(name)
         if option is not None:
-            self._known(option, value, of, path)
+            self._known(option, value, owner, path)
             return set() if value is None else {name}
-        if isinstance(value, dict) and any(known.startswith(f"{name}.") for known in of.known):
-            before = len(self._reading.said)
-            self.section(value, of, path, f"{name}.")
-            return {f"{name}.{said.place.field}" for said in self._reading.said[before:]} | _below(name, value)
-        if name in of.unmodelled:
+        if isinstance(value, dict) and any(known.startswith(f"{name}.") for known in owner.known):
+            before = len(self._reading.settings)
+            self.section(value, owner, path, f"{name}.")
+            inner = {f"{name}.{setting.place.field}" for setting in self._reading.settings[before:]}
+            return inner | _below(name, value)
+        if name in owner.unmodelled:
             if value not in (None, False, 0, "", "auto", [], {}):
-                self._reading.unmodelled.append(Remark(place, of.unmodelled[name]))
-        elif any(part in of.ignored for part in _and_above(name)):
+                self._reading.unmodelled.append(Remark(place, owner.unmodelled[name]))
+        elif any(part in owner.ignored for part in _and_above(name)):
             self._reading.ignored.append(place)
         else:
-            close = nearest(written, of.known, 1)
+            close = nearest(written, owner.known, 1)
             self._reading.unknown.append(Remark(place, close[0] if close else ""))
         return set()
 
-    def _known(self, option: Option, value: Plain, of: Tool, path: KeyPath) -> None:
+    def _known(self, option: Option, value: Plain, owner: Tool, path: KeyPath) -> None:
         place = self._document.place(*path)
-        like = Said("", None, place, shown(value), of.id)
+        source = ImportedSetting("", None, place, shown(value), owner.id)
         if option.tool:
-            self._other_tool(option, value, path, like)
-            return
-        found = self._meaning(option, value, place)
-        self._reading.said += self._reading.says(
-            found if isinstance(found, dict) else {} if found is None else {option.path: found}, like
-        )
+            self._other_tool(option, value, path, source)
+        else:
+            self._add(self._values(option, value, place), source)
 
-    def _other_tool(self, option: Option, value: Plain, path: KeyPath, like: Said) -> None:
-        """Read options of another tool that stand below one, or remember the file that it names."""
+    def _add(self, values: Mapping[str, object], source: ImportedSetting) -> None:
+        self._reading.settings += settings_from(values, source)
+
+    def _other_tool(self, option: Option, value: Plain, path: KeyPath, source: ImportedSetting) -> None:
+        """Read options of another tool in a section below an option, or note the file that it names."""
         if isinstance(value, dict) and value:
-            self._reading.said += self._reading.says(dict(option.sets), like)
             other = tool(option.tool)
-            self._reading.said += self._reading.says(dict(other.sets), like)
+            self._add(option.sets, source)
+            self._add(other.sets, source)
             self.section(value, other, path, "")
         elif isinstance(value, str) and value:
-            self._reading.said += self._reading.says(dict(option.sets), like)
-            self._reading.named.append((Path(value), like.place))
+            self._add(option.sets, source)
+            self._reading.named.append((Path(value), source.place))
+
+    def _values(self, option: Option, value: Plain, place: Place) -> Mapping[str, object]:
+        """Return the values by field that an option sets."""
+        meaning = self._meaning(option, value, place)
+        if isinstance(meaning, dict):
+            return meaning
+        return {} if meaning is None else {option.path: meaning}
 
     def _meaning(self, option: Option, value: Plain, place: Place) -> object:
-        """Return what a value stands for.
+        """Return what a value stands for: a value, values by field, or None for nothing.
 
         Raises:
-            PlanError: the option cannot have it.
+            PlanError: not allowed for the option.
         """
         if option.values or option.unmodelled:
             if option.meaning == "words":
-                given = value if isinstance(value, list) else [value]
-                return tuple(self._word(option, each, place) for each in given)
+                words = value if isinstance(value, list) else [value]
+                return tuple(self._word(option, word, place) for word in words)
             return self._word(option, value, place)
         try:
             return MEANINGS[option.meaning or "number"](value)
@@ -123,10 +131,10 @@ class _Options:
 
     def _word(self, option: Option, value: Plain, place: Place) -> object:
         word = word_of(value)
-        words = {word_of(each): each for each in option.values}
+        words = {word_of(written): written for written in option.values}
         if word in words:
             return option.values[words[word]]
-        reasons = {word_of(each): why for each, why in option.unmodelled.items()}
+        reasons = {word_of(written): why for written, why in option.unmodelled.items()}
         if word in reasons:
             self._reading.unmodelled.append(Remark(place, reasons[word]))
         elif word not in _OPEN:
@@ -135,33 +143,28 @@ class _Options:
             self._reading.unmodelled.append(Remark(place, f"{shown(value)} is not known{meant}"))
         return None
 
-    def _defaults(self, of: Tool, seen: set[str], path: KeyPath) -> None:
-        """Add what a tool does where an option is left out."""
-        for name, option in of.options.items():
+    def _defaults(self, owner: Tool, seen: set[str], path: KeyPath) -> None:
+        """Add the defaults of a tool for the options that are left out."""
+        file = self._document.file
+        for name, option in owner.options.items():
             if option.default is NOTHING or name in seen:
                 continue
-            place = Place(self._document.file, None, name)
-            found = self._meaning(option, option.default, place)  # type: ignore[arg-type]  # plain data
-            values = found if isinstance(found, dict) else {} if found is None else {option.path: found}
-            self._reading.said += self._reading.says(
-                values, Said("", None, place, shown(option.default), of.id, "default")
-            )
-        like = Said("", None, Place(self._document.file), "", of.id, "default")
-        self._reading.said += self._reading.says(dict(of.defaults), like)
+            place = Place(file, None, name)
+            values = self._values(option, option.default, place)  # type: ignore[arg-type]  # plain data
+            self._add(values, ImportedSetting("", None, place, shown(option.default), owner.id, "default"))
+        self._add(owner.defaults, ImportedSetting("", None, Place(file), "", owner.id, "default"))
         if not path:
-            self._reading.said += self._reading.says(
-                dict(of.sets), Said("", None, Place(self._document.file), "", of.id)
-            )
+            self._add(owner.sets, ImportedSetting("", None, Place(file), "", owner.id))
 
 
 def _below(name: str, value: Mapping[str, Plain]) -> set[str]:
     """Return the names of what a section gives, however deep."""
-    found: set[str] = set()
+    names: set[str] = set()
     for key, inner in value.items():
-        found.add(f"{name}.{key}")
+        names.add(f"{name}.{key}")
         if isinstance(inner, dict):
-            found |= _below(f"{name}.{key}", inner)
-    return found
+            names |= _below(f"{name}.{key}", inner)
+    return names
 
 
 def _and_above(name: str) -> Iterator[str]:

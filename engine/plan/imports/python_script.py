@@ -30,10 +30,10 @@ def calls(text: str, name: str) -> Iterator[tuple[Document, Tool]]:
     """Yield the arguments of calls that a tool knows, in the order of the script."""
     tree = ast.parse(text)
     constants = dict(_constants(tree))
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    for call in sorted(found, key=lambda node: node.lineno):
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    for call in sorted(nodes, key=lambda node: node.lineno):
         called = _called(call)
-        owner = next((each for each in tools().values() if called in each.calls), None)
+        owner = next((candidate for candidate in tools().values() if called in candidate.calls), None)
         if owner is not None:
             yield _document(call, constants, name), owner
 
@@ -61,7 +61,7 @@ def _document(call: ast.Call, constants: Mapping[str, Plain], name: str) -> Docu
     """Return the arguments of a call; the first one without a name is its ``model``."""
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
-    given = [("model", each) for each in call.args[:1]]
+    given = [("model", argument) for argument in call.args[:1]]
     given += [(word.arg, word.value) for word in call.keywords if word.arg is not None]
     for key, value in given:
         lines[key,] = value.lineno
@@ -83,7 +83,7 @@ def _plain(node: ast.expr, constants: Mapping[str, Plain]) -> Plain:
     if isinstance(node, ast.Attribute):
         return node.attr
     if isinstance(node, ast.List | ast.Tuple):
-        return [_plain(each, constants) for each in node.elts]
+        return [_plain(element, constants) for element in node.elts]
     value = ast.literal_eval(node)
     if not isinstance(value, str | int | float | bool | list | dict | None):
         raise ValueError(type(value).__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.said import Said
 from capacity_tui.engine.plan.imports.settings import Settings, is_kept
 from capacity_tui.engine.plan.plan import Plan
 
@@ -23,31 +22,31 @@ def split_devices(settings: Settings) -> None:
     if settings.value(Key.INFERENCE_ENGINE) != "llamacpp" or settings.value("processes") == 1 or devices == 1:
         return
     size = Key.PARALLELISM_TP if settings.value("split") == "rows" else Key.PARALLELISM_PP
-    if size not in settings.said:
+    if size not in settings.chosen:
         settings.derive(size, devices, f"{devices} devices share the {settings.value('split', 'layers')}")
 
 
 def weights(settings: Settings) -> None:
     """Take the format of weights from the option, else from the model's name, else from its type."""
     for name in ("weights_named", "weights_kept"):
-        found = settings.said.get(name)
-        is_open = not settings.is_given(WEIGHTS) or (name == "weights_kept" and is_kept(settings.said[WEIGHTS]))
-        if found is not None and is_open:
-            settings.said[WEIGHTS] = Said(WEIGHTS, found.value, found.place, found.text, found.tool, found.level)
-    keys, values = settings.said.get(CACHE), settings.said.get("cache_of_values")
+        option = settings.chosen.get(name)
+        is_open = not settings.is_given(WEIGHTS) or (name == "weights_kept" and is_kept(settings.chosen[WEIGHTS]))
+        if option is not None and is_open:
+            settings.set(WEIGHTS, option.value, option, option.level)
+    keys, values = settings.chosen.get(CACHE), settings.chosen.get("cache_of_values")
     differ = keys is not None and values is not None and keys.value not in (values.value, *values.besides)
     if differ:
         settings.clash("cache_types", "keys and values are kept in two formats; that of the keys is counted",
                        (CACHE, "cache_of_values"))  # fmt: skip
     elif keys is None and values is not None:
-        settings.said[CACHE] = Said(CACHE, values.value, values.place, values.text, values.tool)
+        settings.set(CACHE, values.value, values)
 
 
 def experts(settings: Settings) -> None:
-    """Spread the experts over all devices where the engine is told to."""
-    if settings.value("experts_everywhere") and Key.PARALLELISM_EP not in settings.said:
+    """Spread the experts over all devices where an option asks for it."""
+    if settings.value("experts_everywhere") and Key.PARALLELISM_EP not in settings.chosen:
         spread = (settings.count(Key.PARALLELISM_TP, 1) or 1) * (settings.count("replicas", 1) or 1)
-        settings.derive(Key.PARALLELISM_EP, spread, f"{settings.said['experts_everywhere'].words}: over all devices")
+        settings.derive(Key.PARALLELISM_EP, spread, f"{settings.chosen['experts_everywhere'].words}: over all devices")
 
 
 def requests(settings: Settings) -> None:
@@ -60,43 +59,44 @@ def requests(settings: Settings) -> None:
     if longest:
         _lengths(settings, longest)
     replicas = settings.count("replicas", 1) or 1
-    kept = next((said for name in _LOADS if is_kept(said := settings.said.get(name)) and said), None)
+    loads = (settings.chosen.get(name) for name in _LOADS)
+    kept = next((load for load in loads if load is not None and is_kept(load)), None)
     if running and kept is not None and kept.field != Key.INFERENCE_REQUEST_RATE:
-        each = -(-int(str(kept.value)) // (replicas if kept.field == Key.INFERENCE_CONCURRENCY else 1))
-        if each != running:
-            del settings.said[kept.field]
+        per_replica = -(-int(str(kept.value)) // (replicas if kept.field == Key.INFERENCE_CONCURRENCY else 1))
+        if per_replica != running:
+            del settings.chosen[kept.field]
     if running and not any(settings.is_given(name) for name in _LOADS):
-        settings.derive(Key.INFERENCE_CONCURRENCY, running * replicas, settings.said["running"].words)
+        settings.derive(Key.INFERENCE_CONCURRENCY, running * replicas, settings.chosen["running"].words)
 
 
 def _lengths(settings: Settings, longest: int) -> None:
     """Share the longest context between the prompt and the answer."""
     prompt = settings.count(PROMPT) if settings.is_given(PROMPT) else None
     output = settings.count(OUTPUT) if settings.is_given(OUTPUT) else None
-    if prompt and is_kept(settings.said[PROMPT]) and prompt + (output or 0) != longest:
+    if prompt and is_kept(settings.chosen[PROMPT]) and prompt + (output or 0) != longest:
         prompt = None
-    said = settings.said.get("longest") or settings.said["longest_together"]
+    source = settings.chosen.get("longest") or settings.chosen["longest_together"]
     if prompt and output:
         if prompt + output > longest:
             settings.clash("context", f"requests of {prompt} + {output} tokens do not go into {longest}",
-                           (PROMPT, OUTPUT, said.field))  # fmt: skip
+                           (PROMPT, OUTPUT, source.field))  # fmt: skip
         return
     if not output:
         output = max(1, longest - prompt) if prompt else max(1, min(_USUAL_OUTPUT, longest // _LEAST_SHARE))
-        settings.derive(OUTPUT, output, f"{said.words}: the longest request")
+        settings.derive(OUTPUT, output, f"{source.words}: the longest request")
     if not prompt:
-        settings.derive(PROMPT, max(1, longest - output), f"{said.words}: the longest request")
+        settings.derive(PROMPT, max(1, longest - output), f"{source.words}: the longest request")
 
 
-def unsaid_load(settings: Settings, plan: Plan) -> Iterator[str]:
-    """Yield what no file says of the requests that are served."""
+def assumed_load(settings: Settings, plan: Plan) -> Iterator[str]:
+    """Yield what is assumed of the requests, which no file specifies."""
     lengths = f"requests of {plan.inference.prompt_tokens} + {plan.inference.output_tokens} tokens"
-    prompt = settings.said.get(PROMPT)
+    prompt = settings.chosen.get(PROMPT)
     if prompt is None:
         yield f"{lengths}: no file says how long they are"
     elif prompt.level == "derived":
         yield f"{lengths}, the longest that it takes: no file says how long they are"
-    if not any(name in settings.said for name in _LOADS):
+    if not any(name in settings.chosen for name in _LOADS):
         yield "one request at a time: no file says how many come"
 
 

@@ -1,4 +1,4 @@
-"""One value for each field that files of other tools and the command line speak of, and what contradicts it."""
+"""One setting for each field from all files and the command line, and settings that contradict it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.said import LEVELS, Said
+from capacity_tui.engine.plan.imports.setting import LEVELS, ImportedSetting, Level
 
 FRAMEWORK = Key.TRAINING_FRAMEWORK
 _RANKED = {FRAMEWORK}
@@ -33,91 +33,95 @@ class Clash:
 
 @dataclass(slots=True)
 class Settings:
-    """What all files and the command line say together, by field and by quantity.
+    """The settings of all files and the command line, by field and by quantity.
 
     Attributes:
-        all: everything that is said, the strongest first.
+        all: every setting, the strongest first.
         keeps: whether a comment keeps the plan that the files were written for.
-        said: the value that counts.
-        clashes: what contradicts it.
+        chosen: the setting that counts.
+        clashes: settings that contradict each other.
     """
 
-    all: Mapping[str, Sequence[Said]]
+    all: Mapping[str, Sequence[ImportedSetting]]
     keeps: bool = False
-    said: dict[str, Said] = field(default_factory=dict)
+    chosen: dict[str, ImportedSetting] = field(default_factory=dict)
     clashes: list[Clash] = field(default_factory=list)
 
     def value(self, name: str, otherwise: object = None) -> object:
         """Return the value of a field or quantity."""
-        found = self.said.get(name)
-        return otherwise if found is None else found.value
+        setting = self.chosen.get(name)
+        return otherwise if setting is None else setting.value
 
     def count(self, name: str, otherwise: int | None = None) -> int | None:
         """Return a whole number.
 
         Raises:
-            PlanError: it is none.
+            PlanError: invalid.
         """
-        found = self.said.get(name)
-        if found is None:
+        setting = self.chosen.get(name)
+        if setting is None:
             return otherwise
-        value = found.value
+        value = setting.value
         if isinstance(value, bool) or not isinstance(value, int | float) or value % 1 or value < 0:
-            raise PlanError("not allowed", repr(value)[:60], "allowed: a whole number", found.place)
+            raise PlanError("not allowed", repr(value)[:60], "allowed: a whole number", setting.place)
         return int(value)
 
     def is_given(self, name: str) -> bool:
-        """Whether an option or the command line says something, not a tool that goes without."""
-        found = self.said.get(name)
-        return found is not None and found.level != "default"
+        """Whether it is set by more than a tool's default."""
+        setting = self.chosen.get(name)
+        return setting is not None and setting.level != "default"
+
+    def set(self, name: str, value: object, source: ImportedSetting, level: Level = "said") -> None:
+        """Set a field from the option of another name."""
+        self.chosen[name] = ImportedSetting(name, value, source.place, source.text, source.tool, level)
 
     def derive(self, name: str, value: object, why: str) -> None:
-        """Set what follows from others."""
-        self.said[name] = Said(name, value, Place(), why, level="derived")
+        """Set a field from several others."""
+        self.chosen[name] = ImportedSetting(name, value, Place(), why, level="derived")
 
     def clash(self, rule: str, title: str, names: Sequence[str]) -> None:
-        """Keep that settings contradict each other."""
-        given = (self.said.get(name) or next(iter(self.all.get(name, ())), None) for name in names)
-        found = [each for each in given if each is not None]
-        detail = "; ".join(each.words for each in found)
-        self.clashes.append(Clash(rule, title, detail, tuple(each.place for each in found)))
+        """Note that settings contradict each other."""
+        candidates = (self.chosen.get(name) or next(iter(self.all.get(name, ())), None) for name in names)
+        settings = [setting for setting in candidates if setting is not None]
+        detail = "; ".join(setting.words for setting in settings)
+        self.clashes.append(Clash(rule, title, detail, tuple(setting.place for setting in settings)))
 
 
-def chosen(said: Sequence[Said]) -> Settings:
-    """Return one value for every field that something is said of; options that differ are a clash."""
-    by_field: dict[str, list[Said]] = {}
-    keeps = any(each.level == "kept" for each in said)
-    for each in said:
-        # A plan that is kept says all; what a tool does without an option is among it.
-        if keeps and each.level == "default" and "." in each.field:
+def strongest_settings(imported: Sequence[ImportedSetting]) -> Settings:
+    """Return the strongest setting of every field; options that differ are a clash."""
+    by_field: dict[str, list[ImportedSetting]] = {}
+    keeps = any(setting.level == "kept" for setting in imported)
+    for setting in imported:
+        # A kept plan is complete: it includes the defaults of the tool.
+        if keeps and setting.level == "default" and "." in setting.field:
             continue
-        by_field.setdefault(each.field, []).append(each)
-    ranked = {name: sorted(entries, key=lambda each: LEVELS.index(each.level)) for name, entries in by_field.items()}
+        by_field.setdefault(setting.field, []).append(setting)
+    ranked = {name: sorted(entries, key=lambda entry: LEVELS.index(entry.level)) for name, entries in by_field.items()}
     settings = Settings(ranked, keeps)
     for name, entries in ranked.items():
-        alike = [each for each in entries if each.level == entries[0].level]
+        equals = [entry for entry in entries if entry.level == entries[0].level]
         # Of words that stand for several values the one counts that says most.
-        first = next((each for each in alike if all(_allows(other, each) for other in alike)), entries[0])
-        settings.said[name] = _kept_word(first, entries)
-        differing = [each for each in alike if not _allows(each, first)]
+        first = next((one for one in equals if all(_allows(other, one) for other in equals)), entries[0])
+        settings.chosen[name] = _kept_word(first, entries)
+        differing = [entry for entry in equals if not _allows(entry, first)]
         if differing and first.level == "said" and name not in _RANKED:
-            words = "; ".join(each.words for each in (first, *differing))
-            places = tuple(each.place for each in (first, *differing))
+            words = "; ".join(entry.words for entry in (first, *differing))
+            places = tuple(entry.place for entry in (first, *differing))
             settings.clashes.append(Clash("given_twice", f"{name} is given twice", words, places))
     return settings
 
 
-def _allows(one: Said, other: Said) -> bool:
+def _allows(one: ImportedSetting, other: ImportedSetting) -> bool:
     """Whether an option's word is also written for the value of another."""
     return other.value in (one.value, *one.besides)
 
 
-def _kept_word(first: Said, others: Sequence[Said]) -> Said:
+def _kept_word(first: ImportedSetting, others: Sequence[ImportedSetting]) -> ImportedSetting:
     """Return what a comment keeps where the option's own word is written for that too."""
-    kept = next((each for each in others if each.level == "kept"), None)
+    kept = next((other for other in others if other.level == "kept"), None)
     return kept if kept is not None and first.level == "said" and kept.value in first.besides else first
 
 
-def is_kept(said: Said | None) -> bool:
+def is_kept(setting: ImportedSetting | None) -> bool:
     """Whether a value comes from a comment: options that were changed since go before it."""
-    return said is not None and said.level == "kept"
+    return setting is not None and setting.level == "kept"

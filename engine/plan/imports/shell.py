@@ -85,10 +85,10 @@ def _statements(text: str, name: str) -> Iterator[list[Word]]:
     words: list[Word] = []
     depth, line, at = 0, 1, 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        match = _TOKEN.match(text, at)
+        if match is None:
             raise DocumentError("a quote is not closed", place=Place(name, line))
-        kind, token = found.lastgroup, found[0]
+        kind, token = match.lastgroup, match[0]
         if kind == "word":
             word = Word(_unquoted(token), line, token[0] in "\"'")
             if depth and words and words[-1].text.partition(_ARRAY)[0].endswith("="):
@@ -102,7 +102,7 @@ def _statements(text: str, name: str) -> Iterator[list[Word]]:
                 yield words
             words = []
         line += token.count("\n")
-        at = found.end()
+        at = match.end()
     if words:
         yield words
 
@@ -121,7 +121,7 @@ def _expanded(words: tuple[Word, ...], variables: Mapping[str, tuple[Word, ...]]
         if whole is not None and whole[1] in variables and depth < _DEEPEST:
             yield from _split(variables[whole[1]])
         else:
-            yield replace(word, text=_VARIABLE.sub(lambda found: _value(found, variables), word.text))
+            yield replace(word, text=_VARIABLE.sub(lambda match: _value(match, variables), word.text))
 
 
 def _split(words: tuple[Word, ...]) -> Iterator[Word]:
@@ -133,8 +133,8 @@ def _split(words: tuple[Word, ...]) -> Iterator[Word]:
             yield word
 
 
-def _value(found: re.Match[str], variables: Mapping[str, tuple[Word, ...]]) -> str:
-    name = found[1] or found[3]
+def _value(match: re.Match[str], variables: Mapping[str, tuple[Word, ...]]) -> str:
+    name = match[1] or match[3]
     if name in variables:
         return " ".join(word.text for word in variables[name])
-    return found[2] if found[2] else found[0]
+    return match[2] if match[2] else match[0]

@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.imports.commands import LAUNCHER, documents, is_co
 from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.python_script import calls, is_python
-from capacity_tui.engine.plan.imports.said import Reading, Remark
+from capacity_tui.engine.plan.imports.setting import Reading, Remark
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 
 _MOST_FILES = 64
@@ -42,34 +42,34 @@ def read_files(names: Sequence[str]) -> list[Reading]:
     for name in names:
         path = typed_path(name)
         if path.is_dir():
-            found = list(_in_folder(path))
-            if not found:
+            in_folder = list(_in_folder(path))
+            if not in_folder:
                 raise PlanError("no file of a known tool", hint=f"known: {known_tools()}", place=Place(name))
-            readings += found
+            readings += in_folder
             continue
         if path.name in _PICKLED:
             hint = "write args.to_json_string() into a file, and name that"
             raise PlanError("pickled, which is not read", hint=hint, place=Place(name))
-        readings += _of_text(read_text(path), name)
+        readings += _read_text(read_text(path), name)
     return _with_named(readings)
 
 
 def known_tools() -> str:
     """Return the tools whose files are read, in words."""
-    return ", ".join(dict.fromkeys(each.short_name for each in tools().values() if each.signs))
+    return ", ".join(dict.fromkeys(known.short_name for known in tools().values() if known.signs))
 
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
     """Yield what the files of a folder say; those of no known tool are left out."""
-    for path in sorted(each for each in folder.iterdir() if each.is_file())[:_MOST_FILES]:
+    for path in sorted(file for file in folder.iterdir() if file.is_file())[:_MOST_FILES]:
         with suppress(CapacityError):
-            yield from _of_text(read_text(path), str(path))
+            yield from _read_text(read_text(path), str(path))
 
 
 def _with_named(readings: list[Reading]) -> list[Reading]:
     """Return readings with those of the files that they name; one that is not there is remarked on."""
-    found = list(readings)
-    given = {Path(each.file).resolve() for each in readings}
+    everything = list(readings)
+    given = {Path(reading.file).resolve() for reading in readings}
     for reading in readings:
         for named, place in reading.named:
             path = _located(named, Path(reading.file).parent, given)
@@ -77,8 +77,8 @@ def _with_named(readings: list[Reading]) -> list[Reading]:
                 reading.unmodelled.append(Remark(place, f"{named} is not there: give it too"))
             elif path.resolve() not in given:
                 given.add(path.resolve())
-                found += _of_text(read_text(path), str(path))
-    return found
+                everything += _read_text(read_text(path), str(path))
+    return everything
 
 
 def _located(named: Path, folder: Path, given: set[Path]) -> Path | None:
@@ -93,43 +93,43 @@ def _located(named: Path, folder: Path, given: set[Path]) -> Path | None:
     return next((path for path in given if path.name == named.name), None)
 
 
-def _of_text(text: str, name: str) -> list[Reading]:
+def _read_text(text: str, name: str) -> list[Reading]:
     """Return what a text says, a command or a document.
 
     Raises:
         CapacityError: it is none, or of no known tool.
     """
     if is_command(text):
-        found = _of_commands(text, name)
+        readings = _read_commands(text, name)
     else:
-        found = _of_calls(text, name) if is_python(text) else _readings(_document(text, name))
-    found[0].said += read_kept(text, name)
-    return found
+        readings = _read_calls(text, name) if is_python(text) else _readings(_document(text, name))
+    readings[0].settings += read_kept(text, name)
+    return readings
 
 
-def _of_calls(text: str, name: str) -> list[Reading]:
+def _read_calls(text: str, name: str) -> list[Reading]:
     """Return what the calls of a Python script say.
 
     Raises:
         PlanError: it calls nothing of a known tool.
     """
-    found = [read_document(document, owner) for document, owner in calls(text, name)]
-    if not found:
+    readings = [read_document(document, owner) for document, owner in calls(text, name)]
+    if not readings:
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
-    return found
+    return readings
 
 
-def _of_commands(text: str, name: str) -> list[Reading]:
+def _read_commands(text: str, name: str) -> list[Reading]:
     """Return what the commands of a script say.
 
     Raises:
         CapacityError: it cannot be read, or starts no known tool.
     """
     owned = [(document, owner or tool_of(document.data)) for document, owner in documents(text, name)]
-    found = [read_document(document, owner) for document, owner in owned if owner is not None]
-    if all(reading.tool.id == LAUNCHER for reading in found):
+    readings = [read_document(document, owner) for document, owner in owned if owner is not None]
+    if all(reading.tool.id == LAUNCHER for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
-    return found
+    return readings
 
 
 def _document(text: str, name: str) -> Document:
@@ -184,13 +184,13 @@ def tool_of(data: Plain) -> Tool | None:
         return None
     options = list(_options(data))
     scored = [
-        (sum(each.knows_option(path) for path in options), each)
-        for each in tools().values()
-        if any(each.is_signed(path) for path in options)
+        (sum(candidate.knows_option(path) for path in options), candidate)
+        for candidate in tools().values()
+        if any(candidate.is_signed(path) for path in options)
     ]
     best = max((score for score, _ in scored), default=0)
     known = best * _LEAST_KNOWN >= len(options)
-    return next((each for score, each in scored if score == best and known), None)
+    return next((candidate for score, candidate in scored if score == best and known), None)
 
 
 def _options(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath]:

@@ -102,12 +102,12 @@ class Tool:
 
     def words(self, option: str) -> Mapping[object, str]:
         """Return the words of an option by what they mean in a plan; of several that mean the same, the first."""
-        found: dict[object, str] = {}
+        words: dict[object, str] = {}
         for word, value in self.options[option].values.items():
-            for each in value if isinstance(value, list) else [value]:
-                if not isinstance(each, dict | None):
-                    found.setdefault(each, word)
-        return found
+            for meaning in value if isinstance(value, list) else [value]:
+                if not isinstance(meaning, dict | None):
+                    words.setdefault(meaning, word)
+        return words
 
 
 def _and_above(path: KeyPath) -> Iterator[str]:
@@ -126,16 +126,16 @@ def word_of(value: object) -> str:
 
 
 @cache
-def _known(of: Tool) -> frozenset[str]:
-    return frozenset({*of.options, *of.other_names, *of.unmodelled, *of.ignored})
+def _known(owner: Tool) -> frozenset[str]:
+    return frozenset({*owner.options, *owner.other_names, *owner.unmodelled, *owner.ignored})
 
 
 @cache
 def tools() -> Mapping[str, Tool]:
     """Return the tools by id."""
     folder = files("capacity_tui.profiles") / "tools"
-    found = sorted(file.name for file in folder.iterdir() if file.name.endswith(".yaml"))
-    return {name.removesuffix(".yaml"): _tool(name.removesuffix(".yaml")) for name in found}
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".yaml"))
+    return {name.removesuffix(".yaml"): _tool(name.removesuffix(".yaml")) for name in names}
 
 
 @cache

@@ -1,9 +1,9 @@
-"""What files of other tools say of a plan, each thing with the place where it stands."""
+"""Settings read from files of other tools, each with file and line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -11,23 +11,22 @@ from capacity_tui.engine.errors import Place
 from capacity_tui.engine.plan.imports.tools import Tool
 
 Level: TypeAlias = Literal["typed", "said", "kept", "base", "default", "derived"]
-"""Who says it, the strongest first: the command line; an option that is there; a comment that an exported file keeps;
-the plan that files are laid over; a tool where its option is left out. What follows from others has the last."""
+"""Origin of a setting, the strongest first: typed on the command line; an option in a file; the comment of an exported
+file; the plan that files are laid over; the tool's default. Settings derived from others come last."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One value.
+class ImportedSetting:
+    """A value for a field of a plan, or for a quantity that fields are derived from.
 
     Attributes:
-        field: plan field, or a quantity that fields follow from.
-        value: its value.
-        place: file, line and the option's own name.
-        text: what stands there, or what it follows from.
-        tool: the tool's id; empty where none says it.
-        level: who says it.
-        besides: further values that are written with the same word.
+        field: plan field, or quantity.
+        place: file, line and the option's name.
+        text: as written in the file, or what it is derived from.
+        tool: the tool's id; empty where no tool sets it.
+        level: origin.
+        besides: further values that the same word stands for.
     """
 
     field: str
@@ -54,10 +53,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """An option that no setting of the plan follows from.
+    """An option that sets nothing in the plan.
 
     Attributes:
-        place: file, line and the option's own name.
+        place: file, line and the option's name.
         why: what is not counted, or the options that may be meant.
     """
 
@@ -67,28 +66,28 @@ class Remark:
 
 @dataclass(slots=True)
 class Reading:
-    """What one file says.
+    """What was read from one file.
 
     Attributes:
         file: its name as the user gave it.
-        tool: whose it is.
-        said: values, in the order of the file; defaults last.
-        ignored: options without a part in an estimate.
+        settings: in the order of the file; defaults last.
+        ignored: options that no estimate depends on.
         unmodelled: options that change a run and that plans have no word for.
-        unknown: options that the tool is not known to have.
-        named: files of other tools that it names.
+        unknown: options that the tool does not have.
+        named: files of other tools that it refers to.
     """
 
     file: str
     tool: Tool
-    said: list[Said] = field(default_factory=list)
+    settings: list[ImportedSetting] = field(default_factory=list)
     ignored: list[Place] = field(default_factory=list)
     unmodelled: list[Remark] = field(default_factory=list)
     unknown: list[Remark] = field(default_factory=list)
     named: list[tuple[Path, Place]] = field(default_factory=list)
 
-    def says(self, values: Mapping[str, object], like: Said) -> Iterator[Said]:
-        """Yield values that one word stands for."""
-        for name, value in values.items():
-            first, *besides = value if isinstance(value, list) else [value]
-            yield Said(name, first, like.place, like.text, like.tool, like.level, tuple(besides))
+
+def settings_from(values: Mapping[str, object], source: ImportedSetting) -> Iterator[ImportedSetting]:
+    """Yield a setting for each value by field, with place, text and level of the option they are read from."""
+    for name, value in values.items():
+        first, *besides = value if isinstance(value, list) else [value]
+        yield replace(source, field=name, value=first, besides=tuple(besides))
