@@ -38,9 +38,8 @@ ALLOWED = {
     "engine/fleet/serving/serve.py": "what a fleet that serves is set to",
     "engine/choose/space/training.py": "the order in which arrays stay small",
     "engine/plan/imports/derived.py": "what divides the devices of a run in other tools",
-    "engine/plan/imports/kept.py": "what words of other tools do not say",
+    "engine/plan/imports/sources.py": "what words of other tools do not say",
     "engine/plan/imports/meanings.py": "the nine numbers of a file of another tool",
-    "engine/plan/imports/serving.py": "what says a load, the first that does",
     "engine/present/search_report.py": "what has a column of its own",
     "tui/screens/plan/mapping.py": "what a map begins with",
 }

@@ -14,10 +14,8 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
-from capacity_tui.engine.plan.imports.serving import assumed_load
-from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading
-from capacity_tui.engine.plan.imports.settings import Clash, Settings
+from capacity_tui.engine.plan.imports.derived import DEVICES, assumed_load, plan_values, settled
+from capacity_tui.engine.plan.imports.setting import Clash, ImportedSetting, Reading, Settings
 from capacity_tui.engine.plan.imports.shapes import (
     flavored_model,
     known_layers,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.imports.settings import Settings
+from capacity_tui.engine.plan.imports.setting import Settings
 from capacity_tui.engine.plan.imports.tools import tools
 from capacity_tui.engine.plan.line.model_words import MODEL, named_model
 
