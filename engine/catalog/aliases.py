@@ -10,17 +10,17 @@ from capacity_tui.engine.errors import CapacityError, CatalogError
 
 
 def read_aliases(
-    shipped: Mapping[str, Mapping[str, str]], own: Sequence[Path]
+    shipped: Mapping[str, Mapping[str, str]], user_files: Sequence[Path]
 ) -> tuple[dict[str, dict[str, str]], tuple[CapacityError, ...]]:
     """Return the aliases of each table, and the problems of the user's own.
 
     Args:
         shipped: alias to id, by table.
-        own: the user's files of the same form.
+        user_files: the user's files of the same form.
     """
     aliases = {table: dict(names) for table, names in shipped.items()}
     problems: list[CapacityError] = []
-    for path in own:
+    for path in user_files:
         try:
             _add_aliases(aliases, read_yaml(path))
         except CapacityError as problem:

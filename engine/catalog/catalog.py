@@ -333,9 +333,9 @@ class Catalog:
     def problems(self) -> tuple[CapacityError, ...]:
         """What is wrong with the user's own files, over all tables."""
         tables = [table for _, table in self.tables()]
-        found = [problem for table in tables for problem in table.problems]
+        of_tables = [problem for table in tables for problem in table.problems]
         stray = stray_files(self.user_directory, {_ALIASES, *(table.file for table in tables)})
-        return (*self._aliases[1], *self._refreshed[1], *self._said.problems, *found, *stray)
+        return (*self._aliases[1], *self._refreshed[1], *self._said.problems, *of_tables, *stray)
 
     @property
     def remarks(self) -> tuple[Remark, ...]:

@@ -28,5 +28,6 @@ def load_catalog(user_directory: Path | None = None, fleet_files: Path | None = 
 def kept_catalog(user_directory: Path | None, fleet_files: Path | None) -> Catalog:
     """Return the catalogue of some folders, read once until its cache is cleared."""
     home = config_folder()
-    found = fleet_files_in(user_directory) if user_directory else fleet_files_below(home)
-    return Catalog(user_directory or home / "catalog", [*found, *(fleet_files_at(fleet_files) if fleet_files else ())])
+    guide_files = fleet_files_in(user_directory) if user_directory else fleet_files_below(home)
+    named_files = fleet_files_at(fleet_files) if fleet_files else ()
+    return Catalog(user_directory or home / "catalog", [*guide_files, *named_files])

@@ -42,15 +42,15 @@ def row_of_count(row_id: str, count: float, name: str = "") -> Architecture:
         name: what it is called; by its count where nothing is given.
     """
     usual = _proportions()
-    embedding = next(each for each in usual["vocabularies"] if count <= each["up_to"])
+    embedding = next(per_layer for per_layer in usual["vocabularies"] if count <= per_layer["up_to"])
     tables = (1 if embedding["tied_embeddings"] else 2) * embedding["vocab"]
     width, shared = usual["width_per_layer"], usual["shared_heads"]
 
     def layers_of(heads: int) -> int:
         """Return the layers that a width leaves room for."""
         key_value: float = 2.0 * min(1.0, usual["kv_heads"] / heads)
-        each = (_ATTENTION + key_value + 3 * usual["feed_forward"]) * (heads * width) ** 2
-        exact: float = (count - tables * heads * width) / each
+        per_layer = (_ATTENTION + key_value + 3 * usual["feed_forward"]) * (heads * width) ** 2
+        exact: float = (count - tables * heads * width) / per_layer
         multiple = int(usual["shared_layers"]) if exact >= usual["shared_layers"] else 1
         return max(1, multiple * round(exact / multiple))
 
@@ -85,5 +85,5 @@ def row_of_count(row_id: str, count: float, name: str = "") -> Architecture:
 
 @cache
 def _proportions() -> Mapping[str, Any]:
-    found: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "model_proportions.yaml")
-    return found
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "model_proportions.yaml")
+    return rows

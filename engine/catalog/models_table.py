@@ -49,9 +49,9 @@ class ArchitectureTable(Table[Architecture]):
 
     def find_id(self, name: str) -> str | None:
         """Return the id that a name stands for; None when nothing is called that."""
-        found = super().find_id(name)
-        plain = map(super().find_id, self._plain_names(name)) if found is None else ()
-        return found or self._id_by_count(name) or next(filter(None, plain), None)
+        row_id = super().find_id(name)
+        plain = map(super().find_id, self._plain_names(name)) if row_id is None else ()
+        return row_id or self._id_by_count(name) or next(filter(None, plain), None)
 
     def is_variant(self, name: str) -> bool:
         """Whether a name is known only without the words that tell a variant."""

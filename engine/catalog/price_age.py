@@ -66,10 +66,10 @@ def _last_day(day: str | date | None) -> date | None:
     """Return the last day that a text such as ``2025`` or ``2026-07-20`` may mean; None where it is none."""
     if day is None or isinstance(day, date):
         return day
-    found = _DAY.match(day)
-    if found is None:
+    match = _DAY.match(day)
+    if match is None:
         return None
-    year, month, number = int(found[1]), int(found[2] or 12), found[3]
+    year, month, number = int(match[1]), int(match[2] or 12), match[3]
     try:
         return date(year, month, int(number) if number else monthrange(year, month)[1])
     except ValueError:

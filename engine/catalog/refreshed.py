@@ -27,8 +27,9 @@ class RefreshedPrices(BaseModel):
 
     def of(self, instance: str) -> Mapping[str, RegionPrice]:
         """Return the prices of an instance by region; none where it was not found."""
-        told = {"price_date": self.price_date.isoformat(), "source": self.source, "confidence": "B"}
-        return {region: block.model_copy(update=told) for region, block in self.instances.get(instance, {}).items()}
+        provenance = {"price_date": self.price_date.isoformat(), "source": self.source, "confidence": "B"}
+        prices = self.instances.get(instance, {})
+        return {region: price.model_copy(update=provenance) for region, price in prices.items()}
 
 
 def read_refreshed(folder: Path) -> tuple[RefreshedPrices | None, tuple[CapacityError, ...]]:

@@ -127,9 +127,9 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         """Return the id that a name stands for; None when nothing is called that."""
         if name in self:
             return name
-        found = self._ids_by_key.get(key_of(name)) or self._ids_by_name.get(key_of(name))
+        row_id = self._ids_by_key.get(key_of(name)) or self._ids_by_name.get(key_of(name))
         brandless = brandless_key_of(name, self.brands)
-        return found or self._ids_by_key.get(brandless) or self._ids_by_name.get(brandless)
+        return row_id or self._ids_by_key.get(brandless) or self._ids_by_name.get(brandless)
 
     def nearest(self, name: str) -> tuple[str, ...]:
         """Return the known ids nearest to a misspelt name."""
@@ -161,8 +161,8 @@ class Table(Mapping[str, RowT], Generic[RowT]):
     def _ids_by_name(self) -> dict[str, str]:
         ids: dict[str, str] = {}
         for row_id in self:
-            own = self._own[0].get(row_id)
-            fields = own.model_dump() if own else self._shipped[row_id]
+            row = self._own[0].get(row_id)
+            fields = row.model_dump() if row else self._shipped[row_id]
             for name in filter(None, map(fields.get, ("name", *self.row_type.other_names))):
                 ids.setdefault(key_of(name), row_id)
                 ids.setdefault(brandless_key_of(name, self.brands), row_id)
@@ -198,17 +198,17 @@ class Table(Mapping[str, RowT], Generic[RowT]):
 
     def _own_row(self, row_id: str, document: Document, before: RowT | None) -> RowT:
         """Return a row of the user's, laid over the shipped one of the same id, or over one of an earlier file."""
-        own = document.data[row_id] if isinstance(document.data, dict) else None
-        if not isinstance(own, dict):
+        given = document.data[row_id] if isinstance(document.data, dict) else None
+        if not isinstance(given, dict):
             raise CatalogError("a row must be a block of fields", place=document.place(row_id))
         for reserved in ("id", "provenance", "overrides"):
-            if reserved in own:
+            if reserved in given:
                 place = document.place(row_id, reserved)
                 raise CatalogError("this field is filled in by the program", hint="remove it", place=place)
         shipped = self._shipped.get(row_id)
-        pattern = self._shipped.get(str(own.get(LIKE)), {})
-        if LIKE in own and not pattern:
-            raise CatalogError(f"no {self.kind} is called {own[LIKE]!r}"[:200], place=document.place(row_id, LIKE))
+        pattern = self._shipped.get(str(given.get(LIKE)), {})
+        if LIKE in given and not pattern:
+            raise CatalogError(f"no {self.kind} is called {given[LIKE]!r}"[:200], place=document.place(row_id, LIKE))
         path = Path(document.file or "")
         changed = day_of_file(path)
         earlier = before and before.model_dump(exclude={"id", "provenance", "overrides"}, exclude_unset=True)
@@ -223,8 +223,8 @@ class Table(Mapping[str, RowT], Generic[RowT]):
                 "confidence": "B",
             }
         )
-        known = {"id": printable(row_id), "provenance": FROM_USER, "overrides": tuple(own) if shipped else ()}
-        texts = printable_data(_merged(base, own))
+        known = {"id": printable(row_id), "provenance": FROM_USER, "overrides": tuple(given) if shipped else ()}
+        texts = printable_data(_merged(base, given))
         return self.row_type.model_validate({**cast("_Fields", texts), **known})
 
     def _with_known_names(self, row: RowT, document: Document) -> RowT:
@@ -238,12 +238,12 @@ class Table(Mapping[str, RowT], Generic[RowT]):
             value: Any = reduce(getattr, steps, cast("Any", row))
             for name in value if isinstance(value, tuple) else (value,) if value else ():
                 try:
-                    found = find(name).id
+                    row_id = find(name).id
                 except CatalogError as error:
                     place = document.place(row.id, *steps)
                     raise CatalogError(error.title, error.detail, error.hint, place) from None
                 if len(steps) == 1 and value == name:
-                    row = row.model_copy(update={path: found})
+                    row = row.model_copy(update={path: row_id})
         return row
 
     def _shipped_row(self, row_id: str) -> RowT:

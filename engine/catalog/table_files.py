@@ -18,8 +18,8 @@ def shipped_files(stem: str) -> list[Traversable]:
     alone = profiles / f"{stem}.yaml"
     if alone.is_file():
         return [alone]
-    found = [file for file in (profiles / stem).iterdir() if file.name.endswith(".yaml")]
-    return sorted(found, key=lambda file: file.name)
+    in_folder = [file for file in (profiles / stem).iterdir() if file.name.endswith(".yaml")]
+    return sorted(in_folder, key=lambda file: file.name)
 
 
 def own_files(directory: Path, stem: str) -> list[Path]:

@@ -27,11 +27,11 @@ def format_in_name(name: str) -> str | None:
     Args:
         name: a hub id or file name, such as ``Qwen/Qwen3-8B-FP8`` or ``bartowski/gemma-2-9b-it-GGUF:Q4_K_M``.
     """
-    found = gguf_type(name)
-    if found is not None:
-        return found[1].casefold()
+    gguf = gguf_type(name)
+    if gguf is not None:
+        return gguf[1].casefold()
     words = f"-{'-'.join(_WORD.split(name.casefold()))}-"
-    return next((weights for said, weights in _formats().items() if f"-{said}-" in words), None)
+    return next((weights for word, weights in _formats().items() if f"-{word}-" in words), None)
 
 
 @cache

@@ -34,18 +34,18 @@ def checked_plan(
         PlanError: the data are not a plan.
     """
     source = document or Document(None)
-    beside = data.get("scenarios")
-    scenarios = beside.items() if isinstance(beside, dict) else ()
+    pinned = data.get("scenarios")
+    scenarios = pinned.items() if isinstance(pinned, dict) else ()
     _check_specs(data, (), source)
-    for scenario, each in scenarios:
-        if isinstance(each, dict):
-            _check_specs(each, ("scenarios", scenario), source)
+    for scenario, section in scenarios:
+        if isinstance(section, dict):
+            _check_specs(section, ("scenarios", scenario), source)
     try:
         plan = Plan.model_validate(data)
     except ValidationError as error:
         raise plan_error(error, source, origins or {}) from None
-    found = {name: _with_task(each) for name, each in plan.scenarios.items()}
-    return _with_task(plan if found == plan.scenarios else plan.model_copy(update={"scenarios": found}))
+    with_tasks = {name: _with_task(section) for name, section in plan.scenarios.items()}
+    return _with_task(plan if with_tasks == plan.scenarios else plan.model_copy(update={"scenarios": with_tasks}))
 
 
 def _with_task(plan: Plan) -> Plan:

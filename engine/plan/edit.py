@@ -129,10 +129,10 @@ def _changed(plan: Plan, change: Values, named: Values, catalog: Catalog | None,
     values: dict[str, object] = {}
     for trigger in _changed_fields(plan, after, change):
         for follows in trigger.knob.follows:
-            rule_of_sound = RULES.get(follows.rule)
-            if rule_of_sound is None or follows.path in values or _is_named(follows.path, named):
+            sound_rule = RULES.get(follows.rule)
+            if sound_rule is None or follows.path in values or _is_named(follows.path, named):
                 continue
-            new = rule_of_sound(Change(plan, after, trigger.path, follows.path, catalog))
+            new = sound_rule(Change(plan, after, trigger.path, follows.path, catalog))
             if new is not UNCHANGED:
                 values[follows.path] = _but_named(new, follows.path, named, after)
                 reasons.setdefault(follows.path, follows.why)

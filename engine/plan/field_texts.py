@@ -47,15 +47,18 @@ def field_meant(key: str, section: str = "") -> str | None:
     """
     words = _words(key)
     below = f"{section}." if section else ""
-    alike = {
-        path: max(
-            (len(words & said) for said in map(_words, text.synonyms) if words <= said or said <= words), default=0
-        )
+    shared = {
+        path: max((_shared_words(words, _words(synonym)) for synonym in text.synonyms), default=0)
         for path, text in _texts().items()
         if path.startswith(below)
     }
-    best = max(alike, key=alike.__getitem__, default=None)
-    return best if best is not None and alike[best] else None
+    best = max(shared, key=shared.__getitem__, default=None)
+    return best if best is not None and shared[best] else None
+
+
+def _shared_words(words: frozenset[str], synonym: frozenset[str]) -> int:
+    """Return how many words both have where one has all of the other's; else 0."""
+    return len(words & synonym) if words <= synonym or synonym <= words else 0
 
 
 def _words(text: str) -> frozenset[str]:

@@ -66,8 +66,8 @@ def short_name(path: str) -> str:
 
 @cache
 def _paths_by_end() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, tuple[str, ...]] = {}
     for path in all_fields():
         end = path.rpartition(".")[2]
-        found[end] = (*found.get(end, ()), path)
-    return found
+        paths[end] = (*paths.get(end, ()), path)
+    return paths

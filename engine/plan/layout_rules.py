@@ -291,7 +291,7 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
     """Return the layout of a plan whose sizes are all settled."""
     parallel, training, engine = plan.parallelism, plan.training, plan.inference.engine
     serves, dp = plan.task == "infer", int(parallel.dp or 1)
-    each = dp * (1 if serves else int(training.micro_batch))
+    per_pass = dp * (1 if serves else int(training.micro_batch))
     return Layout(
         devices=float(plan.hardware.devices or 1),
         dp=float(dp),
@@ -311,8 +311,8 @@ def plan_layout(plan: Plan, shape: TransformerShape, catalog: Catalog) -> Layout
         expert_ffn=shape.moe_ffn,
         vocab=shape.vocab,
         seq_len=0.0 if serves else float(training.seq_len),
-        micro_batches=0.0 if serves else float(np.ceil(float(training.global_batch or each) / each)),
-        global_batch=0.0 if serves else float(training.global_batch or each),
+        micro_batches=0.0 if serves else float(np.ceil(float(training.global_batch or per_pass) / per_pass)),
+        global_batch=0.0 if serves else float(training.global_batch or per_pass),
         swaps_heads=float(not serves and parallel.context == "all_to_all"),
         whole_heads=splits_whole_heads(engine, catalog) if serves else 1.0,
         splits_layers=splits_layers(engine, catalog) if serves else 1.0,

@@ -136,13 +136,13 @@ def _first_parameters(plan: Plan, name: str | None, kind: Kind, catalog: Catalog
 def _first_training(kind: Kind) -> dict[str, object]:
     """Return what training begins with where it was not planned before: the modes choose what they can."""
     automatic = paths_where(_is_open_at_first)
-    found: dict[str, object] = {
+    opened: dict[str, object] = {
         path.removeprefix("training."): AUTO for path in automatic if path.startswith("training.")
     }
     if kind == "transformer":
-        return found
+        return opened
     of_transformers = paths_where(_is_of_transformers)
-    others = {name: value for name, value in found.items() if f"training.{name}" not in of_transformers}
+    others = {name: value for name, value in opened.items() if f"training.{name}" not in of_transformers}
     return {**others, "steps": _EXAMPLE_STEPS}
 
 

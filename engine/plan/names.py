@@ -74,7 +74,7 @@ def software_id(name: str | None, catalog: Catalog) -> str:
         return UNNAMED
     parts = (name, *_BETWEEN.split(name))
     tried = (catalog.frameworks.find_id(_RELEASE.sub("", part).strip(" -_")) for part in parts)
-    return next((found for found in tried if found not in (None, UNNAMED)), None) or UNNAMED
+    return next((row_id for row_id in tried if row_id not in (None, UNNAMED)), None) or UNNAMED
 
 
 def refuse_unknown_names(plan: Plan, catalog: Catalog) -> None:

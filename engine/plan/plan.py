@@ -57,8 +57,8 @@ def counted_name(name: object) -> tuple[int, str] | None:
 
     A number in front of an instance counts instances: ``2xp5.48xlarge`` has 16 devices.
     """
-    found = _COUNTED.fullmatch(name) if isinstance(name, str) else None
-    return None if found is None else (int(found["count"]) * load_catalog().sold_together(found["name"]), found["name"])
+    match = _COUNTED.fullmatch(name) if isinstance(name, str) else None
+    return None if match is None else (int(match["count"]) * load_catalog().sold_together(match["name"]), match["name"])
 
 
 class ModelSection(Section):
@@ -174,13 +174,13 @@ class Plan(Section):
 
     def value(self, path: str) -> object:
         """Return the value at a dotted path such as ``training.micro_batch``; None where a part is absent."""
-        found: object = self
+        current: object = self
         for part in path.split("."):
-            if isinstance(found, dict):
-                found = found.get(part)
-            elif found is not None:
-                found = getattr(found, part)
-        return found
+            if isinstance(current, dict):
+                current = current.get(part)
+            elif current is not None:
+                current = getattr(current, part)
+        return current
 
     def plain_data(self) -> dict[str, Any]:
         """Return the plan as plain data, the form of the plan file; without the plans beside it."""

@@ -25,7 +25,7 @@ def pinned(plan: Plan, scenario: Plan) -> Plan:
 
 def unpinned(plan: Plan, name: str) -> Plan:
     """Return a plan without one of the plans beside it."""
-    return _with(plan, {other: each for other, each in plan.scenarios.items() if other != name})
+    return _with(plan, {other: scenario for other, scenario in plan.scenarios.items() if other != name})
 
 
 def taken(plan: Plan, name: str) -> Plan:
@@ -44,7 +44,7 @@ def renamed(plan: Plan, name: str, new: str) -> Plan:
         raise PlanError("not a name", repr(new), "allowed: 1 to 40 characters without a dot", Place(field=_PATH))
     if new != name and new in plan.scenarios:
         raise PlanError("another one is called so", new, place=Place(field=_PATH))
-    return _with(plan, {new if other == name else other: each for other, each in plan.scenarios.items()})
+    return _with(plan, {new if other == name else other: scenario for other, scenario in plan.scenarios.items()})
 
 
 def _with(plan: Plan, scenarios: Mapping[str, Plan]) -> Plan:

@@ -49,20 +49,20 @@ def table_of(path: str, text: str, is_list: bool) -> object:
 def _table(path: str, text: str, is_named: bool) -> dict[str, object]:
     from capacity_tui.engine.plan.line.hardware_words import figures_of  # noqa: PLC0415 - few plans are typed
 
-    found: dict[str, object] = {}
+    table: dict[str, object] = {}
     for word in text.replace(",", " ").split():
         key, equals, value = word.partition("=")
         figures = figures_of(word) if path == Key.HARDWARE_SPEC else None
         if equals and key and value:
-            found[key] = _read(path, value)
+            table[key] = _read(path, value)
         elif figures is not None:
-            found |= figures
+            table |= figures
         elif is_named and not equals:
             count = counted_name(word)
-            found |= {_NAME: count[1], _DEVICES: count[0]} if count else {_NAME: word}
+            table |= {_NAME: count[1], _DEVICES: count[0]} if count else {_NAME: word}
         else:
             raise PlanError("not key=value", repr(word)[:60], "write key=value with spaces between", Place(field=path))
-    return found
+    return table
 
 
 def _entries(value: object) -> dict[str, object]:

@@ -40,17 +40,17 @@ def plan_error(error: ValidationError, document: Document, origins: Mapping[Path
         document: the plan's data and the line of each key.
         origins: where a value stood in the file, by its path in the plan, where they differ.
     """
-    found: dict[Path, tuple[int, bool, ErrorDetails]] = {}
+    faults: dict[Path, tuple[int, bool, ErrorDetails]] = {}
     for details in error.errors(include_url=False):
         path = _known_part(details["loc"])
         known = origins.get(path, path)
         line = place_of(document, *known).line or 0
         # A misspelt section is also a missing one: the misspelling says more.
         entry = (line, details["type"] == "missing", details)
-        if path not in found or entry[:2] < found[path][:2]:
-            found[path] = entry
-    told = heapq.nsmallest(MOST_FAULTS, found, key=lambda path: found[path][:2])
-    first, *others = (_refusal(path, found[path][2], place_of(document, *origins.get(path, path))) for path in told)
+        if path not in faults or entry[:2] < faults[path][:2]:
+            faults[path] = entry
+    shown = heapq.nsmallest(MOST_FAULTS, faults, key=lambda path: faults[path][:2])
+    first, *others = (_refusal(path, faults[path][2], place_of(document, *origins.get(path, path))) for path in shown)
     first.further = tuple(others)
     return first
 
@@ -82,12 +82,12 @@ def _words(path: Path, details: ErrorDetails) -> tuple[str, str, str]:
     if section is not None:
         reason = _reason(details)
         return (reason, "", "") if reason else ("takes keys and values", "", f"keys: {_listed(section)}")
-    found = _field(path)
-    if found is None:
+    info = _field(path)
+    if info is None:
         return details["msg"].removeprefix("Value error, "), _shown(details["input"]), ""
     field_path = path[2:] if path[0] == "scenarios" else path
     known = all_fields().get(".".join(field_path))
-    return _bad_value(_allowed(found, known.knob if known else None), details)
+    return _bad_value(_allowed(info, known.knob if known else None), details)
 
 
 def _bad_value(allowed: _Allowed, details: ErrorDetails) -> tuple[str, str, str]:
@@ -167,11 +167,11 @@ def _inside(annotation: object, part: str) -> object:
     """Return the type of a field of a section, or of an entry of a list or table of sections; None if there is none."""
     section = _section_type(annotation)
     if section is not None:
-        found = section.model_fields.get(part)
-        return found.annotation if found else None
+        info = section.model_fields.get(part)
+        return info.annotation if info else None
     named = (get_args(kind)[1] for kind in _branches(annotation) if get_origin(kind) is dict)
-    if (found_by_name := next((entry for entry in named if _section_type(entry) is not None), None)) is not None:
-        return found_by_name
+    if (entry_type := next((entry for entry in named if _section_type(entry) is not None), None)) is not None:
+        return entry_type
     entries = (get_args(kind)[0] for kind in _branches(annotation) if get_origin(kind) in (list, tuple))
     return next((entry for entry in entries if part.isdecimal() and _section_type(entry) is not None), None)
 
@@ -185,9 +185,9 @@ def _section_type(annotation: object) -> type[BaseModel] | None:
 
 def _paths(section: type[BaseModel], above: Path = ()) -> Iterator[Path]:
     """Yield the path of every field; of equal names the last counts, so sections come before their fields."""
-    for name, found in section.model_fields.items():
+    for name, info in section.model_fields.items():
         yield (*above, name)
-        inner = _section_type(found.annotation)
+        inner = _section_type(info.annotation)
         if inner is not None:
             yield from _paths(inner, (*above, name))
 
@@ -225,10 +225,10 @@ def _number(value: float) -> str:
     return format_number(value) if value <= _LARGEST_WRITTEN_OUT else f"{value:.0e}"
 
 
-def _allowed(found: FieldInfo, knob: Knob | None) -> _Allowed:
+def _allowed(info: FieldInfo, knob: Knob | None) -> _Allowed:
     allowed = _Allowed()
-    _gather(found.annotation, allowed)
-    _gather_bounds(found.metadata, allowed)
+    _gather(info.annotation, allowed)
+    _gather_bounds(info.metadata, allowed)
     if knob:
         allowed.unit = knob.unit
         allowed.choices += [choice for choice in knob.choices if choice not in allowed.choices]
@@ -254,9 +254,9 @@ def _gather(annotation: object, allowed: _Allowed) -> None:
             continue
         plain = get_origin(kind) or kind
         if plain in (list, tuple):
-            each = _Allowed()
-            _gather(get_args(kind)[0], each)
-            allowed.others.append(f"a list, each {each.words()}")
+            entries = _Allowed()
+            _gather(get_args(kind)[0], entries)
+            allowed.others.append(f"a list, each {entries.words()}")
         elif plain in _NUMBER_WORDS:
             allowed.number = _NUMBER_WORDS[plain]
         elif isinstance(plain, type) and issubclass(plain, BaseModel):

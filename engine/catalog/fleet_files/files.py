@@ -53,11 +53,11 @@ def fleet_files_at(path: Path) -> list[Path]:
     """
     if path.is_file():
         return [path]
-    found = fleet_files_below(path)
-    if not found:
+    guide_files = fleet_files_below(path)
+    if not guide_files:
         title = "none of the files is there" if path.is_dir() else "no such file or folder"
         raise CatalogError(title, hint=f"name a folder with {', '.join(words()['names'])}", place=Place(str(path)))
-    return found
+    return guide_files
 
 
 def is_fleet_file(path: Path) -> bool:

@@ -50,9 +50,9 @@ def add_instances(
             continue
         reading = _Reading(name, entry, document, path, said)
         known = instances.find_id(name)
-        found = reading.known(instances[known], instances, accelerators) if known else reading.own(accelerators)
-        if found is not None:
-            rows[found[0]] = (path, found[1])
+        entry_row = reading.known(instances[known], instances, accelerators) if known else reading.own(accelerators)
+        if entry_row is not None:
+            rows[entry_row[0]] = (path, entry_row[1])
     said.add("instances", document, rows)
 
 
@@ -112,22 +112,22 @@ class _Reading:
         if count is None or count == row.sold_devices:
             return row
         others = [
-            each
-            for each in instances.where("accelerator", row.accelerator)
-            if each.provider == row.provider and each.accelerator_count == count
+            size
+            for size in instances.where("accelerator", row.accelerator)
+            if size.provider == row.provider and size.accelerator_count == count
         ]
-        priced = [each for each in (row, *others) if each.on_demand_usd_per_hour]
+        priced = [size for size in (row, *others) if size.on_demand_usd_per_hour]
         if usd is None or not priced:
             return others[0] if others else row
 
-        def distance(each: Instance) -> float:
-            return abs(math.log(usd / (each.on_demand_usd_per_hour or usd)))
+        def distance(size: Instance) -> float:
+            return abs(math.log(usd / (size.on_demand_usd_per_hour or usd)))
 
         meant = min(priced, key=distance)
         if meant is row:
             dearer = min(others, key=distance, default=None)
-            beside = f"; {dearer.name} with {count} costs {_usd(dearer)}" if dearer else ""
-            words = f"{count} GPUs, but a price of {row.name} with {row.sold_devices} ({_usd(row)}){beside}"
+            note = f"; {dearer.name} with {count} costs {_usd(dearer)}" if dearer else ""
+            words = f"{count} GPUs, but a price of {row.name} with {row.sold_devices} ({_usd(row)}){note}"
             self._tell("gpus_per_instance", f"{words}: read as the price of {row.name}")
         return meant
 
@@ -147,12 +147,12 @@ class _Reading:
             "on_demand_usd_per_hour": entry.on_demand_cost_per_hour,
             "spot_usd_per_hour": entry.spot_cost_per_hour,
         }
-        found: dict[str, Any] = {key: usd * times for key, usd in prices.items() if usd is not None}
-        if found and self.document.file:
+        fields: dict[str, Any] = {key: usd * times for key, usd in prices.items() if usd is not None}
+        if fields and self.document.file:
             day = day_of_file(Path(self.document.file)).isoformat()
             dates = {"on_demand_usd_per_hour": "price_date", "spot_usd_per_hour": "spot_price_date"}
-            found |= {dates[key]: day for key in tuple(found)}
-        return found
+            fields |= {dates[key]: day for key in tuple(fields)}
+        return fields
 
     def _compare(self, row: Instance, device: Accelerator) -> None:
         """Tell where figures of an entry are not those of its hardware: those of the hardware are used."""

@@ -21,9 +21,9 @@ def accelerator_of(name: str, memory_gb: float, accelerators: Table[Accelerator]
         accelerators: devices that are known.
     """
     for spelled in (f"{name} {memory_gb:g}GB", name):
-        found = accelerators.find_id(spelled)
-        if found is not None and _has(accelerators[found], memory_gb):
-            return found
+        row_id = accelerators.find_id(spelled)
+        if row_id is not None and _has(accelerators[row_id], memory_gb):
+            return row_id
     key = brandless_key_of(name, accelerators.brands)
     alike = (row_id for row_id in accelerators if key and brandless_key_of(row_id, accelerators.brands).startswith(key))
     return next((row_id for row_id in alike if _has(accelerators[row_id], memory_gb)), None)

@@ -19,8 +19,8 @@ _TYPE = "workload_type"
 @cache
 def words() -> Mapping[str, Any]:
     """Return what tells the sections of these files, and their words."""
-    found: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "fleet_files.yaml")
-    return found
+    table: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "fleet_files.yaml")
+    return table
 
 
 def guide_instances() -> tuple[str, ...]:

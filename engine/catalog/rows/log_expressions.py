@@ -57,10 +57,10 @@ class Expression:
 
     def find(self, line: str) -> float | None:
         """Return the figure in basic units; None where the line does not have it."""
-        found = self.pattern.search(line)
-        if found is None:
+        match = self.pattern.search(line)
+        if match is None:
             return None
-        return in_basic_units(found["number"], found["unit"] if self.unit == "size" else self.unit)
+        return in_basic_units(match["number"], match["unit"] if self.unit == "size" else self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +99,10 @@ def parse_expression(text: str) -> Expression:
 
 def parse_key(text: str) -> Key:
     """Return the key that a name with or without a unit stands for."""
-    found = _KEY.fullmatch(text.strip())
-    if found is None:
+    match = _KEY.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"a key is a name, with or without a unit such as <ms>: {text[:80]!r}")
-    return Key(key_of_name(found["name"]), found[2] or "number")
+    return Key(key_of_name(match["name"]), match[2] or "number")
 
 
 def key_of_name(name: str) -> str:

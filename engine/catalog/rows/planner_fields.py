@@ -24,10 +24,10 @@ def accelerator_fields(fields: Any) -> Any:
     """Return the fields of an accelerator by the catalogue's names; without memory of its own it shares the host's."""
     if not isinstance(fields, dict) or not _says_any(fields, _OF_ACCELERATORS):
         return fields
-    told = dict(fields)
-    if "mem_gb" in told and not told.get("vram_gb", "memory_mib" in told):
-        told |= {"vram_gb": told.pop("mem_gb"), "unified_memory": True}
-    named = _named(told, _OF_ACCELERATORS)
+    given = dict(fields)
+    if "mem_gb" in given and not given.get("vram_gb", "memory_mib" in given):
+        given |= {"vram_gb": given.pop("mem_gb"), "unified_memory": True}
+    named = _named(given, _OF_ACCELERATORS)
     if isinstance(named.get("memory_mib"), float):
         named["memory_mib"] = round(named["memory_mib"])
     if "type" in named:
@@ -55,12 +55,12 @@ def _says_any(fields: Mapping[str, object], names: Mapping[str, object]) -> bool
 
 def _named(fields: Mapping[str, Any], names: Mapping[str, tuple[str, float]]) -> dict[str, Any]:
     """Return fields by their own names and in their own units; what is no number stays, to be refused by its name."""
-    told: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in fields.items():
-        own, unit = names.get(name, (name, None))
+        field, unit = names.get(name, (name, None))
         number = _number(value)
-        told[own] = number * unit if unit is not None and isinstance(number, float) else value
-    return told
+        values[field] = number * unit if unit is not None and isinstance(number, float) else value
+    return values
 
 
 def _number(value: object) -> object:

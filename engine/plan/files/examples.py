@@ -16,8 +16,8 @@ _COMMENT = "# "
 
 def example_names() -> tuple[str, ...]:
     """Return the names of the example plans in alphabetical order."""
-    found = (entry.name for entry in _folder().iterdir())
-    return tuple(sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX)))
+    names = (entry.name for entry in _folder().iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
 
 
 def example_text(name: str) -> str:

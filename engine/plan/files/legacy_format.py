@@ -138,12 +138,12 @@ def _copied(data: Mapping[str, object]) -> dict[str, object]:
 
 def _mapping_at(data: dict[str, object], path: Path, make: bool = False) -> dict[str, object] | None:
     """Return the mapping at a path; None where something else, or nothing, stands."""
-    found = data
+    mapping = data
     for part in path:
-        if make and found.get(part) is None:
-            found[part] = {}
-        inner = found.get(part)
+        if make and mapping.get(part) is None:
+            mapping[part] = {}
+        inner = mapping.get(part)
         if not isinstance(inner, dict):
             return None
-        found = inner
-    return found
+        mapping = inner
+    return mapping

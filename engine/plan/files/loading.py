@@ -53,11 +53,11 @@ def _beside(plan: Plan, folder: Path) -> Plan:
     """Return a plan with the model file that it names where that lies in a folder."""
     if not plan.model.config:
         return plan
-    beside = folder / typed_path(plan.model.config)
+    file = folder / typed_path(plan.model.config)
     # What cannot be a file's name is refused where the file is read.
     with suppress(OSError):
-        if beside.exists():
-            return plan.model_copy(update={"model": plan.model.model_copy(update={"config": str(beside)})})
+        if file.exists():
+            return plan.model_copy(update={"model": plan.model.model_copy(update={"config": str(file)})})
     return plan
 
 
@@ -141,12 +141,12 @@ def _plan_from_document(document: Document) -> Plan:
         return checked_plan(converted.data, document, converted.origins)
     present: dict[str, object] = {}
     origins = dict(converted.origins)
-    for name, each in scenarios.items():
+    for name, scenario in scenarios.items():
         above = ("scenarios", str(name))
-        present[str(name)] = each
-        if isinstance(each, dict):
-            _check_version(each.get("version", CURRENT_VERSION), document, *above)
-            inner = _present_form(each, document, above)
+        present[str(name)] = scenario
+        if isinstance(scenario, dict):
+            _check_version(scenario.get("version", CURRENT_VERSION), document, *above)
+            inner = _present_form(scenario, document, above)
             origins |= {(*above, *path): (*above, *origin) for path, origin in inner.origins.items()}
             present[str(name)] = inner.data
     return checked_plan({**converted.data, "scenarios": present}, document, origins)

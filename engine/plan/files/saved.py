@@ -62,10 +62,10 @@ def list_plans() -> tuple[SavedPlan, ...]:
         entries = [path for path in folder.iterdir() if _is_plan(path)] if folder.is_dir() else []
     except OSError as error:
         raise reading_error(error, folder) from error
-    found = [
+    saved_plans = [
         SavedPlan(path.name.removesuffix(_SUFFIX), path, changed) for path in entries if (changed := _changed(path))
     ]
-    return tuple(sorted(found, key=lambda saved: (saved.changed, saved.name), reverse=True))
+    return tuple(sorted(saved_plans, key=lambda saved: (saved.changed, saved.name), reverse=True))
 
 
 def load_saved(name: str) -> Plan:

@@ -96,8 +96,10 @@ def read_source(name: str, standard_input: BinaryIO | None = None) -> PlanSource
             with path.open("rb") as stream:
                 return PlanSource(read_yaml(read_stream(stream, name), name))
     except FileNotFoundError:
-        found = locate_plan(name)
-        return _read_file(found) if isinstance(found, Path) else PlanSource(read_yaml(example_text(found), found))
+        located = locate_plan(name)
+        if isinstance(located, Path):
+            return _read_file(located)
+        return PlanSource(read_yaml(example_text(located), located))
     except (OSError, ValueError) as error:
         raise reading_error(error, path) from error
     return _read_file(path)

@@ -45,9 +45,9 @@ def dump_plan(plan: Plan, comment: str = "") -> str:
 
 def _written(plan: Plan) -> dict[str, Any]:
     """Return what is written of a plan, without the plans beside it."""
-    beside = {"scenarios"}
-    data = plan.model_dump(mode="json", exclude_defaults=True, exclude=beside)
-    whole = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan), exclude=beside)
+    excluded = {"scenarios"}
+    data = plan.model_dump(mode="json", exclude_defaults=True, exclude=excluded)
+    whole = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan), exclude=excluded)
     for section in ("hardware", *_READ[plan.task or _TASK_UNLESS_SAID]):
         data[section] = {**whole.get(section, {}), **data.get(section, {})}
     if not data["hardware"].get("spec"):

@@ -56,11 +56,11 @@ def completions(text: str, cursor: int | None = None, catalog: Catalog | None = 
     begins = [entry for entry in names if entry[0].startswith(typed)]
     # A part of a name is enough where no name begins so, as 3.1-70 of llama-3.1-70b.
     meant = begins or [entry for entry in names if len(typed) >= FEWEST_OF_A_PART and typed in entry[0]]
-    found: dict[str, Completion] = {}
+    offered: dict[str, Completion] = {}
     for _, name, kind in meant:
         before = f"{text[: token.start]}{count}{name}{'' if kind == 'field' else ' '}"
-        found.setdefault(name, Completion(f"{count}{name}", kind, before + text[token.end :].lstrip(), len(before)))
-    return tuple(found.values())[:MOST]
+        offered.setdefault(name, Completion(f"{count}{name}", kind, before + text[token.end :].lstrip(), len(before)))
+    return tuple(offered.values())[:MOST]
 
 
 @lru_cache(maxsize=4)

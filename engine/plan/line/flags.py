@@ -44,8 +44,8 @@ def line_of_flags(flags: PlanFlags, task: str | None = None, catalog: Catalog | 
 def _named(flags: PlanFlags, catalog: Catalog) -> Iterator[tuple[str, Meaning]]:
     """Yield what model, task and hardware stand for; unknown names are refused with the plan."""
     if flags.model:
-        found = named_model(flags.model, catalog) or sized_model(flags.model, catalog)
-        yield flags.model, found or Meaning(f"model {flags.model}", {MODEL: flags.model})
+        match = named_model(flags.model, catalog) or sized_model(flags.model, catalog)
+        yield flags.model, match or Meaning(f"model {flags.model}", {MODEL: flags.model})
     if flags.task:
         yield flags.task, _task(flags.task)
     if flags.gpu:

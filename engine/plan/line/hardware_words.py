@@ -45,10 +45,10 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     for pattern in (*_COUNTS, _GLUED, _BESIDE_A_NUMBER):
         match = pattern.fullmatch(word)
         count = int(match["count"]) if match else 0
-        found = _several(match["name"], count, catalog) if match else None
-        if found is not None:
+        hardware = _several(match["name"], count, catalog) if match else None
+        if hardware is not None:
             none = PlanError("no devices", repr(word)[:60], "write 1 or more", Place(field=DEVICES))
-            return found if count else Meaning(fault=none)
+            return hardware if count else Meaning(fault=none)
     return None
 
 
@@ -72,11 +72,11 @@ def own_device(word: str, catalog: Catalog) -> Meaning | None:
     spec: dict[str, object] = {}
     for figure in filter(None, map(str.strip, re.split(r"[,;\s]\s*(?![a-zA-Z])|,", match["figures"]))):
         key, equals, value = figure.partition("=")
-        found = {key.strip(): value.strip()} if equals else figures_of(figure)
-        if found is None:
+        given = {key.strip(): value.strip()} if equals else figures_of(figure)
+        if given is None:
             hint = f"write memory, arithmetic and bandwidth, as {_EXAMPLE}, or key=value"
             return Meaning(fault=PlanError("not a figure of a device", repr(figure)[:80], hint, Place(field=SPEC)))
-        spec |= found
+        spec |= given
     if not spec:
         return Meaning(fault=PlanError("a device without figures", hint=f"write {_EXAMPLE}", place=Place(field=SPEC)))
     return custom_device(spec, catalog)
@@ -157,9 +157,9 @@ def _alone(word: str, catalog: Catalog) -> Meaning | None:
 
 def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
     """Return a number of devices of a name, or of a figure that each of them has."""
-    own = own_device(name, catalog)
-    if own is not None:
-        return _counted(own, count)
+    user_defined = own_device(name, catalog)
+    if user_defined is not None:
+        return _counted(user_defined, count)
     figure = figures_of(name)
     if figure is not None:
         spec = {f"{SPEC}.{key}": value for key, value in figure.items()}

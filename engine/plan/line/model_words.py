@@ -29,13 +29,13 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         return None
     if key_of(name) == AUTO:
         return Meaning("largest model that fits", {MODEL: AUTO})
-    found = None if count_in(name) else catalog.architectures.find_id(name)
-    if found is not None and found not in catalog.networks:
+    row_id = None if count_in(name) else catalog.architectures.find_id(name)
+    if row_id is not None and row_id not in catalog.networks:
         if not catalog.architectures.is_variant(name):
-            return _model(found)
-        why = f"{_shown(name)} has the shape of {found}"
+            return _model(row_id)
+        why = f"{_shown(name)} has the shape of {row_id}"
         # A name that says how the weights are stored stays: the plan reads that from it.
-        return Meaning(f"model {_shown(name)}", {MODEL: name}, why) if format_in_name(name) else _model(found, why)
+        return Meaning(f"model {_shown(name)}", {MODEL: name}, why) if format_in_name(name) else _model(row_id, why)
     known = find_known_model(name, catalog) if key_of(name) in _other_names(catalog) else None
     if known is not None:
         return _model(known.id)
@@ -49,8 +49,8 @@ def sized_model(word: str, catalog: Catalog) -> Meaning | None:
         return None
     called = [row for row in _decoders(catalog, bool(match["experts"])) if word.casefold() in _PIECES.split(row)]
     if called:
-        found = _preferred(called, catalog)
-        return _model(found, f"{word}: {found}, a usual model of that size")
+        usual = _preferred(called, catalog)
+        return _model(usual, f"{word}: {usual}, a usual model of that size")
     size = float(match["size"]) * (int(match["experts"][:-1]) if match["experts"] else 1)
     sized = catalog.architectures.find_id(f"{size:.12g}{match['unit']}")
     if sized is None:
@@ -66,8 +66,8 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
         return None
     ids = [row_id for row_id in (*catalog.architectures, *FAMILIES, *catalog.networks) if _has(row_id, pieces)]
     if ids:
-        found = _preferred(ids, catalog)
-        return _model(found, f"{_shown(word)}: {found}" + (f", one of {len(ids)} called so" if len(ids) > 1 else ""))
+        meant = _preferred(ids, catalog)
+        return _model(meant, f"{_shown(word)}: {meant}" + (f", one of {len(ids)} called so" if len(ids) > 1 else ""))
     size = next((piece for piece in pieces if _SIZE.fullmatch(piece)), None)
     if size is None or "/" not in word:
         return None
@@ -109,9 +109,9 @@ def _in_words(row: Architecture) -> str:
 
 def _has(row_id: str, pieces: list[str]) -> bool:
     """Whether every piece begins a piece of an id; sizes are whole pieces."""
-    own = _PIECES.split(row_id)
+    parts = _PIECES.split(row_id)
     return all(
-        any(part == piece if _SIZE.fullmatch(piece) else part.startswith(piece) for part in own) for piece in pieces
+        any(part == piece if _SIZE.fullmatch(piece) else part.startswith(piece) for part in parts) for piece in pieces
     )
 
 

@@ -76,9 +76,9 @@ class _Line:
         """Try what was not recognized so far."""
         index = 0
         while index < len(self._tokens):
-            found = None if index in self._taken else recognize(index)
-            if found is not None:
-                self._take(index, *found)
+            match = None if index in self._taken else recognize(index)
+            if match is not None:
+                self._take(index, *match)
             index += self._taken[index][0] if index in self._taken else 1
 
     def _take(self, index: int, count: int, meaning: Meaning) -> None:
@@ -109,9 +109,9 @@ class _Line:
         token = self._tokens[index]
         if "=" in token.text and "(" not in token.text:
             return None
-        own = hardware.named_hardware(token.text, self._catalog) if "(" in token.text else None
-        if own is not None:
-            return 1, own
+        user_defined = hardware.named_hardware(token.text, self._catalog) if "(" in token.text else None
+        if user_defined is not None:
+            return 1, user_defined
         if settings.is_number(token.text) and self._is_counted(index):
             return None
         for count in range(min(_MOST_WORDS, len(self._tokens) - index), 0, -1):
@@ -129,9 +129,9 @@ class _Line:
             return None
         if count == 1 and self._is_value(phrase):
             return None
-        found = hardware.named_hardware(phrase, self._catalog) if not settings.is_number(phrase) or count == 1 else None
-        if found is not None and not (settings.is_number(phrase) and len(phrase) < 4):
-            return found
+        match = hardware.named_hardware(phrase, self._catalog) if not settings.is_number(phrase) or count == 1 else None
+        if match is not None and not (settings.is_number(phrase) and len(phrase) < 4):
+            return match
         if count > 1 and self._catalog.architectures.is_variant(phrase):
             return None
         return models.named_model(phrase, self._catalog)
@@ -171,13 +171,13 @@ class _Line:
             return None
         if self._is_free(index, 2) and not self._is_setting(self._tokens[index + 1].text):
             joined = f"{text}-{self._tokens[index + 1].text}"
-            found = models.resembling_model(joined, self._catalog)
-            if found is not None and not settings.is_number(text):
-                return 2, found
+            match = models.resembling_model(joined, self._catalog)
+            if match is not None and not settings.is_number(text):
+                return 2, match
         if settings.is_number(text) and text[-1:] not in "bB":
             return None
-        found = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
-        return (1, found) if found is not None else None
+        match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
+        return (1, match) if match is not None else None
 
     def _is_setting(self, text: str) -> bool:
         """Whether a word has a meaning beside models."""
@@ -241,10 +241,10 @@ class _Line:
         is_pair = settings.amount_of(pair) is not None and settings.amount_of(after) is None
         after = pair if is_pair else after
         amount = settings.amount_of(after)
-        own = settings.named_field(after, self._task, self._model)
-        is_own = own is not None and own[0].startswith(OWN_PARAMETERS)
+        parameter = settings.named_field(after, self._task, self._model)
+        is_parameter = parameter is not None and parameter[0].startswith(OWN_PARAMETERS)
         is_counted = amount is not None and (amount.is_behind or settings.is_time(number))
-        if not is_counted and not is_own:
+        if not is_counted and not is_parameter:
             return None
         meaning = self._pair(after, number)
         return None if meaning is None else (3 if is_pair else 2, meaning)

@@ -207,8 +207,8 @@ def _otherwise(name: str, path: str, catalog: Catalog) -> str | None:
         "attention kernel": catalog.attention_kernels, "format of frozen weights": catalog.quantizations,
         "format of weights": catalog.quantizations, "engine": catalog.engines,
     }  # fmt: skip
-    found = tables[rows].find_id(name) if rows in tables else None
-    return name if found is not None and rows == "engine" else found
+    row_id = tables[rows].find_id(name) if rows in tables else None
+    return name if row_id is not None and rows == "engine" else row_id
 
 
 def _fault(title: str, detail: str, hint: str) -> Meaning:

@@ -137,13 +137,13 @@ def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:
 
 def _fields() -> dict[str, tuple[str, ...]]:
     """Return the fields that a word may name, by label and by key; those that catalogues are for go by their rows."""
-    found: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, tuple[str, ...]] = {}
     for path, entry in all_fields().items():
         if entry.knob.catalogue not in ("", "interconnect") or entry.knob.role in UNSAID or path == "task":
             continue
         for name in dict.fromkeys(map(key_of, (entry.knob.label, path.rpartition(".")[2], path))):
-            found[name] = (*found.get(name, ()), path)
-    return found
+            paths[name] = (*paths.get(name, ()), path)
+    return paths
 
 
 def _section(path: str) -> str:

@@ -147,35 +147,35 @@ def _is_bare(word: Word) -> bool:
 
 def split(text: str) -> list[Token]:
     """Return the words of a line; what is longer than a line may be is left out."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     for match in _WORD.finditer(text[:LONGEST_LINE]):
         word = match[0].rstrip(_ENDINGS) or match[0]
-        _add(Token(_plain_number(word), match.start(), match.start() + len(word)), found)
-    return found
+        _add(Token(_plain_number(word), match.start(), match.start() + len(word)), tokens)
+    return tokens
 
 
-def _add(token: Token, found: list[Token]) -> None:
+def _add(token: Token, tokens: list[Token]) -> None:
     """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
-    before = found[-1] if found else None
+    before = tokens[-1] if tokens else None
     if before is not None:
         scale = vocabulary().scales.get(key_of(token.text))
         if scale is not None and _NUMBER.fullmatch(before.text):
-            found[-1] = Token(_plain_number(before.text) + scale, before.start, token.end)
+            tokens[-1] = Token(_plain_number(before.text) + scale, before.start, token.end)
             return
-        if before.text in _SIGNS and len(found) > 1:
-            sign, name = found.pop(), found.pop()
-            _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end), found)
+        if before.text in _SIGNS and len(tokens) > 1:
+            sign, name = tokens.pop(), tokens.pop()
+            _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end), tokens)
             return
         is_limit = before.text[-1:] == "<" and len(before.text) > 1
         if is_limit or (token.text[:1] in "<≤" and len(token.text) > 1 and before.text.isalpha()):
             value = token.text.lstrip("<≤=")
-            found[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end)
+            tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end)
             return
         seconds = vocabulary().time_units.get(key_of(token.text))
         if seconds is not None and before.text[-1:].isdigit():
-            found[-1] = Token(f"{before.text}{seconds}", before.start, token.end)
+            tokens[-1] = Token(f"{before.text}{seconds}", before.start, token.end)
             return
-    found.append(token)
+    tokens.append(token)
 
 
 def _plain_number(word: str) -> str:
