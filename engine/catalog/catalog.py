@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from capacity_tui.engine.catalog.aliases import read_aliases
 from capacity_tui.engine.catalog.checking import with_left_out
+from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
 from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files
-from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
 from capacity_tui.engine.catalog.models_table import ArchitectureTable
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.quantization_table import QuantizationTable
@@ -335,12 +335,12 @@ class Catalog:
         tables = [table for _, table in self.tables()]
         of_tables = [problem for table in tables for problem in table.problems]
         stray = stray_files(self.user_directory, {_ALIASES, *(table.file for table in tables)})
-        return (*self._aliases[1], *self._refreshed[1], *self._said.problems, *of_tables, *stray)
+        return (*self._aliases[1], *self._refreshed[1], *self._fleet_content.problems, *of_tables, *stray)
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """What of the files of the fleet guide was read otherwise than it is written."""
-        return tuple(self._said.remarks)
+        return tuple(self._fleet_content.remarks)
 
     def sold_together(self, name: str) -> int:
         """Return the devices that come with one of a name: those of an instance, else 1."""
@@ -369,18 +369,18 @@ class Catalog:
     def _table(
         self, folder: str, kind: str, row_type: type[RowT], named: Mapping[str, Callable[[str], Row]] | None = None
     ) -> Table[RowT]:
-        return Table(kind, row_type, *self._parts(folder), self._said.documents.get(folder, ()), named)
+        return Table(kind, row_type, *self._parts(folder), self._fleet_content.documents.get(folder, ()), named)
 
     def _parts(self, folder: str) -> tuple[Sequence[Traversable], Sequence[Path], Mapping[str, str]]:
         """Return the shipped files, the user's files and the aliases of a table."""
-        aliases = {**self._aliases[0].get(folder, {}), **self._said.aliases.get(folder, {})}
+        aliases = {**self._aliases[0].get(folder, {}), **self._fleet_content.aliases.get(folder, {})}
         return shipped_files(folder), own_files(self.user_directory, folder), aliases
 
     @cached_property
-    def _said(self) -> Said:
+    def _fleet_content(self) -> FleetFileContent:
         """What the files of the fleet guide say."""
         if not self.fleet_files:
-            return Said()
+            return FleetFileContent()
         plain = Catalog(self.user_directory)
         ids = {
             "model_sizes": plain.model_sizes.find_id,

@@ -49,7 +49,7 @@ MOST_LEVELS = 8
 """Levels of a cluster around its nodes."""
 MOST_COMPARED = 64
 """Device counts or batch sizes of one analysis: each pair of them is an estimate of its own."""
-_COUNTED = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
+_COUNTED_NAME = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 
 
 def counted_name(name: object) -> tuple[int, str] | None:
@@ -57,7 +57,7 @@ def counted_name(name: object) -> tuple[int, str] | None:
 
     A number in front of an instance counts instances: ``2xp5.48xlarge`` has 16 devices.
     """
-    match = _COUNTED.fullmatch(name) if isinstance(name, str) else None
+    match = _COUNTED_NAME.fullmatch(name) if isinstance(name, str) else None
     return None if match is None else (int(match["count"]) * load_catalog().sold_together(match["name"]), match["name"])
 
 

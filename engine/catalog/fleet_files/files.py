@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.catalog.fleet_files.commented_json import read_commented_json
+from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent
 from capacity_tui.engine.catalog.fleet_files.instance_entries import add_instances
-from capacity_tui.engine.catalog.fleet_files.said import Said
 from capacity_tui.engine.catalog.fleet_files.workload_entries import add_entries, words
 from capacity_tui.engine.catalog.names import nearest
 from capacity_tui.engine.catalog.reading import Document, KeyPath
@@ -70,26 +70,26 @@ def is_fleet_file(path: Path) -> bool:
         return path.name in words()["names"]
 
 
-def read_fleet_files(paths: Iterable[Path], known: Known) -> Said:
+def read_fleet_files(paths: Iterable[Path], known: Known) -> FleetFileContent:
     """Return what files of the guide say together; a later one goes over an earlier one.
 
     What cannot be used is a problem of the answer, and the rest is used.
     """
-    said = Said()
+    content = FleetFileContent()
     for path in paths:
         try:
             document = read_commented_json(path)
             sections = list(_sections(document))
-            _refuse_others(said, document, sections)
+            _refuse_others(content, document, sections)
         except CapacityError as problem:
-            said.problems.append(problem)
+            content.problems.append(problem)
             continue
         for table, at in sections:
             if table == "instances":
-                add_instances(said, known.instances, known.accelerators, document, at)
+                add_instances(content, known.instances, known.accelerators, document, at)
             else:
-                add_entries(said, known.ids[table], table, document, at)
-    return said
+                add_entries(content, known.ids[table], table, document, at)
+    return content
 
 
 def _sections(document: Document) -> Iterator[tuple[str, KeyPath]]:
@@ -107,7 +107,7 @@ def _sections(document: Document) -> Iterator[tuple[str, KeyPath]]:
             yield best, ()
 
 
-def _refuse_others(said: Said, document: Document, sections: list[tuple[str, KeyPath]]) -> None:
+def _refuse_others(content: FleetFileContent, document: Document, sections: list[tuple[str, KeyPath]]) -> None:
     """Tell what a file holds that is no section of these files."""
     data = document.data
     if not sections:
@@ -118,7 +118,9 @@ def _refuse_others(said: Said, document: Document, sections: list[tuple[str, Key
     for key in data.keys() - words()["sections"].keys():
         near = nearest(key, words()["sections"])
         hint = f"nearest known: {near[0]}" if near else f"known: {', '.join(words()['sections'])}"
-        said.problems.append(CatalogError("unknown section", repr(key)[:60], hint, document.place(key)))
+        content.problems.append(CatalogError("unknown section", repr(key)[:60], hint, document.place(key)))
     for key in words()["sections"].keys() & data.keys():
         if not isinstance(data[key], dict):
-            said.problems.append(CatalogError("not a block of entries", hint="write {...}", place=document.place(key)))
+            content.problems.append(
+                CatalogError("not a block of entries", hint="write {...}", place=document.place(key))
+            )

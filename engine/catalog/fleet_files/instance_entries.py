@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from capacity_tui.engine.catalog.checking import refusals
+from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
 from capacity_tui.engine.catalog.fleet_files.instance_entry import InstanceEntry
 from capacity_tui.engine.catalog.fleet_files.own_accelerator import accelerator_of, nearest_accelerator
-from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
 from capacity_tui.engine.catalog.price_age import day_of_file
 from capacity_tui.engine.catalog.reading import Document, KeyPath
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
@@ -26,12 +26,16 @@ _FACTORS = ("memory_bandwidth_factor", "interconnect_multiplier")
 
 
 def add_instances(
-    said: Said, instances: Table[Instance], accelerators: Table[Accelerator], document: Document, at: KeyPath
+    content: FleetFileContent,
+    instances: Table[Instance],
+    accelerators: Table[Accelerator],
+    document: Document,
+    at: KeyPath,
 ) -> None:
     """Add the instances of a file.
 
     Args:
-        said: gets them.
+        content: gets them.
         instances: rows that are known.
         accelerators: devices that are known.
         document: the file.
@@ -46,21 +50,23 @@ def add_instances(
         try:
             entry = InstanceEntry.model_validate(given)
         except ValidationError as error:
-            said.problems += refusals(error, InstanceEntry, document, path, CatalogError)
+            content.problems += refusals(error, InstanceEntry, document, path, CatalogError)
             continue
-        reading = _Reading(name, entry, document, path, said)
+        reading = _Reading(name, entry, document, path, content)
         known = instances.find_id(name)
         entry_row = reading.known(instances[known], instances, accelerators) if known else reading.own(accelerators)
         if entry_row is not None:
             rows[entry_row[0]] = (path, entry_row[1])
-    said.add("instances", document, rows)
+    content.add("instances", document, rows)
 
 
 class _Reading:
-    """One entry of the file, and what is said of it."""
+    """One entry of the file, and what is stated of it."""
 
-    def __init__(self, name: str, entry: InstanceEntry, document: Document, path: KeyPath, said: Said) -> None:
-        self.name, self.entry, self.document, self.path, self.said = name, entry, document, path, said
+    def __init__(
+        self, name: str, entry: InstanceEntry, document: Document, path: KeyPath, content: FleetFileContent
+    ) -> None:
+        self.name, self.entry, self.document, self.path, self.content = name, entry, document, path, content
 
     def known(
         self, row: Instance, instances: Table[Instance], accelerators: Table[Accelerator]
@@ -69,18 +75,18 @@ class _Reading:
         self._tell_factors()
         meant = self._meant(row, instances)
         if meant.id != row.id:
-            self.said.aliases.setdefault("instances", {})[self.name] = meant.id
+            self.content.aliases.setdefault("instances", {})[self.name] = meant.id
         if meant.accelerator is not None:
             self._compare(meant, accelerators[meant.accelerator])
         return meant.id, self._prices(self._share(meant) or 1.0)
 
     def own(self, accelerators: Table[Accelerator]) -> tuple[str, dict[str, Any]] | None:
-        """Return the row of an instance nobody else has; None where too little is said of it."""
+        """Return the row of an instance nobody else has; None where too little is stated of it."""
         entry = self.entry
         if entry.gpu_type is None or entry.gpu_memory_gb is None:
             missing = "gpu_type" if entry.gpu_type is None else "gpu_memory_gb"
             detail = f"no instance is called {printable(self.name)!r}, and a new one needs {missing}"
-            self.said.problems.append(
+            self.content.problems.append(
                 CatalogError("a field is missing", detail, "add it, or correct the name", self._at())
             )
             return None
@@ -216,7 +222,7 @@ class _Reading:
             words = f"{entry.compute_tflops:g} is read as the headline with sparsity, as the guide has them: {peak:g}"
             self._tell("compute_tflops", f"{words} dense; a row of accelerators.yaml can say it exactly")
         known = {key: value for key, value in fields.items() if value is not None}
-        self.said.add("accelerators", self.document, {row_id: (self.path, known)})
+        self.content.add("accelerators", self.document, {row_id: (self.path, known)})
         return row_id
 
     def _tell_factors(self) -> None:
@@ -225,7 +231,7 @@ class _Reading:
                 self._tell(name, "not used: bandwidth and efficiency of the hardware itself stand in its place")
 
     def _tell(self, field: str, words: str) -> None:
-        self.said.remarks.append(Remark(self.document.place(*self.path, field), words))
+        self.content.remarks.append(Remark(self.document.place(*self.path, field), words))
 
     def _at(self) -> Place:
         return self.document.place(*self.path)

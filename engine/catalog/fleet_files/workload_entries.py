@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from capacity_tui.engine.catalog.fleet_files.said import Remark, Said
+from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
 from capacity_tui.engine.catalog.names import key_of
 from capacity_tui.engine.catalog.parsed import parse_shipped
 from capacity_tui.engine.catalog.reading import Document, KeyPath
@@ -28,11 +28,13 @@ def guide_instances() -> tuple[str, ...]:
     return tuple(words()["instances"])
 
 
-def add_entries(said: Said, id_of: Callable[[str], str | None], section: str, document: Document, at: KeyPath) -> None:
+def add_entries(
+    content: FleetFileContent, id_of: Callable[[str], str | None], section: str, document: Document, at: KeyPath
+) -> None:
     """Add the rows of one section of a file.
 
     Args:
-        said: gets them.
+        content: gets them.
         id_of: returns the id of a row that is known by a name.
         section: name of the section, which is that of the table too.
         document: the file.
@@ -44,18 +46,18 @@ def add_entries(said: Said, id_of: Callable[[str], str | None], section: str, do
     rows: dict[str, tuple[KeyPath, Any]] = {}
     for name, entry in data.items():
         path = (*at, name)
-        rows[id_of(name) or name] = (path, _in_our_words(said, entry, section, document, path))
-    said.add(section, document, rows)
+        rows[id_of(name) or name] = (path, _in_our_words(content, entry, section, document, path))
+    content.add(section, document, rows)
 
 
-def _in_our_words(said: Said, entry: Any, section: str, document: Document, path: KeyPath) -> Any:
+def _in_our_words(content: FleetFileContent, entry: Any, section: str, document: Document, path: KeyPath) -> Any:
     if section == "workload_sets" and isinstance(entry, list):
         return {"workloads": entry}
     if not isinstance(entry, dict):
         return entry
     if section == "model_sizes" and _OVERHEAD in entry:
         why = "not used: memory of states, gradients, activations and cache is counted part by part"
-        said.remarks.append(Remark(document.place(*path, _OVERHEAD), f"{_OVERHEAD} is {why}"))
+        content.remarks.append(Remark(document.place(*path, _OVERHEAD), f"{_OVERHEAD} is {why}"))
         return {key: value for key, value in entry.items() if key != _OVERHEAD}
     scenario = entry.get("scenario")
     if section == "workloads" and isinstance(scenario, dict) and isinstance(scenario.get(_TYPE), str):

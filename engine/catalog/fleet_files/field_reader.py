@@ -1,4 +1,4 @@
-"""What a file of the fleet guide says, in the catalogue's own terms, and how that differs from its words."""
+"""Content of files of the fleet guide as rows of the catalogue, with remarks and problems."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Remark:
 
 
 @dataclass
-class Said:
-    """What files say, collected.
+class FleetFileContent:
+    """Content of the files, collected.
 
     Attributes:
         documents: rows by table, each of them with the lines of its file.
