@@ -8,48 +8,43 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
-from capacity_tui.engine.catalog.aliases import read_aliases
-from capacity_tui.engine.catalog.checking import with_left_out
 from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
 from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files
-from capacity_tui.engine.catalog.models_table import ArchitectureTable
-from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.catalog.quantization_table import QuantizationTable
-from capacity_tui.engine.catalog.refreshed import RefreshedPrices, read_refreshed
-from capacity_tui.engine.catalog.rows.algorithms import Algorithm
-from capacity_tui.engine.catalog.rows.assumptions import Assumption
+from capacity_tui.engine.catalog.models_table import ArchitectureTable, QuantizationTable
+from capacity_tui.engine.catalog.names import read_aliases
+from capacity_tui.engine.catalog.prices import RefreshedPrices, read_refreshed
+from capacity_tui.engine.catalog.reading import parse_shipped
 from capacity_tui.engine.catalog.rows.attention import AttentionKernel
 from capacity_tui.engine.catalog.rows.base import Row
-from capacity_tui.engine.catalog.rows.checkpoint_files import CheckpointFiles
-from capacity_tui.engine.catalog.rows.checkpointing import Checkpointing
-from capacity_tui.engine.catalog.rows.clusters import ClusterRow
-from capacity_tui.engine.catalog.rows.data import DataFormat, StorageTier
-from capacity_tui.engine.catalog.rows.detectors import Detector
+from capacity_tui.engine.catalog.rows.data import CheckpointFiles, DataFormat, StorageTier
 from capacity_tui.engine.catalog.rows.devices import (
     Accelerator,
     Fabric,
     Instance,
     Link,
+    MeasuredDevice,
     MeasuredLink,
     Processor,
     SpotMarket,
 )
 from capacity_tui.engine.catalog.rows.engines import InferenceEngine
-from capacity_tui.engine.catalog.rows.failures import FailureSign
-from capacity_tui.engine.catalog.rows.measured_devices import MeasuredDevice
-from capacity_tui.engine.catalog.rows.modes import Mode
-from capacity_tui.engine.catalog.rows.networks import Network
-from capacity_tui.engine.catalog.rows.numerics import Optimizer, Precision
-from capacity_tui.engine.catalog.rows.prices import Commitment, Disk, Egress, Region
-from capacity_tui.engine.catalog.rows.reliability import Reliability
-from capacity_tui.engine.catalog.rows.run_logs import RunLog
-from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
+from capacity_tui.engine.catalog.rows.models import Algorithm, Network, ScalingLaw
+from capacity_tui.engine.catalog.rows.modes import Mode, TrainingBatch
+from capacity_tui.engine.catalog.rows.numerics import Assumption, Checkpointing, Optimizer, Precision, Reliability
+from capacity_tui.engine.catalog.rows.prices import (
+    ClusterRow,
+    Commitment,
+    Disk,
+    Egress,
+    ModelSize,
+    Region,
+    Workload,
+    WorkloadSet,
+)
+from capacity_tui.engine.catalog.rows.runs import Detector, FailureSign, RunLog
 from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
-from capacity_tui.engine.catalog.rows.training_batches import TrainingBatch
 from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
-from capacity_tui.engine.catalog.rows.workloads import ModelSize, Workload, WorkloadSet
-from capacity_tui.engine.catalog.table import Table
-from capacity_tui.engine.catalog.table_files import own_files, shipped_files, stray_files
+from capacity_tui.engine.catalog.table import Table, own_files, shipped_files, stray_files, with_left_out
 from capacity_tui.engine.errors import CapacityError, CatalogError
 
 RowT = TypeVar("RowT", bound=Row)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import yaml
 
 from capacity_tui.engine.catalog.catalog import Catalog
 from capacity_tui.engine.catalog.fleet_files.files import fleet_files_at, fleet_files_below, fleet_files_in
-from capacity_tui.engine.files import config_folder
+from capacity_tui.engine.catalog.rows.devices import Accelerator, Processor
+from capacity_tui.engine.errors import CatalogError, Place
+from capacity_tui.engine.files import config_folder, make_folder, write_atomically
 
 
 def load_catalog(user_directory: Path | None = None, fleet_files: Path | None = None) -> Catalog:
@@ -31,3 +38,39 @@ def kept_catalog(user_directory: Path | None, fleet_files: Path | None) -> Catal
     guide_files = fleet_files_in(user_directory) if user_directory else fleet_files_below(home)
     named_files = fleet_files_at(fleet_files) if fleet_files else ()
     return Catalog(user_directory or home / "catalog", [*guide_files, *named_files])
+
+
+_A_NAME = re.compile(r"\w[\w .+-]{0,79}")
+
+
+def register_hardware(name: str, fields: Mapping[str, object]) -> Accelerator | Processor:
+    """Keep a device under a name that plans can give from then on; one of that name before is replaced.
+
+    Args:
+        name: what it is called, as in ``my_custom_gpu``.
+        fields: those of a row of accelerators or processors, or of the ML Capacity Planner: ``type`` (gpu, tpu or
+            cpu), ``peak_flops``, ``peak_flops_fp16``, ``mem_gb``, ``vram_gb``, ``bandwidth_gbps``, ``cost_per_hour``.
+
+    Raises:
+        CatalogError: a field is missing, unknown or out of range.
+        StorageError: the file cannot be written.
+    """
+    if not _A_NAME.fullmatch(name):
+        raise CatalogError("not a name of hardware", repr(name)[:100], "use letters, digits, - _ . and + only")
+    table = "processors" if fields.get("type") == "cpu" or "cores" in fields else "accelerators"
+    file = f"{name.replace(' ', '-')}.yaml"
+    text = yaml.safe_dump({name: dict(fields)}, allow_unicode=True, sort_keys=False)
+    with TemporaryDirectory() as trial:
+        _write(Path(trial), table, file, text)
+        tried = Catalog(Path(trial))
+        for problem in (*tried.accelerators.problems, *tried.processors.problems):
+            raise CatalogError(problem.title, problem.detail, problem.hint, Place(field=problem.place.field))
+    _write(config_folder() / "catalog", table, file, text)
+    kept_catalog.cache_clear()
+    catalog = load_catalog()
+    return catalog.processors[name] if table == "processors" else catalog.accelerators[name]
+
+
+def _write(folder: Path, table: str, file: str, text: str) -> None:
+    make_folder(folder / table)
+    write_atomically(folder / table / file, text, overwrite=True)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
-from capacity_tui.engine.catalog.models_by_count import count_in, name_of_count, row_of_count
-from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.catalog.rows.architectures import Architecture
-from capacity_tui.engine.catalog.rows.workloads import ModelSize
+from capacity_tui.engine.catalog.names import key_of
+from capacity_tui.engine.catalog.reading import parse_shipped
+from capacity_tui.engine.catalog.rows.models import Architecture
+from capacity_tui.engine.catalog.rows.numerics import Quantization
+from capacity_tui.engine.catalog.rows.prices import ModelSize
 from capacity_tui.engine.catalog.table import Table
-from capacity_tui.engine.units import GIGA
+from capacity_tui.engine.units import GIGA, format_count
 
 _WORDS = re.compile(r"[-_ ]")
 
@@ -103,3 +106,144 @@ class ArchitectureTable(Table[Architecture]):
     @cached_property
     def _endings(self) -> re.Pattern[str]:
         return re.compile(rf"[-_ :.](?:{'|'.join(self._names['endings'])})$", re.IGNORECASE)
+
+
+_COUNT = re.compile(r"(\d+(?:\.\d+)?)([mbt])")
+
+_UNITS = {"m": 1e6, "b": 1e9, "t": 1e12}
+
+_MOST_HEADS = 1000
+
+_ATTENTION = 2.0  # matrices of width by width for queries and for the output
+
+
+def count_in(name: str) -> float | None:
+    """Return the parameters that a name such as ``35B`` counts; None for other names, and beyond what is built."""
+    match = None if name.strip().startswith("-") else _COUNT.fullmatch(key_of(name))
+    count = float(match[1]) * _UNITS[match[2]] if match else 0.0
+    return count if _proportions()["smallest"] <= count <= _proportions()["largest"] else None
+
+
+def name_of_count(count: float) -> str:
+    """Return the name under which a count is found: ``35b``."""
+    unit = next((unit for unit in reversed(_UNITS) if count >= _UNITS[unit]), "m")
+    return f"{count / _UNITS[unit]:.12g}{unit}"
+
+
+def row_of_count(row_id: str, count: float, name: str = "") -> Architecture:
+    """Return a dense decoder of the usual proportions; how wide its feed-forward is follows from the count.
+
+    Args:
+        row_id: id of the row.
+        count: its parameters.
+        name: what it is called; by its count where nothing is given.
+    """
+    usual = _proportions()
+    embedding = next(per_layer for per_layer in usual["vocabularies"] if count <= per_layer["up_to"])
+    tables = (1 if embedding["tied_embeddings"] else 2) * embedding["vocab"]
+    width, shared = usual["width_per_layer"], usual["shared_heads"]
+
+    def layers_of(heads: int) -> int:
+        """Return the layers that a width leaves room for."""
+        key_value: float = 2.0 * min(1.0, usual["kv_heads"] / heads)
+        per_layer = (_ATTENTION + key_value + 3 * usual["feed_forward"]) * (heads * width) ** 2
+        exact: float = (count - tables * heads * width) / per_layer
+        multiple = int(usual["shared_layers"]) if exact >= usual["shared_layers"] else 1
+        return max(1, multiple * round(exact / multiple))
+
+    counts = (*range(1, shared), *range(shared, _MOST_HEADS, shared))
+    heads = min(counts, key=lambda heads: abs(math.log(layers_of(heads) / heads)))
+    return Architecture.model_validate(
+        {
+            "id": row_id,
+            "name": name or f"{format_count(count)} parameters",
+            "family": "by count",
+            "kind": "decoder",
+            "by_count": True,
+            "params_total": round(count),
+            "params_active": round(count),
+            "layers": layers_of(heads),
+            "hidden": heads * width,
+            "heads": heads,
+            "kv_heads": min(heads, usual["kv_heads"]),
+            "head_dim": usual["head_dim"],
+            "gated": True,
+            "norm": "RMSNorm",
+            "vocab": embedding["vocab"],
+            "tied_embeddings": embedding["tied_embeddings"],
+            "max_context": usual["max_context"],
+            "source": usual["source"],
+            "checked": usual["checked"],
+            "confidence": "C",
+            "notes": "a count of parameters alone: a dense decoder of the usual proportions stands for it",
+        }
+    )
+
+
+@cache
+def _proportions() -> Mapping[str, Any]:
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "model_proportions.yaml")
+    return rows
+
+
+_ANY_BITS = re.compile(r"exl2(\d(?:\.\d+)?)(?:bpw)?")
+
+_EXL2_RANGE = (2.0, 8.0)
+
+
+class QuantizationTable(Table[Quantization]):
+    """Storage formats by id, and EXL2 at any average: ``exl2-4.0``."""
+
+    def __init__(self, shipped: Sequence[Traversable], own: Sequence[Path], aliases: Mapping[str, str]) -> None:
+        super().__init__("quantization", Quantization, shipped, own, aliases)
+
+    def find(self, name: str) -> Quantization:
+        """Return the row of an id, an alias or a maker's name, or EXL2 with the bits named.
+
+        Raises:
+            CatalogError: nothing is called that; the hint names the nearest known ids.
+        """
+        match = _ANY_BITS.fullmatch(key_of(name))
+        bits = float(match[1]) if match else 0.0
+        if name in self or not _EXL2_RANGE[0] <= bits <= _EXL2_RANGE[1]:
+            return super().find(name)
+        return self["exl2"].model_copy(
+            update={
+                "id": f"exl2-{bits}",
+                "name": f"EXL2 {bits} bit",
+                "bits_per_weight": bits,
+                "body_bits": bits,
+            }
+        )
+
+
+_GGUF_TYPE = re.compile(
+    r"(?:^|[-._:/])(IQ\d_[A-Z]+|Q\d_K_[SML]|Q\d_K|Q\d_[01]|TQ\d_0|BF16|F16|F32)(?=$|[-._:/])", re.IGNORECASE
+)
+
+_WORD = re.compile(r"[-._:/\s]+")
+
+
+def gguf_type(name: str) -> re.Match[str] | None:
+    """Return where a name says the type of a GGUF file; its first group is the type."""
+    return _GGUF_TYPE.search(name)
+
+
+def format_in_name(name: str) -> str | None:
+    """Return the format of weights that a model's name says; None where it says none.
+
+    Args:
+        name: a hub id or file name, such as ``Qwen/Qwen3-8B-FP8`` or ``bartowski/gemma-2-9b-it-GGUF:Q4_K_M``.
+    """
+    gguf = gguf_type(name)
+    if gguf is not None:
+        return gguf[1].casefold()
+    words = f"-{'-'.join(_WORD.split(name.casefold()))}-"
+    return next((weights for word, weights in _formats().items() if f"-{word}-" in words), None)
+
+
+@cache
+def _formats() -> Mapping[str, str]:
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "model_names.yaml")
+    formats: dict[str, str] = rows["formats"]
+    return formats

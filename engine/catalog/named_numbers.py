@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from capacity_tui.engine.catalog.parsed import parse_shipped
+from capacity_tui.engine.catalog.reading import parse_shipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +35,13 @@ def named_numbers(file: str) -> Mapping[str, NamedNumber]:
         key: NamedNumber(row["name"], float(row["value"]), row["source"], row.get("unit", ""))
         for key, row in rows.items()
     }
+
+
+def counted(count: str) -> float:
+    """Return a counted number by its key."""
+    return counts()[count].value
+
+
+def counts() -> Mapping[str, NamedNumber]:
+    """Return every counted number by its key."""
+    return named_numbers("counts.yaml")

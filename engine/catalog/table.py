@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, reduce
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Generic, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from capacity_tui.engine.catalog.checking import refusals, with_left_out
 from capacity_tui.engine.catalog.names import brand_pattern, brandless_key_of, key_of, nearest
-from capacity_tui.engine.catalog.parsed import parse_shipped
-from capacity_tui.engine.catalog.price_age import day_of_file
-from capacity_tui.engine.catalog.reading import Document, read_yaml
+from capacity_tui.engine.catalog.prices import day_of_file
+from capacity_tui.engine.catalog.reading import Document, KeyPath, parse_shipped, read_yaml
 from capacity_tui.engine.catalog.rows.base import FROM_USER, Row
-from capacity_tui.engine.errors import CapacityError, CatalogError
+from capacity_tui.engine.errors import CapacityError, CatalogError, Place
 from capacity_tui.engine.printable import printable, printable_data
 
 RowT = TypeVar("RowT", bound=Row)
+
 _Fields = dict[str, Any]
 
 LIKE = "like"
@@ -277,3 +277,99 @@ def _merged(base: _Fields, over: _Fields) -> _Fields:
         below = merged.get(key)
         merged[key] = _merged(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
     return merged
+
+
+_PACKAGE = "capacity_tui.profiles"
+
+
+def shipped_files(stem: str) -> list[Traversable]:
+    """Return the packaged file of a table, or the files of its folder."""
+    profiles = files(_PACKAGE)
+    alone = profiles / f"{stem}.yaml"
+    if alone.is_file():
+        return [alone]
+    in_folder = [file for file in (profiles / stem).iterdir() if file.name.endswith(".yaml")]
+    return sorted(in_folder, key=lambda file: file.name)
+
+
+def own_files(directory: Path, stem: str) -> list[Path]:
+    """Return the user's own file of a table and the files of its folder, as far as there are any."""
+    alone = directory / f"{stem}.yaml"
+    return [*([alone] if alone.exists() else []), *sorted((directory / stem).glob("*.yaml"))]
+
+
+def stray_files(directory: Path, stems: Collection[str]) -> Iterator[CatalogError]:
+    """Yield what is wrong with the user's YAML files that no table reads.
+
+    Args:
+        directory: the folder of the user's catalogue.
+        stems: what files and folders there may be called, without suffix.
+    """
+    for path in sorted([*directory.glob("*.y*ml"), *directory.glob("*/*.y*ml")]):
+        stem = path.stem if path.parent == directory else path.parent.name
+        if stem not in stems:
+            hint = f"its files are called {', '.join(sorted(stems))}"
+        elif path.suffix != ".yaml":
+            hint = f"call it {path.stem}.yaml"
+        else:
+            continue
+        yield CatalogError("no part of the catalogue, and left out", hint=hint, place=Place(str(path)))
+
+
+def refusals(
+    error: ValidationError,
+    model: type[BaseModel],
+    document: Document,
+    below: KeyPath = (),
+    kind: type[CapacityError] = CapacityError,
+) -> list[CapacityError]:
+    """Return one error for each field that a model refused.
+
+    Args:
+        error: what pydantic raised.
+        model: the model the data was meant for; its field names serve as suggestions.
+        document: where the data came from.
+        below: key path of the data inside the document.
+        kind: class of the errors.
+    """
+    return [_refusal(details, model, document, below, kind) for details in error.errors(include_url=False)]
+
+
+def with_left_out(hint: str, name: str, problems: Sequence[CapacityError]) -> str:
+    """Return the hint about a name that nobody knows; where a row or file of the user's so called is faulty, why."""
+    for problem in problems:
+        file, field = problem.place.file or "", problem.place.field or ""
+        if key_of(name) in {key_of(PurePath(file).stem), key_of(field.partition(".")[0])}:
+            return f"what you have under that name cannot be used: {problem.one_line()}"
+    return hint
+
+
+def _refusal(
+    details: ErrorDetails,
+    model: type[BaseModel],
+    document: Document,
+    below: KeyPath,
+    kind: type[CapacityError],
+) -> CapacityError:
+    location = details["loc"]
+    place = document.place(*below, *location)
+    if details["type"] == "extra_forbidden":
+        known = _fields_at(model, location[:-1])
+        near = nearest(str(location[-1]), known)
+        hint = f"nearest known: {', '.join(near)}" if near else f"known: {', '.join(known)}"
+        return kind("unknown field", repr(location[-1]), hint, place)
+    if details["type"] == "missing":
+        return kind("a field is missing", str(location[-1]), "add it", place)
+    shown = repr(details["input"])
+    return kind("not allowed here", shown if len(shown) <= 60 else f"{shown[:57]}...", details["msg"], place)
+
+
+def _fields_at(model: type[BaseModel], location: Sequence[str | int]) -> list[str]:
+    """Return the field names of the model, or of the model nested in it at a location."""
+    inner: type[BaseModel] = model
+    for step in location:
+        field = inner.model_fields.get(str(step))
+        annotation = field.annotation if field else None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            inner = annotation
+    return list(inner.model_fields)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.catalog import parse_shipped, parsed
+from capacity_tui.engine.catalog import parse_shipped, reading
 
 PROFILES = Path(__file__).parents[2] / "profiles"
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(parsed, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(reading, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "catalog"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped, read_yaml
-from capacity_tui.engine.catalog.table_files import shipped_files
+from capacity_tui.engine.catalog.table import shipped_files
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan import all_fields, refuse_unknown_names
 from capacity_tui.engine.plan.files import dump_plan, example_names, example_text, plan_from_data, plan_from_text

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
 
-from capacity_tui.engine.catalog.checking import refusals
 from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
-from capacity_tui.engine.catalog.fleet_files.instance_entry import InstanceEntry
-from capacity_tui.engine.catalog.fleet_files.own_accelerator import accelerator_of, nearest_accelerator
-from capacity_tui.engine.catalog.price_age import day_of_file
+from capacity_tui.engine.catalog.names import brandless_key_of
+from capacity_tui.engine.catalog.prices import day_of_file
 from capacity_tui.engine.catalog.reading import Document, KeyPath
+from capacity_tui.engine.catalog.rows.base import IDENTIFIES, Informational
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
-from capacity_tui.engine.catalog.table import Table
+from capacity_tui.engine.catalog.table import Table, refusals
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.printable import printable
-from capacity_tui.engine.units import format_money
+from capacity_tui.engine.units import GIGA, format_money
 
 _ALIKE = 0.1
 """How far figures of one thing may differ, as a share."""
+
 _FACTORS = ("memory_bandwidth_factor", "interconnect_multiplier")
 
 
@@ -243,3 +243,72 @@ def _alike(one: float, other: float) -> bool:
 
 def _usd(row: Instance) -> str:
     return f"{format_money(row.on_demand_usd_per_hour)}/h"
+
+
+NOT_USED = Informational("is told of as not used: bandwidth and efficiency of the hardware itself stand in its place")
+
+
+class InstanceEntry(BaseModel):
+    """Fields under their names in the file; an entry may have any part of them.
+
+    Units are what the file means, not what it says: TFLOPS are headlines with sparsity, the bandwidth of links is
+    GB/s in both directions together.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    name: str | None = None
+    family: Annotated[str | None, IDENTIFIES] = None
+    gpu_type: str | None = None
+    vcpus: PositiveInt | None = None
+    gpu_memory_gb: PositiveFloat | None = None
+    gpus_per_instance: PositiveInt | None = None
+    compute_tflops: PositiveFloat | None = None
+    interconnect_type: Annotated[str | None, IDENTIFIES] = None
+    interconnect_bandwidth_gbps: PositiveFloat | None = None
+    on_demand_cost_per_hour: PositiveFloat | None = None
+    spot_cost_per_hour: PositiveFloat | None = None
+    memory_bandwidth_factor: Annotated[PositiveFloat | None, NOT_USED] = None
+    interconnect_multiplier: Annotated[PositiveFloat | None, NOT_USED] = None
+    description: Annotated[str | None, IDENTIFIES] = None
+
+
+_SAME_MEMORY = 0.1
+
+
+def accelerator_of(name: str, memory_gb: float, accelerators: Table[Accelerator]) -> str | None:
+    """Return the id of a device that is called so and has such a memory; None where there is none.
+
+    Args:
+        name: as ``NVIDIA H100``.
+        memory_gb: its memory, by which devices of one name are told apart.
+        accelerators: devices that are known.
+    """
+    for spelled in (f"{name} {memory_gb:g}GB", name):
+        row_id = accelerators.find_id(spelled)
+        if row_id is not None and _has(accelerators[row_id], memory_gb):
+            return row_id
+    key = brandless_key_of(name, accelerators.brands)
+    alike = (row_id for row_id in accelerators if key and brandless_key_of(row_id, accelerators.brands).startswith(key))
+    return next((row_id for row_id in alike if _has(accelerators[row_id], memory_gb)), None)
+
+
+def nearest_accelerator(tflops: float, memory_gb: float, accelerators: Table[Accelerator]) -> Accelerator:
+    """Return the known device that is nearest in its dense 16-bit peak and its memory.
+
+    Args:
+        tflops: peak.
+        memory_gb: memory.
+        accelerators: devices that are known.
+    """
+    known = [row for row in accelerators.values() if row.fp16_tflops and row.bandwidth_gbs]
+
+    def distance(row: Accelerator) -> float:
+        memory = row.memory_marketed or row.memory_bytes / GIGA
+        return abs(math.log((row.fp16_tflops or tflops) / tflops)) + abs(math.log(memory / memory_gb))
+
+    return min(known, key=distance)
+
+
+def _has(row: Accelerator, memory_gb: float) -> bool:
+    return abs((row.memory_marketed or row.memory_bytes / GIGA) / memory_gb - 1) <= _SAME_MEMORY

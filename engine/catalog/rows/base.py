@@ -9,7 +9,9 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Confidence = Literal["A", "B", "C"]
+
 SHIPPED = "catalogue"
+
 FROM_USER = "user file"
 
 MIB = 2**20
@@ -27,7 +29,9 @@ class Informational:
 
 
 IDENTIFIES = Informational("tells a reader which product is meant")
+
 CHECKS = Informational("lets a reader check other figures of the row")
+
 SHOWN = Informational("is shown with the row, to say whose figures they are")
 
 
@@ -55,3 +59,28 @@ class Row(BaseModel):
     def verified(self) -> bool:
         """Whether any source of the row was seen, not only recalled."""
         return self.confidence != "C"
+
+
+NODE = "node"
+
+LARGEST_OVERSUBSCRIPTION = 1000.0
+
+LARGEST_LEVEL = 10**7
+
+
+class LevelRow(BaseModel):
+    """What joins several of the units inside it: nodes to a rack, racks to a fabric.
+
+    Levels are listed from the innermost out; what is inside the first of them is a node.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=40)] = Field(description="what it is called, such as rack")
+    devices: Annotated[int, Field(ge=1, le=LARGEST_LEVEL)] | None = Field(
+        None, description="devices that one of them holds; all where None"
+    )
+    link: str | None = Field(None, description="id in the links catalogue; that of the level inside where None")
+    oversubscription: Annotated[float, Field(ge=1, le=LARGEST_OVERSUBSCRIPTION)] = Field(
+        1.0, description="bandwidth of its devices' ports over what the level carries"
+    )

@@ -10,8 +10,10 @@ from capacity_tui.engine.catalog.rows.base import Row
 
 Holds = Literal["tokens", "images", "features"]
 """What one unit of a training's data is."""
+
 DataSource = Literal["local", "network", "bucket", "streaming"]
 """Where a plan says that its data are: on the node's disk, on shared files, as objects, with whoever publishes them."""
+
 CacheName = Literal["ram", "nvme", "disk"]
 
 
@@ -44,3 +46,12 @@ class StorageTier(Row):
     read_gbs: PositiveFloat = Field(description="GB/s that a node reads in order")
     any_order_gbs: PositiveFloat = Field(description="GB/s that a node reads in any order, sample by sample")
     write_gbs: PositiveFloat | None = Field(None, description="GB/s that a node writes; none where nothing is written")
+
+
+class CheckpointFiles(Row):
+    """What the checkpoints of one kind of software look like."""
+
+    names: tuple[str, ...] = Field(description="globs of a checkpoint's folder or file")
+    holds: tuple[str, ...] = Field((), description="globs of which each must be found in its folder")
+    newest: str | None = Field(None, description="file beside it that names the newest complete one")
+    unfinished: tuple[str, ...] = Field((), description="globs of what lies beside it while it is written")

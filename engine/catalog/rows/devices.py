@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
 
-from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, Informational, Row
-from capacity_tui.engine.catalog.rows.levels import NODE, LevelRow
-from capacity_tui.engine.catalog.rows.planner_fields import accelerator_fields, processor_fields
-from capacity_tui.engine.catalog.rows.prices import RegionPrice
-from capacity_tui.engine.catalog.rows.purchase import Purchase
+from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, NODE, Informational, LevelRow, Row
+from capacity_tui.engine.catalog.rows.prices import Purchase, RegionPrice
 
 OWN = "own"
 """Provider of machines that nobody rents out."""
+
 EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
 
 
@@ -256,3 +264,117 @@ class Instance(Row):
         """On-demand price of one accelerator for an hour."""
         price = self.on_demand_usd_per_hour
         return None if price is None or not self.accelerator_count else price / self.accelerator_count
+
+
+_TERA = 1e-12
+
+_GIGA = 1e-9
+
+_MIB_OF_GIB = 1024
+
+_OWN_VENDOR = "own"
+
+_EVERY = {"bandwidth_gbps": ("bandwidth_gbs", 1.0), "cost_per_hour": ("usd_per_hour", 1.0)}
+
+_OF_ACCELERATORS = {
+    **_EVERY,
+    "peak_flops": ("fp32_tflops", _TERA),
+    "peak_flops_fp16": ("fp16_tflops", _TERA),
+    "vram_gb": ("memory_mib", _MIB_OF_GIB),
+    "mem_gb": ("host_memory_gib", 1.0),
+}
+
+_OF_PROCESSORS = {**_EVERY, "peak_flops": ("fp32_flops_per_cycle", _GIGA), "mem_gb": ("memory_gib", 1.0)}
+
+
+def accelerator_fields(fields: Any) -> Any:
+    """Return the fields of an accelerator by the catalogue's names; without memory of its own it shares the host's."""
+    if not isinstance(fields, dict) or not _says_any(fields, _OF_ACCELERATORS):
+        return fields
+    given = dict(fields)
+    if "mem_gb" in given and not given.get("vram_gb", "memory_mib" in given):
+        given |= {"vram_gb": given.pop("mem_gb"), "unified_memory": True}
+    named = _named(given, _OF_ACCELERATORS)
+    if isinstance(named.get("memory_mib"), float):
+        named["memory_mib"] = round(named["memory_mib"])
+    if "type" in named:
+        named["kind"] = named.pop("type")
+    return {"vendor": _OWN_VENDOR, **named}
+
+
+def processor_fields(fields: Any) -> Any:
+    """Return the fields of a processor by the catalogue's names; its peak is shared out over cores and clock."""
+    if not isinstance(fields, dict) or not _says_any(fields, _OF_PROCESSORS):
+        return fields
+    named = {"vendor": _OWN_VENDOR, "base_ghz": 1.0, **_named(fields, _OF_PROCESSORS)}
+    named.pop("type", None)
+    peak = named.get("fp32_flops_per_cycle")
+    if "peak_flops" in fields and isinstance(peak, float):
+        cores, clock = _number(named.get("cores", 1)), _number(named["base_ghz"])
+        if isinstance(cores, float) and isinstance(clock, float) and cores > 0 and clock > 0:
+            named["fp32_flops_per_cycle"] = peak / (cores * clock)
+    return named
+
+
+def _says_any(fields: Mapping[str, object], names: Mapping[str, object]) -> bool:
+    return "type" in fields or not names.keys().isdisjoint(fields)
+
+
+def _named(fields: Mapping[str, Any], names: Mapping[str, tuple[str, float]]) -> dict[str, Any]:
+    """Return fields by their own names and in their own units; what is no number stays, to be refused by its name."""
+    values: dict[str, Any] = {}
+    for name, value in fields.items():
+        field, unit = names.get(name, (name, None))
+        number = _number(value)
+        values[field] = number * unit if unit is not None and isinstance(number, float) else value
+    return values
+
+
+def _number(value: object) -> object:
+    """Return a number as such, also one that YAML takes for a word, as in 50e12."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+class MeasuredCurve(BaseModel):
+    """Speed of one kind of kernel at sampled sizes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str = Field(description="kind of kernel, with the type of compute-bound ones")
+    sizes: tuple[PositiveFloat, ...] = Field(min_length=1, description="FLOPs or bytes of a run, ascending")
+    ratios: tuple[PositiveFloat, ...] = Field(min_length=1, description="measured over modelled rate at each size")
+
+    @model_validator(mode="after")
+    def _has_a_ratio_for_each_size(self) -> Self:
+        if len(self.sizes) != len(self.ratios) or list(self.sizes) != sorted(self.sizes):
+            raise ValueError(f"{self.name}: sizes ascend, and each has its ratio")
+        return self
+
+
+class MeasuredError(BaseModel):
+    """How well constants describe what they were fitted to."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str
+    count: PositiveInt = Field(description="samples")
+    median: NonNegativeFloat = Field(description="median relative error of the fit")
+    worst: NonNegativeFloat = Field(description="largest relative error")
+    interpolated: NonNegativeFloat | None = Field(None, description="median error between the samples")
+
+
+class MeasuredDevice(Row):
+    """The devices of one kind of node of a cluster, as kernels ran on one of them."""
+
+    cluster: str = Field(description="id of the cluster")
+    device: str = Field(description="id of an accelerator, or name and cores of a processor")
+    software: dict[str, str] = Field(description="versions by name")
+    gemm: dict[str, PositiveFloat] = Field(default_factory=dict, description="share of the peak of products, by type")
+    constants: dict[str, PositiveFloat] = Field(default_factory=dict, description="other constants, by name")
+    curves: tuple[MeasuredCurve, ...] = ()
+    errors: tuple[MeasuredError, ...] = ()

@@ -9,12 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegative
 from capacity_tui.engine.catalog.rows.base import Informational, Row
 
 Share = Annotated[float, Field(ge=0, le=1)]
+
 Range = tuple[NonNegativeFloat | None, NonNegativeFloat | None]
 """Lowest and highest value; None where that end is open."""
 
 WORDS_OF_THE_DOCUMENT = Informational(
     "is what the document asks for; the batch of the job and the micro-batch decide it"
 )
+
 CHOSEN_FROM = Informational("is the range from which the figure beside it was chosen")
 
 
@@ -139,3 +141,11 @@ class Mode(Row):
                 "batch_range": (1, serving.most_requests),
             }
         )
+
+
+class TrainingBatch(Row):
+    """Tokens of an optimizer step that a published run used."""
+
+    parameters: PositiveFloat = Field(description="of the model, embeddings included")
+    mixture: bool = Field(description="whether the model is a mixture of experts")
+    tokens_per_step: PositiveFloat = Field(description="at the end of the schedule of its batch")

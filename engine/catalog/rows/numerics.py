@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, Row
 
@@ -79,3 +79,44 @@ class Quantization(Row):
     min_compute_capability: float | None = Field(None, description="NVIDIA, first version its kernels are built for")
     engines: tuple[str, ...] = Field((), description="inference engines that read it")
     kv_cache: bool = Field(False, description="also a format of the key-value cache")
+
+
+class Checkpointing(Row):
+    """What the backward pass computes again instead of keeping it."""
+
+    full_layers: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="share of layers that keep their input alone"
+    )
+    operations: bool = Field(False, description="matrix products are kept, all else is computed again")
+    modules: tuple[str, ...] = Field((), description="parts of the other layers that are computed again")
+
+
+class Assumption(Row):
+    """One figure that is assumed where nothing tells it, and named wherever it is used."""
+
+    value: PositiveFloat
+    unit: str = Field("", description="unit of the value, empty for a pure number")
+    low: PositiveFloat | None = Field(None, description="least that devices of the kind have; None where all have it")
+    high: PositiveFloat | None = Field(None, description="most that they have, likewise")
+
+
+class Reliability(Row):
+    """Spread of measured over estimated, of one kind of figure, on runs of publishers an estimate was not fitted to.
+
+    Spreads are standard deviations of the logarithm of measured over estimated.
+    """
+
+    spreads: dict[str, NonNegativeFloat] = Field(
+        description="spread by what brings it in: of a whole figure made of that part alone"
+    )
+    distances: dict[str, NonNegativeFloat] = Field(
+        description="spread that one difference from the nearest published run adds"
+    )
+    hidden: NonNegativeFloat = Field(0.0, description="share of hidden communication that counts with the exposed")
+    repeat: NonNegativeFloat = Field(
+        description="spread between runs of one plan: nothing measured here narrows it more"
+    )
+    below: PositiveFloat = Field(description="spreads from the estimate to the low end of a range of eight in ten")
+    above: PositiveFloat = Field(description="spreads to its high end")
+    measurements: NonNegativeInt = Field(description="runs behind it; 0: set by hand")
+    publishers: Annotated[NonNegativeInt, CHECKS] = Field(description="publishers of these runs")

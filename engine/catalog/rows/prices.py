@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
-from capacity_tui.engine.catalog.rows.base import IDENTIFIES, SHOWN, Confidence, Row
+from capacity_tui.engine.catalog.rows.base import IDENTIFIES, SHOWN, Confidence, LevelRow, Row
 
 Term = Literal["1y", "3y"]
 """How long capacity is committed to."""
+
 Area = Literal["us", "america", "europe", "asia", "oceania", "africa", "middle-east"]
 """Part of the world; ``us`` apart from the rest of America, as price lists have it."""
 
@@ -77,3 +78,122 @@ class Egress(Row):
     areas: tuple[Area, ...] = Field(description="parts of the world it leaves from")
     steps: tuple[PriceStep, ...] = Field(min_length=1, description="by gigabytes of a month")
     price_date: str | None = None
+
+
+HOURS_OF_A_YEAR = 8760.0
+
+NumberT = TypeVar("NumberT")
+
+
+class Purchase(BaseModel):
+    """What buying an instance takes; an hour's price follows from it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    usd: PositiveFloat = Field(description="paid for the whole machine")
+    lifetime_years: PositiveFloat = Field(description="until it is worth nothing")
+    watts: PositiveFloat = Field(description="drawn under load, by the whole machine")
+    use: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="share of its lifetime in which it works")
+    overhead: Annotated[float, Field(ge=1)] = Field(1.0, description="power with cooling and supply, over its own")
+    usd_per_kwh: NonNegativeFloat = 0.15
+
+    @property
+    def lifetime_hours(self) -> float:
+        """Hours from the first day to the last."""
+        return self.lifetime_years * HOURS_OF_A_YEAR
+
+    @property
+    def usd_per_hour(self) -> float:
+        """What an hour of work costs."""
+        return owned_usd_per_hour(
+            self.usd, self.lifetime_hours, self.use, self.watts / 1e3, self.overhead, self.usd_per_kwh
+        )
+
+
+def owned_usd_per_hour(
+    purchase: float, lifetime: float, use: float, kilowatts: float, overhead: float, usd_per_kwh: float
+) -> float:
+    """Price of an hour in which a machine of one's own works.
+
+    Args:
+        purchase: price it was bought for, USD.
+        lifetime: hours until it is worth nothing.
+        use: share of them in which it works.
+        kilowatts: power it draws, kW.
+        overhead: power with cooling and supply, over its own.
+        usd_per_kwh: price of a kilowatt-hour, USD.
+    """
+    return purchase / (lifetime * use) + kilowatts * overhead * usd_per_kwh
+
+
+MOST_GROUPS = 16
+
+
+class ClusterGroup(BaseModel):
+    """Equal devices in equal nodes of a cluster."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str = Field(description="id of an accelerator or a processor")
+    devices: PositiveInt = Field(description="devices of all its nodes")
+    per_node: PositiveInt = Field(1, description="devices of a node")
+
+
+class ClusterRow(Row):
+    """A cluster as plans name it: what a plan leaves open of its hardware is as here."""
+
+    groups: Annotated[tuple[ClusterGroup, ...], Field(min_length=1, max_length=MOST_GROUPS)] = Field(
+        description="its devices, alike ones together"
+    )
+    interconnect: str | None = Field(None, description="id in the links catalogue of what joins its nodes")
+    ports_per_node: PositiveInt | None = Field(None, description="ports of that in a node; one a device where None")
+    levels: tuple[LevelRow, ...] = Field((), description="what stands around its nodes, from the innermost out")
+    host_memory_gib: PositiveFloat | None = Field(None, description="main memory of a node")
+    nodes: Annotated[PositiveInt | None, SHOWN] = Field(None, description="how many nodes these are")
+
+
+HOURS_OF_A_MONTH = 720
+"""Hours of a month of 30 days, in which instances are compared."""
+
+PERFORMANCE_TAG = "performance_upgrade"
+"""The tag of workloads that are to run faster; others are to cost less."""
+
+
+class ModelSize(Row):
+    """A model of which nothing is known but the count of its parameters: a dense decoder of usual proportions."""
+
+    parameter_count_billion: PositiveFloat
+    description: Annotated[str, IDENTIFIES] = Field("", description="the range of counts it stands for")
+    typical_use_cases: Annotated[tuple[str, ...], SHOWN] = ()
+    examples: Annotated[tuple[str, ...], SHOWN] = Field((), description="models of about this size")
+
+
+class Scenario(BaseModel):
+    """What runs now, on what, and for how long."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    current_instance: str = Field(description="id or short name of an instance")
+    current_gpu_count: PositiveInt = Field(description="GPUs in use, over all instances")
+    workload_type: Literal["train", "finetune", "infer", "batch_infer"]
+    model_size: str = Field(description="a size, a model or a count of parameters")
+    monthly_hours: float = Field(HOURS_OF_A_MONTH, gt=0, le=744)
+    use_spot: bool = False
+    precision: str = "fp16"
+
+
+class Workload(Row):
+    """One scenario, with what people expect of moving it."""
+
+    scenario: Scenario
+    description: Annotated[str, IDENTIFIES] = ""
+    expected_outcome: str | None = Field(None, description="what people expect of moving")
+    tags: tuple[str, ...] = ()
+
+
+class WorkloadSet(Row):
+    """Workloads that answer one question together."""
+
+    purpose: str = Field("", description="what question they answer")
+    use_case: str = Field("", description="who it is for")
+    workloads: tuple[str, ...] = Field(description="ids in the workloads catalogue")

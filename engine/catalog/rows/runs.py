@@ -1,4 +1,4 @@
-"""The small language in which rows about logs say where a figure stands, and in which unit."""
+"""Rows about runs: their logs, how failures are recognised, what is watched for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Annotated, Literal, TypeAlias
 
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
+
+from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.errors import UnitError
 from capacity_tui.engine.units import GIGA, MEGA, MICRO, PERCENT, parse_bytes
 
@@ -42,9 +47,13 @@ LOG_FIGURES: Mapping[str, str] = {
 """Figures that a log may tell, with what each is."""
 
 NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)\b"
+
 _PLACEHOLDER = re.compile(r"<(number|1/s|us|ms|s|size|MB|MiB|GB|GiB|%|clock)>")
+
 _FORMS = {"size": rf"(?P<number>{NUMBER})\s*(?P<unit>[KMGT]i?B)", "clock": r"(?P<number>(?:\d+:)?\d+:\d+(?:\.\d+)?)"}
+
 _KEY = re.compile(rf"(?P<name>.+?)(?:\s+{_PLACEHOLDER.pattern})?")
+
 _WORD_CHARACTER = re.compile(r"[^a-z0-9]+")
 
 
@@ -145,3 +154,100 @@ _UNITS: Mapping[str, Callable[[float], float]] = {
     "GB": lambda number: number * GIGA,
     "GiB": lambda number: number * 2**30,
 }
+
+
+def _listed(value: object) -> object:
+    """Return one text as a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])]
+
+
+class RunLog(Row):
+    """How one program writes its logs."""
+
+    signs: tuple[str, ...] = Field((), description="texts of which a line has to hold one")
+    lines: str | None = Field(None, description="expression that a line has to hold too")
+    figures: Mapping[str, Texts] = Field({}, description="expressions that find figures in lines")
+    keys: Mapping[str, Texts] = Field({}, description="names of figures where names are written with values")
+    summary_signs: tuple[str, ...] = Field((), description="texts by which a line sums up the whole run")
+    precisions: Mapping[str, Texts] = Field({}, description="expressions for lines that say the number format")
+    otherwise: bool = Field(False, description="looked at only where no other row reads a step")
+
+    @field_validator("figures", "keys")
+    @classmethod
+    def _known_figures(
+        cls, value: Mapping[str, tuple[str, ...]], info: ValidationInfo
+    ) -> Mapping[str, tuple[str, ...]]:
+        unknown = sorted(set(value) - set(LOG_FIGURES))
+        if unknown:
+            raise ValueError(f"no figure of logs is called {unknown[0]!r}; known: {', '.join(LOG_FIGURES)}")
+        for texts in value.values():
+            for text in texts:
+                parse_expression(text) if info.field_name == "figures" else parse_key(text)
+        return value
+
+    @field_validator("lines")
+    @classmethod
+    def _regular(cls, value: str | None) -> str | None:
+        if value is not None:
+            pattern(value)
+        return value
+
+    @field_validator("precisions")
+    @classmethod
+    def _all_regular(cls, value: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+        for texts in value.values():
+            for text in texts:
+                pattern(text)
+        return value
+
+    @cached_property
+    def expressions(self) -> Mapping[str, tuple[Expression, ...]]:
+        """What finds each figure in a line, ready to search."""
+        return {figure: tuple(map(parse_expression, texts)) for figure, texts in self.figures.items()}
+
+    @cached_property
+    def named(self) -> Mapping[str, tuple[Key, ...]]:
+        """Names of each figure, the ones that count first first."""
+        return {figure: tuple(map(parse_key, texts)) for figure, texts in self.keys.items()}
+
+
+FailureKind: TypeAlias = Literal["out_of_memory", "device_lost", "unstable", "hang", "disk_full"]
+
+
+class FailureSign(Row):
+    """What a run leaves behind that failed in one way."""
+
+    kind: FailureKind
+    where: Literal["device", "host"] | None = Field(None, description="whose memory it is")
+    output: tuple[str, ...] = Field((), description="expressions of lines that the run writes")
+    kernel: tuple[str, ...] = Field((), description="expressions of lines in the kernel's log")
+    signals: tuple[int, ...] = Field((), description="by which the kernel ends such a run")
+    xids: tuple[int, ...] = Field((), description="numbers of the driver that count")
+
+    @field_validator("output", "kernel")
+    @classmethod
+    def _expressions(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            try:
+                re.compile(text)
+            except re.error as error:
+                raise ValueError(f"not a regular expression: {text}: {error}") from None
+        return value
+
+
+@cache
+def compiled(expressions: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """Return expressions as they are searched for, line by line."""
+    return tuple(re.compile(text, re.MULTILINE) for text in expressions)
+
+
+class Detector(Row):
+    """What is watched for in a run, and from when on it is told."""
+
+    level: Literal["note", "warning", "error"] = Field(description="how it is told")
+    remedy: str = Field(description="what to do, in one clause")
+    thresholds: Mapping[str, float] = Field({}, description="from when on it is told")
+    causes: Mapping[str, tuple[str, ...]] = Field({}, description="words of drivers by what they mean")

@@ -1,10 +1,10 @@
-"""Rows about models: the shape of an architecture and its parameter counts."""
+"""Rows of models: shapes of transformers, layers of networks, costs of classical algorithms, laws of training."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, Row
 
@@ -62,3 +62,51 @@ class Architecture(Row):
     kv_elems_per_token: Annotated[PositiveInt | None, CHECKS] = Field(
         None, description="cached numbers a token, all layers"
     )
+
+
+class Network(Row):
+    """A network of layers over images."""
+
+    best_use: str = Field("", description="what the network is the right choice for")
+    channels: PositiveInt = Field(3, description="of the input")
+    image_size: PositiveInt = Field(224, description="height and width of the input")
+    classes: PositiveInt = Field(1000, description="of the output")
+    is_sampled: bool = Field(False, description="an answer is many passes, each of which denoises a little")
+    layers: list[str | dict[str, Any]] = Field(description="in their order; see profiles/README.md")
+
+
+Ratio = Annotated[float, Field(gt=0, le=10)]
+
+
+class Algorithm(Row):
+    """One algorithm as a library runs it; times are those of one core of the machine that ``source`` names."""
+
+    library: str = Field(description="implementation the constants were measured on")
+    complexity: str = Field(description="complexity class in rows n, features p and the algorithm's own sizes")
+    best_use: str = Field("", description="what the algorithm is the right choice for")
+    single_threaded: bool = Field(False, description="the library uses one core, whatever n_jobs says")
+    serial: float = Field(0.0, ge=0, le=1, description="share of one core's time that more cores do not shorten")
+    shares: dict[str, Ratio] = Field({}, description="share of the matrix-product rate, by kernel")
+    half_sizes: dict[str, NonNegativeFloat] = Field(
+        {}, description="smaller side of the result at which a kernel reaches half its rate"
+    )
+    nanoseconds: dict[str, NonNegativeFloat] = Field({}, description="of one elementary operation, by kind")
+    passes: dict[str, NonNegativeFloat] = Field({}, description="times a kernel reads or writes its operands")
+    bytes: dict[str, NonNegativeFloat] = Field({}, description="kept for one element, by kind")
+    ratios: dict[str, NonNegativeFloat] = Field({}, description="sizes that follow from others, by name")
+    seconds: NonNegativeFloat = Field(0.0, description="fixed time of a fit: checks and set-up")
+    step_range: tuple[PositiveFloat, PositiveFloat] = Field(
+        (0.6, 2.0), description="measured over predicted time, 10th and 90th percentile"
+    )
+    reasonable_seconds: PositiveFloat = Field(3600.0, description="a fit that takes longer earns a warning")
+    instead: str = Field("", description="what to use beyond that")
+
+
+class ScalingLaw(Row):
+    """Loss in nats a token over parameters and tokens of training."""
+
+    irreducible: PositiveFloat
+    size_factor: PositiveFloat
+    size_power: PositiveFloat
+    data_factor: PositiveFloat
+    data_power: PositiveFloat
