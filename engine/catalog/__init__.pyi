@@ -5,9 +5,6 @@ from .loading import register_hardware as register_hardware
 from .models_table import count_in as count_in
 from .models_table import format_in_name as format_in_name
 from .models_table import gguf_type as gguf_type
-from .named_numbers import counted as counted
-from .named_numbers import counts_told as counts_told
-from .named_numbers import named_numbers as named_numbers
 from .names import key_of as key_of
 from .names import nearest as nearest
 from .prices import FILE as FILE
@@ -21,7 +18,6 @@ from .reading import EXPONENT as EXPONENT
 from .reading import Document as Document
 from .reading import KeyPath as KeyPath
 from .reading import Plain as Plain
-from .reading import parse_shipped as parse_shipped
 from .reading import read_stream as read_stream
 from .reading import read_text as read_text
 from .reading import read_yaml as read_yaml
@@ -44,6 +40,10 @@ from .rows.numerics import Quantization as Quantization
 from .rows.prices import ModelSize as ModelSize
 from .rows.prices import Workload as Workload
 from .rows.prices import WorkloadSet as WorkloadSet
+from .shipped import counted as counted
+from .shipped import counts_told as counts_told
+from .shipped import named_numbers as named_numbers
+from .shipped import parse_shipped as parse_shipped
 from .table import LIKE as LIKE
 from .table import Table as Table
 from .table import refusals as refusals

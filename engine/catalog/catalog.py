@@ -13,8 +13,6 @@ from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_file
 from capacity_tui.engine.catalog.models_table import ArchitectureTable, QuantizationTable
 from capacity_tui.engine.catalog.names import read_aliases
 from capacity_tui.engine.catalog.prices import RefreshedPrices, read_refreshed
-from capacity_tui.engine.catalog.reading import parse_shipped
-from capacity_tui.engine.catalog.rows.attention import AttentionKernel
 from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.catalog.rows.data import CheckpointFiles, DataFormat, StorageTier
 from capacity_tui.engine.catalog.rows.devices import (
@@ -27,7 +25,6 @@ from capacity_tui.engine.catalog.rows.devices import (
     Processor,
     SpotMarket,
 )
-from capacity_tui.engine.catalog.rows.engines import InferenceEngine
 from capacity_tui.engine.catalog.rows.models import Algorithm, Network, ScalingLaw
 from capacity_tui.engine.catalog.rows.modes import Mode, TrainingBatch
 from capacity_tui.engine.catalog.rows.numerics import Assumption, Checkpointing, Optimizer, Precision, Reliability
@@ -42,8 +39,15 @@ from capacity_tui.engine.catalog.rows.prices import (
     WorkloadSet,
 )
 from capacity_tui.engine.catalog.rows.runs import Detector, FailureSign, RunLog
-from capacity_tui.engine.catalog.rows.software import Coefficient, Efficiency, Framework
-from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
+from capacity_tui.engine.catalog.rows.software import (
+    AttentionKernel,
+    Coefficient,
+    Efficiency,
+    Framework,
+    InferenceEngine,
+    WeightKernel,
+)
+from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table, own_files, shipped_files, stray_files, with_left_out
 from capacity_tui.engine.errors import CapacityError, CatalogError
 

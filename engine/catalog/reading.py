@@ -6,20 +6,17 @@ numbers, true/false, null and dates pass; every refusal names file and line.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from hashlib import blake2b
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import yaml
 
-from capacity_tui.engine.errors import DocumentError, Place, StorageError
-from capacity_tui.engine.files import cache_folder, reading_error, write_atomically
+from capacity_tui.engine.errors import DocumentError, Place
+from capacity_tui.engine.files import reading_error
 
 Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Plain] | None"
 
@@ -249,55 +246,3 @@ class _Reader:
 
 def _line_of(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 1
-
-
-def parse_shipped(file: Traversable) -> dict[str, Any]:
-    """Return the blocks of a shipped file by name.
-
-    The parsed form is kept in the user's cache directory under the digest of the file's content, so that a changed
-    file is never mistaken for the old one. Without a writable cache the file is parsed each time.
-    """
-    content = file.read_bytes()
-    kept = _kept(file.name, content)
-    rows = _read(kept)
-    if rows is None:
-        import yaml  # noqa: PLC0415 - it takes longer to load than what is kept
-
-        text = json.dumps(yaml.load(content, Loader=yaml.CSafeLoader), default=str)
-        _keep(kept, text)
-        # What is kept has no dates of its own: the first reading must not have any either.
-        rows = json.loads(text)
-    return rows
-
-
-def _kept(name: str, content: bytes) -> Path:
-    return cache_folder() / "catalog" / f"{Path(name).stem}-{_digest(content)}.json"
-
-
-def _read(kept: Path) -> dict[str, Any] | None:
-    """Return what the cache holds; None where nothing is kept, or not what was written: then it is written anew."""
-    try:
-        digest, _, text = kept.read_bytes().partition(b"\n")
-        if digest != _digest(text).encode():
-            return None
-        rows: dict[str, Any] = json.loads(text)
-    except (OSError, ValueError):
-        return None
-    return rows
-
-
-def _keep(path: Path, text: str) -> None:
-    """Write the parsed form under its digest and drop older ones of the file; an unwritable cache is no loss."""
-    stem = path.name.rpartition("-")[0]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, f"{_digest(text.encode())}\n{text}", overwrite=True)
-        for old in path.parent.glob(f"{stem}-{'[0-9a-f]' * 24}.json"):
-            if old != path:
-                old.unlink(missing_ok=True)
-    except (OSError, StorageError):
-        return
-
-
-def _digest(content: bytes) -> str:
-    return blake2b(content, digest_size=12).hexdigest()

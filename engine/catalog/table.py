@@ -16,8 +16,9 @@ from pydantic_core import ErrorDetails
 
 from capacity_tui.engine.catalog.names import brand_pattern, brandless_key_of, key_of, nearest
 from capacity_tui.engine.catalog.prices import day_of_file
-from capacity_tui.engine.catalog.reading import Document, KeyPath, parse_shipped, read_yaml
+from capacity_tui.engine.catalog.reading import Document, KeyPath, read_yaml
 from capacity_tui.engine.catalog.rows.base import FROM_USER, Row
+from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place
 from capacity_tui.engine.printable import printable, printable_data
 

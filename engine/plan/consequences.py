@@ -3,17 +3,178 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.model_change import brought_by_model
-from capacity_tui.engine.plan.plan import AUTO, Plan, counted_name
+from capacity_tui.engine.models import (
+    Kind,
+    family_of,
+    find_known_model,
+    knob_of,
+    presumed_family,
+    read_spec,
+    spec_type_of,
+)
+from capacity_tui.engine.models.transformer import read_overrides
+from capacity_tui.engine.plan.field_table import paths_where
+from capacity_tui.engine.plan.plan import AUTO, Plan, TrainingSection, counted_name
 from capacity_tui.engine.plan.sections.adapter import FULL, METHODS
-from capacity_tui.engine.schema import Rule
+from capacity_tui.engine.schema import Knob, Rule
+
+_FILES = (".json", ".gguf")
+
+# Length of a training that had one in tokens, where samples are counted.
+_EXAMPLE_STEPS = 1000
+
+_TASKS: Mapping[Kind, tuple[str | None, ...]] = {
+    "transformer": ("train", "finetune", "infer"),
+    "network": ("train", "infer"),
+}
+
+_NETWORK_CHECKPOINTING = ("none", "full", AUTO)
+
+
+def is_model_file(name: str, catalog: Catalog) -> bool:
+    """Return whether a name means a model's file or folder, not its owner and itself on a hub."""
+    if catalog.architectures.find_id(name) is not None:
+        return False
+    if name.endswith(_FILES) or name.startswith((".", "~", "/")):
+        return True
+    with suppress(OSError, ValueError):
+        return "/" in name and typed_path(name).exists()
+    return False
+
+
+def brought_by_model(before: Plan, after: Plan, catalog: Catalog) -> dict[str, object]:
+    """Return what follows from another model: its parameters, and a task and settings that its kind has.
+
+    Args:
+        before: the plan with the model it had.
+        after: the same with another name or file.
+        catalog: facts.
+
+    Raises:
+        PlanError: no model is called that.
+    """
+    name = after.model.name
+    kind = presumed_family(None, catalog).kind if name in (None, AUTO) else family_of(name, catalog).kind
+    brought: dict[str, object] = {Key.MODEL_SPEC: _first_parameters(before, name, kind, catalog)}
+    was = _kind(before.model.name, catalog)
+    if kind == was:
+        return brought
+    brought["task"] = before.task if before.task in _TASKS.get(kind, ()) else None
+    if kind in _TASKS and was not in _TASKS and before.training == TrainingSection():
+        brought["training"] = _first_training(kind)
+    elif kind == "network":
+        brought |= _of_network(before)
+    return brought
+
+
+def own_parameter(plan: Plan, name: str, value: object, catalog: Catalog) -> object:
+    """Return the checked value of one of the model's own parameters as plain data; None where it is given back.
+
+    Args:
+        plan: the plan that names the model.
+        name: the parameter, such as ``n``.
+        value: the value, or as somebody typed it; ``auto`` leaves it to the modes where they choose it.
+        catalog: facts.
+
+    Raises:
+        PlanError: the model does not have the parameter, or it does not take the value.
+    """
+    if value is None:
+        return None
+    kind = _kind(plan.model.name, catalog)
+    spec_type = spec_type_of(plan.model.name, kind)
+    info = None if spec_type is None else spec_type.model_fields.get(spec_type.other_names.get(name, name))
+    knob = None if info is None else knob_of(info)
+    if value == AUTO:
+        return AUTO if knob is not None and knob.automatic else None
+    given = _typed(value, knob)
+    if kind != "transformer" and spec_type is not None:
+        return read_spec(spec_type, {name: given}).model_dump(mode="json")[spec_type.other_names.get(name, name)]
+    number = next(iter(read_overrides({name: given}).values()), None)
+    if isinstance(number, tuple):
+        return given  # names of parts, or a switch for the usual ones
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def names_of_parameter(plan: Plan, name: str, catalog: Catalog) -> tuple[str, ...]:
+    """Return the keys under which a plan gives one of the model's own parameters."""
+    spec_type = spec_type_of(plan.model.name, _kind(plan.model.name, catalog))
+    others = {} if spec_type is None else spec_type.other_names
+    return tuple(key for key in plan.model.spec if others.get(key, key) == others.get(name, name))
+
+
+def _kind(name: str | None, catalog: Catalog) -> Kind:
+    """Return the kind of the model that a plan names so far."""
+    return presumed_family(name, catalog).kind
+
+
+def _typed(value: object, knob: Knob | None) -> object:
+    """Return what a text stands for before it is checked."""
+    if knob is not None and isinstance(value, str) and knob.kind == "list":
+        return [part for part in value.replace(",", " ").split() if part]
+    if knob is not None and knob.kind == "switch" and value in ("on", "off"):
+        return value == "on"
+    return value
+
+
+def _first_parameters(plan: Plan, name: str | None, kind: Kind, catalog: Catalog) -> dict[str, object]:
+    """Return the parameters to begin with: the data of the model before, sizes of the catalogue, open fields."""
+    known = None if name in (None, AUTO) else find_known_model(str(name), catalog)
+    if known is None:
+        return {}
+    before_type = spec_type_of(plan.model.name, _kind(plan.model.name, catalog))
+    kept = {
+        field: plan.model.spec[field]
+        for field, knob, _ in known.parameters()
+        if field in plan.model.spec and (knob.group == "data" or before_type is known.spec_type)
+    }
+    is_open = {field: AUTO for field, knob, _ in known.parameters() if knob.automatic}
+    return {**is_open, **known.sizes, **(kept if kind != "transformer" else {})}
+
+
+def _first_training(kind: Kind) -> dict[str, object]:
+    """Return what training begins with where it was not planned before: the modes choose what they can."""
+    automatic = paths_where(_is_open_at_first)
+    opened: dict[str, object] = {
+        path.removeprefix("training."): AUTO for path in automatic if path.startswith("training.")
+    }
+    if kind == "transformer":
+        return opened
+    of_transformers = paths_where(_is_of_transformers)
+    others = {name: value for name, value in opened.items() if f"training.{name}" not in of_transformers}
+    return {**others, "steps": _EXAMPLE_STEPS}
+
+
+def _of_network(plan: Plan) -> dict[str, object]:
+    """Return the settings of a plan without what only transformers have."""
+    alone = paths_where(_is_of_transformers)
+    training = _without(plan.training.model_dump(mode="json"), "training", alone)
+    if plan.training.tokens is not None:
+        training["steps"] = _EXAMPLE_STEPS
+    if plan.training.checkpointing not in _NETWORK_CHECKPOINTING:
+        training["checkpointing"] = AUTO
+    return {"training": training, "parallelism": _without(dict(plan.parallelism), "parallelism", alone)}
+
+
+def _without(values: dict[str, object], section: str, paths: tuple[str, ...]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if f"{section}.{name}" not in paths}
+
+
+def _is_open_at_first(knob: Knob) -> bool:
+    return knob.automatic
+
+
+def _is_of_transformers(knob: Knob) -> bool:
+    return bool(knob.families) and "network" not in knob.families
 
 
 class Unset:
@@ -21,6 +182,7 @@ class Unset:
 
 
 GIVEN_BACK: Final = Unset()
+
 UNCHANGED: Final = object()
 """What a rule returns where nothing follows."""
 

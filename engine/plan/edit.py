@@ -12,13 +12,21 @@ from pydantic import BaseModel
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, KnownField, all_fields
-from capacity_tui.engine.plan.checked import checked_plan
-from capacity_tui.engine.plan.consequences import GIVEN_BACK, REPLACING, RULES, UNCHANGED, Change
-from capacity_tui.engine.plan.model_change import is_model_file, names_of_parameter, own_parameter
+from capacity_tui.engine.plan.consequences import (
+    GIVEN_BACK,
+    REPLACING,
+    RULES,
+    UNCHANGED,
+    Change,
+    is_model_file,
+    names_of_parameter,
+    own_parameter,
+)
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, KnownField, all_fields
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.plan.sections.adapter import adapter_of
 from capacity_tui.engine.plan.table_text import table_of
+from capacity_tui.engine.plan.validation import checked_plan
 
 Values: TypeAlias = Mapping[str, object]
 _NAME, _FILE = Key.MODEL_NAME, Key.MODEL_CONFIG

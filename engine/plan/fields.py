@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Kind, knob_of, spec_type_of, spec_values
-from capacity_tui.engine.plan.all_fields import fields_of_section
-from capacity_tui.engine.plan.applying import Circumstances, HardwareFacts, circumstances, idle_reason
-from capacity_tui.engine.plan.field_texts import field_text
-from capacity_tui.engine.plan.names import known_words
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.schema import Knob
+from capacity_tui.engine.plan.field_table import all_fields, field_text, fields_of_section
+from capacity_tui.engine.plan.names import known_words, software_id
+from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
+from capacity_tui.engine.schema import Condition, Knob
 
 _RUNNING = ("watch", "recovery", "recovery.battery")
+
 _REPORTED = ("scalability", "report")
+
 # Sections that matter for a task, in the order they are shown.
 SECTIONS = {
     "train": ("model", "", "training", "data", "parallelism", "hardware", "pricing", *_RUNNING, *_REPORTED),
@@ -35,6 +35,7 @@ SECTIONS = {
     "infer": ("model", "", "inference", "parallelism", "hardware", "pricing", *_RUNNING, *_REPORTED),
     "fit": ("model", "", "hardware", "pricing", *_RUNNING, *_REPORTED),
 }
+
 # What a batch counts, for models that read sequences and for those that read single samples.
 _SEQUENCES, _SAMPLES = "seq", "samples"
 
@@ -140,3 +141,230 @@ def _spec_fields(plan: Plan, kind: Kind) -> Iterator[PlanField]:
         knob = knob_of(spec_type.model_fields[name])
         if knob is not None:
             yield PlanField(f"model.spec.{name}", knob, value)
+
+
+PERCEPTRON = "mlp"
+
+TREES = ("decision_tree", "random_forest", "xgboost_like")
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """What decides whether a field has an effect.
+
+    Attributes:
+        plan: the plan; what is ``auto`` or not given may still become anything.
+        kind: kind of its model.
+        task: what is done with it.
+        devices: devices of its hardware; None where that is unknown.
+        per_node: devices of one node, likewise.
+        has_experts: whether the model is a mixture of experts, likewise.
+        zero: what replicas share, as given or as the framework does; None while it is open.
+        claims_memory: whether the engine takes a share of memory for itself.
+        on_processor: whether it runs on processors alone, likewise.
+        has_own_memory: whether its devices have memory beside the host's, likewise.
+        has_spot_price: whether a spot price is known for its hardware, likewise.
+        has_committed_price: whether a price for a commitment of years is known for it, and asked for, likewise.
+        has_regional_prices: whether prices of several regions are known for it, and asked for, likewise.
+        full_precision: whether weights are their own master copy.
+    """
+
+    plan: Plan
+    kind: Kind
+    task: str
+    devices: int | None = None
+    per_node: int | None = None
+    has_experts: bool | None = None
+    zero: int | None = None
+    claims_memory: bool = False
+    on_processor: bool | None = None
+    has_own_memory: bool | None = None
+    has_spot_price: bool | None = None
+    has_committed_price: bool | None = None
+    has_regional_prices: bool | None = None
+    full_precision: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A condition without which a field changes nothing.
+
+    Attributes:
+        reason: what is missing, in words.
+        lacks: whether it is missing for certain.
+    """
+
+    reason: str
+    lacks: Callable[[Circumstances], bool]
+
+
+def _is_one(path: str) -> Callable[[Circumstances], bool]:
+    """A size of one for certain: left out it is one too, but in serving the least that fits."""
+    return lambda here: here.plan.value(path) == 1 or (here.plan.value(path) is None and here.task != "infer")
+
+
+def _lacks_nodes(here: Circumstances) -> bool:
+    if here.devices is None:
+        return False
+    return here.devices <= (here.per_node or here.devices)
+
+
+def _has_load(plan: Plan) -> bool:
+    return plan.inference.request_rate is not None or plan.inference.concurrency is not None
+
+
+SAMPLES = Need(
+    "needs samples (training.samples), or tokens in their place: without a length there is neither time nor cost",
+    lambda here: here.plan.training.samples is None,
+)
+
+
+def _may_be_unlike(plan: Plan) -> bool:
+    return bool(plan.hardware.groups) or plan.hardware.name == DETECTED
+
+
+CONDITIONS: Mapping[Condition, Need] = {
+    "adapter": Need("needs an adapter: method lora, qlora or dora", lambda here: here.plan.training.adapter is None),
+    "nodes": Need("needs more than one node", _lacks_nodes),
+    "devices": Need("needs more than one device", lambda here: here.devices == 1),
+    "experts": Need("needs a mixture of experts", lambda here: here.has_experts is False),
+    "stages": Need("needs more than one pipeline stage", _is_one(Key.PARALLELISM_PP)),
+    "split layers": Need("needs layers split over devices: TP above 1", _is_one(Key.PARALLELISM_TP)),
+    "split sequence": Need("needs sequences split over devices: CP above 1", _is_one(Key.PARALLELISM_CP)),
+    "replicas": Need("needs more than one replica", lambda here: here.devices == 1 or here.plan.parallelism.dp == 1),
+    "sharing": Need("needs ZeRO 1 or higher", lambda here: here.zero == 0),
+    "epochs": Need("needs epochs", lambda here: here.plan.training.epochs is None),
+    "short numbers": Need("needs a precision of 16 bits or fewer", lambda here: here.full_precision),
+    "files": Need("changes no figure; it is written to framework files", lambda here: here.task != "fit"),
+    "claim": Need("needs an engine that claims memory: vllm or sglang", lambda here: not here.claims_memory),
+    "accelerator": Need("needs an accelerator", lambda here: here.on_processor is True),
+    "own memory": Need(
+        "needs devices with memory of their own: here it is the host's already",
+        lambda here: here.has_own_memory is False,
+    ),
+    "load": Need("needs a load: a request rate or a concurrency", lambda here: not _has_load(here.plan)),
+    "guessing": Need("needs guessed tokens", lambda here: here.plan.inference.num_speculative_tokens == 0),
+    "one batch": Need(
+        "the load decides how many requests run at once",
+        lambda here: here.task == "infer" and here.kind == "transformer" and _has_load(here.plan),
+    ),
+    "served": Need("a network of layers runs in plain PyTorch", lambda here: here.kind == "network"),
+    "divided model": Need("this kind of model runs on one device", lambda here: here.kind in ("classical", "plugin")),
+    "split model": Need(
+        "needs a served model that is split over devices: TP or PP above 1",
+        lambda here: here.task == "infer" and here.plan.parallelism.tp == here.plan.parallelism.pp == 1,
+    ),
+    "energy": Need("the energy of serving is not estimated", lambda here: here.task == "infer"),
+    "spot price": Need("no spot price of this hardware is known", lambda here: here.has_spot_price is False),
+    "committed price": Need(
+        "no price for a commitment to this hardware is known, or spot capacity is rented",
+        lambda here: here.has_committed_price is False,
+    ),
+    "regional price": Need(
+        "prices of this hardware are not known of several regions", lambda here: here.has_regional_prices is False
+    ),
+    "processors": Need("needs processors: this runs on an accelerator", lambda here: here.on_processor is False),
+    "images": Need("needs a network over images", lambda here: here.plan.model.name == PERCEPTRON),
+    "unlike devices": Need("needs unlike devices", lambda here: not _may_be_unlike(here.plan)),
+    "reports": Need("changes no figure; it is for reports", lambda _: True),
+    "watched": Need("changes no figure; it is for runs that are watched or guarded", lambda _: True),
+    "stated data": Need(
+        "needs a format, a source or a read rate of the data: without one reading takes no time",
+        lambda here: not here.plan.data.is_stated,
+    ),
+    "loader": Need("changes no figure; files of frameworks and storage plan have it", lambda _: True),
+    "matrices": Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES),
+}
+"""Without what a field changes nothing, by the names that fields give."""
+
+
+def idle_reason(knob: Knob, here: Circumstances) -> str:
+    """Return why a field changes nothing in a plan; empty where it may change something."""
+    needs = (CONDITIONS[name] for name in knob.needs)
+    return next((need.reason for need in needs if need.lacks(here)), "")
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareFacts:
+    """What is known of a plan's hardware: see ``Circumstances``."""
+
+    devices: int | None = None
+    per_node: int | None = None
+    on_processor: bool | None = None
+    has_own_memory: bool | None = None
+    has_spot_price: bool | None = None
+    has_committed_price: bool | None = None
+    has_regional_prices: bool | None = None
+
+
+def circumstances(
+    plan: Plan, kind: Kind, task: str, catalog: Catalog, hardware: HardwareFacts | None = None
+) -> Circumstances:
+    """Return what decides whether fields have an effect.
+
+    Args:
+        plan: the plan.
+        kind: kind of its model.
+        task: what is done with it.
+        catalog: facts.
+        hardware: what is known of its hardware; by default what the plan says.
+    """
+    known = hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node)
+    engines = catalog.engine_rows(plan.inference.engine)
+    return Circumstances(
+        plan,
+        kind,
+        task,
+        known.devices,
+        known.per_node,
+        _has_experts(plan, kind, catalog),
+        _zero(plan, catalog),
+        any(row.memory_policy != "needed" for row in engines),
+        known.on_processor,
+        known.has_own_memory,
+        known.has_spot_price,
+        known.has_committed_price,
+        known.has_regional_prices,
+        _has_full_precision(plan, catalog),
+    )
+
+
+def given_in_vain(here: Circumstances) -> Iterator[tuple[str, str]]:
+    """Yield each field that the plan sets to something of its own though it changes nothing, and why."""
+    if _is_read("training", here.task) and here.plan.training.epochs is not None and SAMPLES.lacks(here):
+        yield Key.TRAINING_EPOCHS, SAMPLES.reason
+    for path, entry in all_fields().items():
+        section, _, _ = path.partition(".")
+        if not entry.knob.is_wish or not _is_read(section, here.task):
+            continue
+        value = here.plan.value(path)
+        if value not in (entry.default, AUTO, None, 1, False) and (reason := idle_reason(entry.knob, here)):
+            yield path, reason
+
+
+def _is_read(section: str, task: str) -> bool:
+    """Whether a task reads a section at all."""
+    if section == "inference":
+        return task == "infer"
+    return section not in ("training", "data") or task not in ("infer", "fit")
+
+
+def _has_full_precision(plan: Plan, catalog: Catalog) -> bool:
+    row = catalog.precisions.get(plan.training.precision)
+    return row is not None and row.master_bytes == 0.0
+
+
+def _zero(plan: Plan, catalog: Catalog) -> int | None:
+    if plan.parallelism.zero is not None:
+        return None if plan.parallelism.zero == AUTO else int(plan.parallelism.zero)
+    return catalog.frameworks[software_id(plan.training.framework, catalog)].zero
+
+
+def _has_experts(plan: Plan, kind: Kind, catalog: Catalog) -> bool | None:
+    """Return whether a plan's model is a mixture of experts; None where only its file knows."""
+    if kind != "transformer" or plan.model.spec.get("experts"):
+        return kind == "transformer"
+    if plan.model.config is not None or plan.model.name in (None, AUTO):
+        return None
+    row = catalog.architectures.find_id(plan.model.name or "")
+    return bool(row and catalog.architectures[row].experts)

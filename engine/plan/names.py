@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from capacity_tui.engine.catalog import UNNAMED_ENGINE, Catalog, nearest, with_left_out
-from capacity_tui.engine.errors import CatalogError, Place, PlanError
+from capacity_tui.engine.catalog import UNNAMED_ENGINE, Catalog, nearest, read_yaml, with_left_out
+from capacity_tui.engine.errors import CatalogError, DocumentError, Place, PlanError
 from capacity_tui.engine.models import checkpointing
-from capacity_tui.engine.plan.all_fields import all_fields, paths_where
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields, field_meant, paths_where
 from capacity_tui.engine.plan.plan import AUTO, Plan
 from capacity_tui.engine.plan.sections.training import NO_MASTER
+from capacity_tui.engine.plan.validation import checked_plan
 
 UNNAMED = "plain"
 """Row of training software that is not named, or that nothing is known about."""
 
 # What stands between the names of several programs in one: "transformers + deepspeed", "trainer (fsdp)".
 _BETWEEN = re.compile(r"[+/,;&()]|\s(?:with|on|and|using)\s", re.IGNORECASE)
+
 # Releases beside a name: "0.12", "v2.1.0", "r24.07".
 _RELEASE = re.compile(r"\b(?:core_)?[vr]?\d+(?:\.\d+)+\S*", re.IGNORECASE)
 
 FASTEST = "flash"
 """What a plan writes for the best kernel of attention that device and framework have."""
+
 # The rows of each kind that a field may name, with their names for people, shipped ones before the user's own.
 _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     "precision": lambda facts: {id_: row.name for id_, row in facts.precisions.items() if row.trains},
@@ -46,6 +49,7 @@ _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     # An engine with several back ends has a row for each.
     "engine": lambda facts: {row.engine: row.name for row in facts.engines.values() if row.id != UNNAMED_ENGINE},
 }
+
 # Kinds of which a plan may name nothing but these rows.
 _CLOSED = {
     "precision",
@@ -56,6 +60,7 @@ _CLOSED = {
     "format of the cache",
     "data format",
 }
+
 # Kinds of which names may also stand for a row of their own making.
 _FOUND: Mapping[str, Callable[[str, Catalog], object]] = {
     "checkpointing": checkpointing,
@@ -142,3 +147,65 @@ def _refused_in_training(name: str, allowed: str, path: str) -> PlanError:
         f"task: finetune and training.method: qlora; {allowed}"
     )
     return PlanError(f"training does not run in {name}", "gradients need a wider type", hint, Place(field=path))
+
+
+# A model that every field of a plan may stand beside.
+_ANY_MODEL = "transformer_decoder"
+
+
+def field_path(name: str) -> str:
+    """Return the path of a field by its path, or by the end of it where no other field ends so.
+
+    Raises:
+        PlanError: there is no such field; the hint tells the nearest.
+    """
+    known = all_fields()
+    if name in known or (name.startswith(OWN_PARAMETERS) and name != OWN_PARAMETERS):
+        return name
+    by_end = _paths_by_end().get(name, ())
+    if len(by_end) == 1:
+        return by_end[0]
+    meant = field_meant(name.rpartition(".")[2])
+    near = by_end or ((meant,) if meant else nearest(name, (*known, *_paths_by_end())))
+    hint = f"did you mean {' or '.join(near[:4])}?" if near else "see `capacity-tui examples` for the keys of a plan"
+    raise PlanError("no field is called", repr(name)[:80], hint, Place(field=name))
+
+
+def field_value(path: str, text: str, catalog: Catalog) -> object:
+    """Return the value of a field that a text stands for, as a plan would hold it.
+
+    Raises:
+        PlanError: the field does not take it; the hint tells what is allowed.
+    """
+    try:
+        written = read_yaml(text).data
+    except DocumentError as error:
+        raise PlanError(error.title, error.detail, "write a number or a word", Place(field=path)) from error
+    if path.startswith(OWN_PARAMETERS):
+        return written
+    data: dict[str, object] = {"model": {"name": _ANY_MODEL}}
+    section = data
+    *parents, last = path.split(".")
+    for parent in parents:
+        inner = section.setdefault(parent, {})
+        assert isinstance(inner, dict)  # noqa: S101 - only sections were put there
+        section = inner
+    section[last] = written
+    plan = checked_plan(data)
+    refuse_unknown_names(plan, catalog)
+    return plan.value(path)
+
+
+def short_name(path: str) -> str:
+    """Return the end of a field's path where no other field ends so; else all of it."""
+    end = path.rpartition(".")[2]
+    return end if _paths_by_end().get(end, (path,)) == (path,) else path
+
+
+@cache
+def _paths_by_end() -> dict[str, tuple[str, ...]]:
+    paths: dict[str, tuple[str, ...]] = {}
+    for path in all_fields():
+        end = path.rpartition(".")[2]
+        paths[end] = (*paths.get(end, ()), path)
+    return paths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from pydantic import BaseModel
 
@@ -91,3 +91,19 @@ def _read(path: str, text: str) -> object:
         return read_yaml(text).data
     except DocumentError as error:
         raise PlanError(error.title, error.detail, "write key=value with spaces between", Place(field=path)) from error
+
+
+def leaves(data: Mapping[str, object], whole: Collection[str] = (), under: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the values of nested sections by their paths, those of some sections together.
+
+    Args:
+        data: the sections.
+        whole: paths of the sections that are one value.
+        under: what the paths begin with.
+    """
+    for name, value in data.items():
+        path = f"{under}{name}"
+        if isinstance(value, Mapping) and value and path not in whole:
+            yield from leaves(value, whole, f"{path}.")
+        else:
+            yield path, value

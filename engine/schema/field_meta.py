@@ -70,7 +70,7 @@ Condition = Literal[
     "stated data",
     "loader",
 ]
-"""Without what a field changes nothing: the conditions of these names are in ``engine/plan/applying.py``."""
+"""Without what a field changes nothing: the conditions of these names are in ``engine/plan/fields.py``."""
 
 
 @dataclass(frozen=True, slots=True)

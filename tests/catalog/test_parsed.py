@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.catalog import parse_shipped, reading
+from capacity_tui.engine.catalog import parse_shipped, shipped
 
 PROFILES = Path(__file__).parents[2] / "profiles"
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(reading, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(shipped, "cache_folder", lambda: tmp_path / "cache")
     return tmp_path / "cache" / "catalog"
 
 

@@ -16,10 +16,9 @@ from sources import name_of, nodes_of, source_files
 from capacity_tui.engine import present
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.plan import KnownField, Plan, all_fields, field_names, field_text, known_names
-from capacity_tui.engine.plan.all_fields import automatic_parameters
-from capacity_tui.engine.plan.applying import CONDITIONS
 from capacity_tui.engine.plan.consequences import REPLACING, RULES
-from capacity_tui.engine.plan.field_texts import knobs
+from capacity_tui.engine.plan.field_table import automatic_parameters, knobs
+from capacity_tui.engine.plan.fields import CONDITIONS
 from capacity_tui.engine.schema import REPORT_FORMATS, Knob
 
 FIELDS = all_fields()

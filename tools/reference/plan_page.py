@@ -8,7 +8,7 @@ from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.plan import KnownField, all_fields, field_text, is_closed, known_words
-from capacity_tui.engine.plan.applying import CONDITIONS
+from capacity_tui.engine.plan.fields import CONDITIONS
 
 _HEAD = """# The plan file, key by key
 

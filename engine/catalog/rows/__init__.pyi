@@ -1,5 +1,3 @@
-from .attention import OTHER as OTHER
-from .attention import AttentionKernel as AttentionKernel
 from .base import FROM_USER as FROM_USER
 from .base import MIB as MIB
 from .base import NODE as NODE
@@ -14,7 +12,6 @@ from .devices import Instance as Instance
 from .devices import MeasuredCurve as MeasuredCurve
 from .devices import MeasuredDevice as MeasuredDevice
 from .devices import MeasuredError as MeasuredError
-from .engines import InferenceEngine as InferenceEngine
 from .models import Algorithm as Algorithm
 from .models import ScalingLaw as ScalingLaw
 from .modes import Mode as Mode
@@ -48,5 +45,8 @@ from .runs import compiled as compiled
 from .runs import in_basic_units as in_basic_units
 from .runs import key_of_name as key_of_name
 from .runs import pattern as pattern
+from .software import OTHER as OTHER
+from .software import AttentionKernel as AttentionKernel
 from .software import Framework as Framework
-from .weight_kernels import WeightKernel as WeightKernel
+from .software import InferenceEngine as InferenceEngine
+from .software import WeightKernel as WeightKernel

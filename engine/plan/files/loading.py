@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeAlias
 
-from capacity_tui.engine.catalog import Document, read_yaml
+from capacity_tui.engine.catalog import Document, nearest, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
-from capacity_tui.engine.plan.all_fields import all_fields
-from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.consequences import GIVEN_BACK
 from capacity_tui.engine.plan.edit import Edited, edited
+from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.files.legacy_format import Converted, from_planner_form, present_setting
 from capacity_tui.engine.plan.plan import Plan
-from capacity_tui.engine.plan.validation_errors import place_of
+from capacity_tui.engine.plan.validation import checked_plan, place_of
 
 FieldPath: TypeAlias = tuple[str, ...]
 
 CURRENT_VERSION = 1
+
 MOST_VALUES = 10_000
 """Keys and entries a plan may have: lists of layers are the longest part of one."""
 
@@ -174,3 +176,43 @@ def _check_version(version: object, document: Document, *above: str) -> None:
             "update capacity-tui to read it",
             place,
         )
+
+
+_PROFILES = "capacity_tui.profiles"
+
+_SUFFIX = ".yaml"
+
+_SCHEMA_LINE = "# yaml-language-server:"
+
+_COMMENT = "# "
+
+
+def example_names() -> tuple[str, ...]:
+    """Return the names of the example plans in alphabetical order."""
+    names = (entry.name for entry in _folder().iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
+
+
+def example_text(name: str) -> str:
+    """Return the YAML of an example, comments included, without the line that names its schema to editors.
+
+    Raises:
+        PlanError: no example is called that.
+    """
+    known = example_names()
+    wanted = name.removesuffix(_SUFFIX)
+    if wanted not in known:
+        close = nearest(wanted, known, 1)
+        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
+        raise PlanError("no example is called", repr(name[:100]), hint)
+    text = (_folder() / f"{wanted}{_SUFFIX}").read_text("utf-8")
+    return text.partition("\n")[2] if text.startswith(_SCHEMA_LINE) else text
+
+
+def example_title(name: str) -> str:
+    """Return what an example is, from the first line of its comment."""
+    return example_text(name).partition("\n")[0].removeprefix(_COMMENT)
+
+
+def _folder() -> Traversable:
+    return files(_PROFILES) / "examples"

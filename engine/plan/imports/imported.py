@@ -12,7 +12,6 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.checked import checked_plan
 from capacity_tui.engine.plan.edit import edited
 from capacity_tui.engine.plan.imports.derived import DEVICES, assumed_load, plan_values, settled
 from capacity_tui.engine.plan.imports.setting import Clash, ImportedSetting, Reading, Settings
@@ -26,9 +25,10 @@ from capacity_tui.engine.plan.imports.shapes import (
 from capacity_tui.engine.plan.imports.sources import read_files
 from capacity_tui.engine.plan.line.hardware_words import named_hardware
 from capacity_tui.engine.plan.line.model_words import MODEL, named_model, resembling_model
-from capacity_tui.engine.plan.line.vocabulary import FINETUNE
+from capacity_tui.engine.plan.line.words import FINETUNE
 from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
 from capacity_tui.engine.plan.sections.adapter import FULL
+from capacity_tui.engine.plan.validation import checked_plan
 
 _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")

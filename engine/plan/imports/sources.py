@@ -15,7 +15,7 @@ from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, rea
 from capacity_tui.engine.errors import CapacityError, DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.files.writing import setting_text
+from capacity_tui.engine.plan.files.saved import setting_text
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.scripts import LAUNCHER, calls, documents, is_command, is_python
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark

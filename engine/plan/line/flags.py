@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog, nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
-from capacity_tui.engine.plan.line.given_flags import PlanFlags
-from capacity_tui.engine.plan.line.hardware_words import named_hardware
-from capacity_tui.engine.plan.line.model_words import MODEL, named_model, sized_model
-from capacity_tui.engine.plan.line.setting_words import SEQUENCE, TOKENS, amount_of, counted
-from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, TRAIN, vocabulary
-from capacity_tui.engine.plan.line.words import Meaning, OneLine, Word
+from capacity_tui.engine.plan.field_table import all_fields
+from capacity_tui.engine.plan.line.hardware_words import hardware_names, named_hardware
+from capacity_tui.engine.plan.line.model_words import MODEL, model_names, named_model, sized_model
+from capacity_tui.engine.plan.line.setting_words import SEQUENCE, TOKENS, amount_of, counted, value_names
+from capacity_tui.engine.plan.line.words import (
+    FINETUNE,
+    FIT,
+    INFER,
+    TRAIN,
+    UNSAID,
+    Meaning,
+    OneLine,
+    Word,
+    counted_start,
+    split,
+    vocabulary,
+)
 
 
 def line_of_flags(flags: PlanFlags, task: str | None = None, catalog: Catalog | None = None) -> OneLine:
@@ -65,3 +78,99 @@ def _task(name: str) -> Meaning:
     return Meaning(
         fault=PlanError("no task is called so", repr(name)[:60], f"{hint}allowed: {', '.join(known)}", Place("--task"))
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFlags:
+    """Flags as somebody gave them; None where they were not given.
+
+    Attributes:
+        model: a model's name, or its size.
+        task: train, full, lora, qlora, dora, infer or fit.
+        gpu: hardware with its number, as ``8xH100-SXM``.
+        seq: tokens of one sequence.
+        tokens: of the whole job.
+        imports: configurations of other tools, by file or folder.
+    """
+
+    model: str | None = None
+    task: str | None = None
+    gpu: str | None = None
+    seq: str | None = None
+    tokens: str | None = None
+    imports: tuple[str, ...] = ()
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any flag was given that changes a plan."""
+        return any((self.model, self.task, self.gpu, self.seq, self.tokens))
+
+
+MOST = 8
+"""Completions that are offered at once."""
+
+FEWEST_OF_A_PART = 3
+"""Characters from which on the middle of a name is completed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a word may become.
+
+    Attributes:
+        text: the whole word.
+        kind: what it is: task, method, model, hardware, amount, value or field.
+        line: the line with the word completed, and a space behind it.
+        cursor: where the cursor stands then.
+    """
+
+    text: str
+    kind: str
+    line: str
+    cursor: int
+
+
+def completions(text: str, cursor: int | None = None, catalog: Catalog | None = None) -> tuple[Completion, ...]:
+    """Return what the word under the cursor may become, the likeliest first; nothing where no word is begun.
+
+    Args:
+        text: the line.
+        cursor: position in it; the end by default.
+        catalog: where names come from; the shipped one with the user's own by default.
+    """
+    at = len(text) if cursor is None else cursor
+    token = next((token for token in split(text) if token.start < at <= token.end), None)
+    if token is None:
+        return ()
+    begun = text[token.start : at]
+    count = counted_start(begun)
+    typed = key_of(begun[len(count) :])
+    names = [entry for entry in _names(catalog or load_catalog()) if not count or entry[2] == "hardware"]
+    begins = [entry for entry in names if entry[0].startswith(typed)]
+    # A part of a name is enough where no name begins so, as 3.1-70 of llama-3.1-70b.
+    meant = begins or [entry for entry in names if len(typed) >= FEWEST_OF_A_PART and typed in entry[0]]
+    offered: dict[str, Completion] = {}
+    for _, name, kind in meant:
+        before = f"{text[: token.start]}{count}{name}{'' if kind == 'field' else ' '}"
+        offered.setdefault(name, Completion(f"{count}{name}", kind, before + text[token.end :].lstrip(), len(before)))
+    return tuple(offered.values())[:MOST]
+
+
+@lru_cache(maxsize=4)
+def _names(catalog: Catalog) -> tuple[tuple[str, str, str], ...]:
+    offered = tuple((key_of(name), name, kind) for name, kind in _offered(catalog) if "_" not in name)
+    paths = (path for path, known in all_fields().items() if known.knob.role not in UNSAID)
+    return (*offered, *((key_of(path.rpartition(".")[2]), f"{path}=", "field") for path in paths))
+
+
+def _offered(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield names and what they are, the likeliest first."""
+    words = vocabulary()
+    yield from ((name, "method") for name in dict.fromkeys(words.methods.values()))
+    yield from ((name, "task") for name in ("serve", "train", "fine-tune", "fit"))
+    yield from ((name, "model") for name in words.models)
+    yield from ((name, "hardware") for name in words.hardware)
+    yield from ((name, "amount") for name in ("batch", "seq", "tokens", "rank", "prompt", "output", "epochs", "steps"))
+    yield from ((name, "model") for name in model_names(catalog))
+    yield from ((name, "hardware") for name in hardware_names(catalog))
+    yield from ((name, "value") for task in (TRAIN, INFER) for name in value_names(task, catalog))

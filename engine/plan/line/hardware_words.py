@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of
+from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of, nearest
 from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import Meaning
+from capacity_tui.engine.plan.line import model_words as models
+from capacity_tui.engine.plan.line.words import Meaning, vocabulary
 from capacity_tui.engine.plan.plan import DETECTED
+from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import parse_bytes
 
 NAME = Key.HARDWARE_NAME
+
 DEVICES = Key.HARDWARE_DEVICES
+
 MEMORY = "memory_mib"
 """Key of a device's memory in a spec; of a processor it is the main memory."""
+
 SPEC = Key.HARDWARE_SPEC
+
 _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),
 )
+
 _BESIDE_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
+
 _GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?P<name>[a-z].*)", re.IGNORECASE)
+
 _OWN = re.compile(r"(?:gpu|device|card|custom|accelerator)?\((?P<figures>[^()]*)\)?", re.IGNORECASE)
+
 _FIGURE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z/]+)", re.IGNORECASE)
+
 _RATES = {"gb/s": 1.0, "gbps": 1.0, "gbs": 1.0, "tb/s": 1e3, "tbps": 1e3, "tbs": 1e3}
+
 _PEAKS = {"tf": 1.0, "tflop": 1.0, "tflops": 1.0, "tflop/s": 1.0, "tflops/s": 1.0, "pflop": 1e3, "pflops": 1e3,
           "pflop/s": 1e3, "pf": 1e3}  # fmt: skip
+
 _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
+
 _SIZES = ("mib", "gib", "tib", "mb", "gb", "tb")
+
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
 
@@ -212,3 +229,69 @@ def _figure_words(spec: Mapping[str, object]) -> Iterable[str]:
             yield f"{value / 1024:g} GiB" if key == "memory_mib" else f"{value:g} {shown[key]}"
         elif key not in shown and key != "fp16_tflops":
             yield f"{key} {value}"
+
+
+TASK_NAME, MODEL_NAME, HARDWARE_NAME = "task", "model", "hardware"
+
+_SIMILAR = 0.74
+
+_FEWEST_LETTERS = 4
+
+_LONGEST = 60
+
+_DIGIT = re.compile(r"\d")
+
+
+def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield kind and name of what a word may be a slip for, the most similar first.
+
+    Models and hardware are so for words with letters enough to tell, and with the very digits of the name: another
+    digit is another model.
+    """
+    names = _known_names(catalog)
+    plain = key_of(catalog.architectures.plain_name(word))[:60]
+    is_telling = sum(map(str.isalpha, word)) >= _FEWEST_LETTERS
+    for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
+        kind, name = names[key]
+        if kind == TASK_NAME or (is_telling and _DIGIT.findall(word) == _DIGIT.findall(name)):
+            yield kind, name
+
+
+def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
+    """Return what to say of words that mean nothing here: the names nearest to each, and where to look.
+
+    Args:
+        words: the name in each word, without a number of devices, by the word.
+        catalog: what names stand for.
+    """
+    known = [name for _, name in _known_names(catalog).values()]
+    hints = []
+    for text, name in words.items():
+        near = nearest(catalog.architectures.plain_name(name), known)
+        to = f" to {_quoted(text)}" if len(words) > 1 else ""
+        hints += [f"nearest{to}: {', '.join(near)}"] if near else []
+    shown = [_quoted(text) for text in words]
+    are = "is no model, device or option" if len(shown) == 1 else "are no models, devices or options"
+    names = f"{', '.join(shown[:-1])} and {shown[-1]}" if shown[1:] else shown[0]
+    example = shlex.quote(printable(next(iter(words))[:_LONGEST]))
+    hints.append(f"see `capacity-tui models --filter {example}` or `capacity-tui hardware`, or write key=value")
+    return PlanError(f"{names} {are} known here", hint="; ".join(hints))
+
+
+def _quoted(text: str) -> str:
+    return repr(printable(text[:_LONGEST]))
+
+
+@lru_cache(maxsize=4)
+def _known_names(catalog: Catalog) -> Mapping[str, tuple[str, str]]:
+    """Return kind and name of all that a word may be a slip of, by key."""
+    words = vocabulary()
+    names: dict[str, tuple[str, str]] = {}
+    for kind, known in (
+        (TASK_NAME, (*words.methods, *words.tasks)),
+        (MODEL_NAME, models.model_names(catalog)),
+        (HARDWARE_NAME, hardware_names(catalog)),
+    ):
+        for name in known:
+            names.setdefault(key_of(name), (kind, name))
+    return names

@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from capacity_tui.engine.catalog import Architecture, Catalog, count_in, format_in_name, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import FAMILIES, find_known_model
-from capacity_tui.engine.plan.line.vocabulary import vocabulary
-from capacity_tui.engine.plan.line.words import Meaning
-from capacity_tui.engine.plan.model_change import is_model_file
+from capacity_tui.engine.plan.consequences import is_model_file
+from capacity_tui.engine.plan.line.words import Meaning, vocabulary
 from capacity_tui.engine.plan.plan import AUTO
 from capacity_tui.engine.units import format_count
 

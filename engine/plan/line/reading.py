@@ -8,12 +8,12 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel, find_known_model, presumed_family
-from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS
 from capacity_tui.engine.plan.assumption import Assumption
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.similar_names import (
+from capacity_tui.engine.plan.line.hardware_words import (
     HARDWARE_NAME,
     MODEL_NAME,
     TASK_NAME,
@@ -21,8 +21,17 @@ from capacity_tui.engine.plan.line.similar_names import (
     unknown_words,
 )
 from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.vocabulary import INFER, TRAIN, Amount, vocabulary
-from capacity_tui.engine.plan.line.words import LONGEST_LINE, Meaning, OneLine, Word, split
+from capacity_tui.engine.plan.line.words import (
+    INFER,
+    LONGEST_LINE,
+    TRAIN,
+    Amount,
+    Meaning,
+    OneLine,
+    Word,
+    split,
+    vocabulary,
+)
 from capacity_tui.engine.plan.plan import AUTO
 
 _MOST_WORDS = 4

@@ -9,9 +9,8 @@ from capacity_tui.engine.catalog import Catalog, Table, key_of, nearest
 from capacity_tui.engine.errors import Place, PlanError, UnitError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
-from capacity_tui.engine.plan.all_fields import OWN_PARAMETERS, all_fields
-from capacity_tui.engine.plan.line.vocabulary import FIT, INFER, Amount, vocabulary
-from capacity_tui.engine.plan.line.words import Meaning
+from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
+from capacity_tui.engine.plan.line.words import FIT, INFER, Amount, Meaning, vocabulary
 from capacity_tui.engine.plan.names import known_names
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length

@@ -8,8 +8,7 @@ from capacity_tui.engine.catalog import Catalog, format_in_name, key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Family
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.vocabulary import FINETUNE, FIT, INFER, TRAIN, vocabulary
-from capacity_tui.engine.plan.line.words import Meaning
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning, vocabulary
 
 TASK, METHOD = "task", Key.TRAINING_METHOD
 _TASK_WORDS = {TRAIN: "train", FINETUNE: "fine-tune", INFER: "serve", FIT: "fit"}

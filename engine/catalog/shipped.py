@@ -1,0 +1,105 @@
+"""Shipped data files, parsed once and kept in a cache, and the named numbers of formulas among them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.files import cache_folder, write_atomically
+
+
+def parse_shipped(file: Traversable) -> dict[str, Any]:
+    """Return the blocks of a shipped file by name.
+
+    The parsed form is kept in the user's cache directory under the digest of the file's content, so that a changed
+    file is never mistaken for the old one. Without a writable cache the file is parsed each time.
+    """
+    content = file.read_bytes()
+    kept = _kept(file.name, content)
+    rows = _read(kept)
+    if rows is None:
+        import yaml  # noqa: PLC0415 - it takes longer to load than what is kept
+
+        text = json.dumps(yaml.load(content, Loader=yaml.CSafeLoader), default=str)
+        _keep(kept, text)
+        # What is kept has no dates of its own: the first reading must not have any either.
+        rows = json.loads(text)
+    return rows
+
+
+def _kept(name: str, content: bytes) -> Path:
+    return cache_folder() / "catalog" / f"{Path(name).stem}-{_digest(content)}.json"
+
+
+def _read(kept: Path) -> dict[str, Any] | None:
+    """Return what the cache holds; None where nothing is kept, or not what was written: then it is written anew."""
+    try:
+        digest, _, text = kept.read_bytes().partition(b"\n")
+        if digest != _digest(text).encode():
+            return None
+        rows: dict[str, Any] = json.loads(text)
+    except (OSError, ValueError):
+        return None
+    return rows
+
+
+def _keep(path: Path, text: str) -> None:
+    """Write the parsed form under its digest and drop older ones of the file; an unwritable cache is no loss."""
+    stem = path.name.rpartition("-")[0]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, f"{_digest(text.encode())}\n{text}", overwrite=True)
+        for old in path.parent.glob(f"{stem}-{'[0-9a-f]' * 24}.json"):
+            if old != path:
+                old.unlink(missing_ok=True)
+    except (OSError, StorageError):
+        return
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=12).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNumber:
+    """One number.
+
+    Attributes:
+        name: what it says.
+        value: the number; every formula is handed this very object.
+        source: what it rests on.
+        unit: of the value, empty for a pure number.
+    """
+
+    name: str
+    value: float
+    source: str
+    unit: str = ""
+
+
+@cache
+def named_numbers(file: str) -> Mapping[str, NamedNumber]:
+    """Return every number of a file in ``profiles/`` by its key."""
+    rows = parse_shipped(files("capacity_tui.profiles").joinpath(file))
+    return {
+        key: NamedNumber(row["name"], float(row["value"]), row["source"], row.get("unit", ""))
+        for key, row in rows.items()
+    }
+
+
+def counted(count: str) -> float:
+    """Return a counted number by its key."""
+    return counts()[count].value
+
+
+def counts() -> Mapping[str, NamedNumber]:
+    """Return every counted number by its key."""
+    return named_numbers("counts.yaml")
