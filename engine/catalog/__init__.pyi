@@ -41,7 +41,7 @@ from .rows.prices import ModelSize as ModelSize
 from .rows.prices import Workload as Workload
 from .rows.prices import WorkloadSet as WorkloadSet
 from .shipped import counted as counted
-from .shipped import counts_told as counts_told
+from .shipped import counts as counts
 from .shipped import named_numbers as named_numbers
 from .shipped import parse_shipped as parse_shipped
 from .table import LIKE as LIKE

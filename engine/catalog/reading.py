@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeAlias
 
 import yaml
 
-from capacity_tui.engine.errors import DocumentError, Place
+from capacity_tui.engine.errors import DocumentError, Place, StorageError
 from capacity_tui.engine.files import reading_error
 
 Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Plain] | None"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 from weakref import WeakKeyDictionary
 
-from capacity_tui.engine.catalog import Catalog, Instance, PriceAge, prices
+from capacity_tui.engine.catalog import Catalog, Instance, PriceAge, price_age
 from capacity_tui.engine.catalog.rows import FROM_USER, Commitment, Confidence, Purchase, RegionPrice, Term
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
@@ -68,7 +68,7 @@ class Quote:
     @property
     def age(self) -> PriceAge:
         """How long ago the price was seen."""
-        return prices(self.price_date)
+        return price_age(self.price_date)
 
     @property
     def terms(self) -> str:

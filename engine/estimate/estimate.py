@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog, load_catalog, named_numbers
+from capacity_tui.engine.catalog import Catalog, counts, load_catalog
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
@@ -98,7 +98,7 @@ def given_numbers(cluster: Cluster, catalog: Catalog) -> Iterator[Given]:
     """
     for figure, quantity in cluster.figures().items():
         yield Given(f"hardware.{figure.partition('.')[0]}", quantity.value, str(quantity))
-    for key, count in named_numbers().items():
+    for key, count in counts().items():
         yield Given(f"counts.{key}", count.value, f"counted: {count.source}")
     for key, row in catalog.coefficients.items():
         yield Given(f"coefficients.{key}", row.value, f"{row.name}: {row.source}")

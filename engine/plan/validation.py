@@ -1,4 +1,4 @@
-"""Plan data validated against the schema: one line for each fault with its field, what is allowed and the nearest name."""
+"""Plan data validated against the schema: one line for each fault, with its field and what is allowed."""
 
 from __future__ import annotations
 

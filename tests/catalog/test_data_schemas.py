@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from capacity_tui.engine.catalog.shipped import parse_shipped
+from capacity_tui.engine.catalog import parse_shipped
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "profiles").rglob("*.yaml"))

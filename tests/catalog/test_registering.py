@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.catalog.loading import register_hardware
+from capacity_tui.engine.catalog import Catalog, load_catalog, register_hardware
 from capacity_tui.engine.choose import answer
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CatalogError

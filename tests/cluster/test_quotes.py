@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.catalog import Catalog, load_catalog, prices
+from capacity_tui.engine.catalog import Catalog, load_catalog, price_age
 from capacity_tui.engine.catalog.prices import day_of_file
 from capacity_tui.engine.cluster import Price, chosen_quote, quotes, resolve_cluster
 from capacity_tui.engine.errors import PlanError
@@ -131,7 +131,7 @@ def test_every_region_of_a_price_is_known_and_spot_is_not_dearer() -> None:
     ],
 )
 def test_a_price_is_old_after_ninety_days(day: str | None, days: int | None, is_old: bool) -> None:
-    found = prices(day, date(2026, 11, 22))
+    found = price_age(day, date(2026, 11, 22))
     assert (found.days, found.is_old) == (days, is_old)
     assert bool(found.words) is is_old
 
@@ -140,7 +140,7 @@ def test_a_file_of_a_clock_that_runs_ahead_was_written_today(tmp_path: Path) -> 
     file = tmp_path / "instances.yaml"
     file.touch()
     os.utime(file, (4e9, 4e9))
-    assert prices(day_of_file(file)).days == 0
+    assert price_age(day_of_file(file)).days == 0
 
 
 def test_an_old_price_is_marked_in_words(own: Catalog) -> None:

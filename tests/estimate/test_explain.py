@@ -19,15 +19,15 @@ from capacity_tui.engine.choose import EstimatedPlan, Explained, answer, explain
 from capacity_tui.engine.choose.candidate import candidate
 from capacity_tui.engine.choose.modes import with_auto_resolved
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.equation import Derivation, Equation, recording
-from capacity_tui.engine.estimate.estimate import estimate_resolved, given_numbers
-from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.figures import figure, keys
-from capacity_tui.engine.estimate.resolve import resolve_plan
-from capacity_tui.engine.explain.explain import Explanation, explain_resolved
-from capacity_tui.engine.plan.files.loading import example_names, example_text, plan_from_text
-from capacity_tui.engine.plan.plan import ParallelismSection, Plan
-from capacity_tui.engine.present.explanation import explanation_text, followed
+from capacity_tui.engine.estimate import METRICS, Derivation, estimate_resolved, figure, recording, resolve_plan
+from capacity_tui.engine.estimate.equation import Equation
+from capacity_tui.engine.estimate.estimate import given_numbers
+from capacity_tui.engine.estimate.figures import keys
+from capacity_tui.engine.explain import Explanation
+from capacity_tui.engine.explain.explain import explain_resolved
+from capacity_tui.engine.plan import ParallelismSection, Plan
+from capacity_tui.engine.plan.files import example_names, example_text, plan_from_text
+from capacity_tui.engine.present import explanation_text, followed
 
 H100 = {"name": "h100-sxm-80gb", "devices": 16}
 PLANS: dict[str, dict[str, object]] = {

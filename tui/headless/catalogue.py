@@ -216,7 +216,7 @@ def _instance_cells(row: InstanceRow) -> Sequence[str]:
 
 def _price(usd: float | None, day: str | None) -> str:
     """Return a price, with a star behind one that is old."""
-    from capacity_tui.engine.catalog import prices as price_age
+    from capacity_tui.engine.catalog import price_age
     from capacity_tui.engine.units import format_money
 
     return format_money(usd) + ("*" if usd is not None and price_age(day).is_old else "")

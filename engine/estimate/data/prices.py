@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, prices
+from capacity_tui.engine.catalog import Catalog, price_age
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, Disk, Egress, PriceStep
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number, mean
@@ -142,6 +142,6 @@ def _areas(region: str | None, catalog: Catalog) -> set[str]:
 
 def _words(row: Egress | Disk) -> str:
     day = row.price_date or ""
-    age = prices(row.price_date).words
+    age = price_age(row.price_date).words
     doubts = ("" if row.verified else "unverified", "" if age in day else age)
     return ", ".join(filter(None, (row.name, day, *doubts)))

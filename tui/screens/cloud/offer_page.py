@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import prices
+from capacity_tui.engine.catalog import price_age
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.present import ExplanationText, FormulaInput, column_head, column_text
 from capacity_tui.engine.uncertainty import Interval
@@ -95,7 +95,7 @@ def _remarks(offer: Alternative) -> Iterator[str]:
 
 def _sources(offer: Alternative) -> Iterator[str]:
     if offer.price_source:
-        age = prices(offer.price_date).words
+        age = price_age(offer.price_date).words
         yield ", ".join((f"price: {offer.price_source}", *([age] if age and age not in offer.price_source else ())))
 
 

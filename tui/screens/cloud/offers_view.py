@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import prices
+from capacity_tui.engine.catalog import price_age
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.present import column_head
 from capacity_tui.engine.units import format_bytes, format_money, format_seconds
@@ -128,7 +128,7 @@ def _hourly(each: Alternative) -> FoundCell:
     usd = each.usd_per_hour_spot if is_spot else each.usd_per_hour
     if usd is None:
         return FoundCell("n/a")
-    return FoundCell(f"{format_money(usd).removeprefix('$')}{_OLD if prices(each.price_date).is_old else ' '}", usd)
+    return FoundCell(f"{format_money(usd).removeprefix('$')}{_OLD if price_age(each.price_date).is_old else ' '}", usd)
 
 
 def _short(each: Alternative) -> FoundCell:

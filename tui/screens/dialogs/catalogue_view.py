@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Architecture as ArchitectureRow
-from capacity_tui.engine.catalog import Catalog, prices
+from capacity_tui.engine.catalog import Catalog, price_age
 from capacity_tui.engine.catalog import Instance as InstanceRow
 from capacity_tui.engine.catalog.rows import Region as RegionRow
 from capacity_tui.engine.machine import Machine
@@ -71,7 +71,7 @@ def _offer(row: InstanceRow) -> str:
 
 
 def _age(row: InstanceRow) -> str:
-    mark = prices(row.price_date).words
+    mark = price_age(row.price_date).words
     return f"price {mark}" if mark else ""
 
 
