@@ -314,8 +314,7 @@ def _together(
     run = stacked(runs, (len(runs),)) if len(runs) > 1 else runs[0]
     estimate = estimate_run(run, like.plan)
     if evidence is not None:
-        cp, zero = (run.cp, run.zero) if isinstance(run, TransformerRun) else (1.0, 0.0)
-        splits = run_splits(run.tp, run.pp, cp, run.ep, zero)
+        splits = run_splits(run.layout)
         work = replace(estimate.work, evidence=with_numbers(evidence, estimate.work, run.cluster.devices, splits))
         estimate = assemble(work, run.cluster, like.plan.pricing, estimate.computation.iteration)
     return StackedEstimate(tuple(places), estimate)

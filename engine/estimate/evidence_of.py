@@ -12,8 +12,10 @@ from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.classical.algorithms import step_range
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.run import RunLayout
 from capacity_tui.engine.estimate.serving.resolve import engine_row
-from capacity_tui.engine.estimate.transformer.resolve import base_format, framework_row
+from capacity_tui.engine.estimate.transformer.adapters import base_format
+from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, present, where
@@ -102,17 +104,24 @@ def _family(shape: TransformerShape) -> str:
     return MIXTURE if float(shape.experts) > 0 else shape.kind
 
 
-def run_splits(tp: Number, pp: Number, cp: Number, ep: Number, zero: Number) -> dict[str, Number]:
+def run_splits(layout: RunLayout) -> dict[str, Number]:
     """Return in which ways the devices of a run, or of several as arrays, share its work: 1 or 0 for each."""
-    sizes = {"tp": tp, "pp": pp, "cp": cp, "ep": ep}
+    sizes = {"tp": layout.tp, "pp": layout.pp, "cp": layout.cp, "ep": layout.ep}
     shared: dict[str, Number] = {name: where(np.not_equal(size, 1.0), 1.0, 0.0) for name, size in sizes.items()}
-    return {**shared, "zero": where(np.equal(zero, SHARDED), 1.0, 0.0)}
+    return {**shared, "zero": where(np.equal(layout.zero, SHARDED), 1.0, 0.0)}
 
 
 def _splits(plan: Plan) -> dict[str, Number]:
     parallel = plan.parallelism
-    tp, pp = float(parallel.tp or 1), float(parallel.pp or 1)
-    return run_splits(tp, pp, float(parallel.cp), float(parallel.ep), float(parallel.zero or 0))
+    return run_splits(
+        RunLayout(
+            tp=float(parallel.tp or 1),
+            pp=float(parallel.pp or 1),
+            cp=float(parallel.cp),
+            ep=float(parallel.ep),
+            zero=float(parallel.zero or 0),
+        )
+    )
 
 
 def with_numbers(

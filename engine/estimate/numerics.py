@@ -1,22 +1,62 @@
-"""Bytes that training keeps for one parameter, by precision, optimizer and framework."""
+"""Bytes of the numbers of a training run, and what its optimizer keeps, moves and multiplies in a step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, counted
-from capacity_tui.engine.catalog.rows import Framework, Optimizer
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog.rows.numerics import Optimizer
+from capacity_tui.engine.catalog.rows.software import Framework
+from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.models.transformer import Matrix
-from capacity_tui.engine.numeric import Number, present
-from capacity_tui.engine.plan.sections import NO_MASTER, TrainingSection
+from capacity_tui.engine.estimate.timing.host import host_link_bandwidth, optimizer_bandwidth
+from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate, reached_share
+from capacity_tui.engine.estimate.work import Operator
+from capacity_tui.engine.models.transformer.attention import Matrix
+from capacity_tui.engine.numeric import Number, any_true, present, where
+from capacity_tui.engine.plan.sections.training import NO_MASTER, TrainingSection
 from capacity_tui.engine.units import FP32_BYTES
 
 # Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.
 SEPARATE_PASSES = counted("separate-optimizer-passes")
+# The type Newton-Schulz iterations run in, and its bytes.
+TYPE, WIDTH = "bf16", 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerNumbers:
+    """What an optimizer keeps for a parameter, in bytes, and does with it in a step, in bytes and FLOPs.
+
+    Attributes:
+        state_bytes: states of a parameter of a matrix; of ``Numerics.averaged``, of matrices and vectors, the mean.
+        factor_bytes: statistics of a row or a column of a matrix, where it keeps no others.
+        vector_state_bytes: states of a parameter of a norm or bias.
+        outer_state_bytes: states of a parameter of embedding or head.
+        temporary_bytes: what separate operations write aside for a parameter.
+        traffic: what it reads and writes for a parameter in a step.
+        outer_traffic: the same of embedding and head.
+        flops: element-wise operations for a parameter in a step.
+        newton_schulz_steps: iterations that orthogonalize the update of a matrix, 0 without.
+    """
+
+    state_bytes: Number
+    factor_bytes: Number
+    vector_state_bytes: Number
+    outer_state_bytes: Number
+    temporary_bytes: Number
+    traffic: Number
+    outer_traffic: Number
+    flops: Number
+    newton_schulz_steps: Number
+
+    @property
+    def multiplies_matrices(self) -> object:
+        """Where the step multiplies whole matrices."""
+        return np.asarray(self.newton_schulz_steps) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +68,27 @@ class Numerics:
         weight_bytes: a parameter, between uses.
         master_bytes: its fp32 copy, 0 if none.
         gradient_bytes: a gradient as kept.
-        state_bytes: the optimizer's states of a parameter of a matrix.
-        factor_bytes: its statistics of a row or a column of a matrix, where it keeps no others.
-        vector_state_bytes: its states of a parameter of a norm or bias.
-        outer_state_bytes: its states of a parameter of embedding or head.
-        temporary_bytes: what separate operations of the optimizer write aside for a parameter.
-        optimizer_traffic: what the optimizer reads and writes for a parameter in a step.
-        outer_traffic: the same of embedding and head.
-        optimizer_flops: its element-wise operations for a parameter in a step.
-        newton_schulz_steps: iterations that orthogonalize the update of a matrix, 0 without.
+        optimizer: what the optimizer keeps and does.
     """
 
     element_bytes: float
     weight_bytes: float
     master_bytes: float
     gradient_bytes: float
-    state_bytes: float
-    factor_bytes: float
-    vector_state_bytes: float
-    outer_state_bytes: float
-    temporary_bytes: float
-    optimizer_traffic: float
-    outer_traffic: float
-    optimizer_flops: float
-    newton_schulz_steps: float
+    optimizer: OptimizerNumbers
+
+    def averaged(self, matrices: Iterable[Matrix], parameters: Number) -> Numerics:
+        """Return the same with the mean states of so many parameters, most of them in some matrices."""
+        weights: Number = 0.0
+        edges: Number = 0.0
+        for matrix in matrices:
+            weights = weights + matrix.number * matrix.rows * matrix.columns
+            edges = edges + matrix.number * (matrix.rows + matrix.columns) * present(matrix.columns)
+        inside, states = np.minimum(weights, parameters), self.optimizer
+        mean = mean_states(
+            states.state_bytes, inside, states.factor_bytes, edges, states.vector_state_bytes, parameters
+        )
+        return replace(self, optimizer=replace(states, state_bytes=mean))
 
 
 def training_numerics(training: TrainingSection, row: Framework, catalog: Catalog) -> Numerics:
@@ -83,17 +120,19 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
         weight_bytes=weight_bytes,
         master_bytes=master_bytes,
         gradient_bytes=gradient_bytes,
-        state_bytes=each,
-        factor_bytes=vector if optimizer.factored else 0.0,
-        vector_state_bytes=vector,
-        outer_state_bytes=vector if optimizer.matrices_only else each,
-        # Each operation runs over all parameters: the root of the second moment is as large as the moment itself.
-        temporary_bytes=0.0 if in_one or not optimizer.states else each / optimizer.states,
-        optimizer_traffic=passes * traffic,
-        # States are read and written, gradients read once.
-        outer_traffic=passes * (2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic),
-        optimizer_flops=optimizer.flops_per_parameter,
-        newton_schulz_steps=float(optimizer.newton_schulz_steps or 0),
+        optimizer=OptimizerNumbers(
+            state_bytes=each,
+            factor_bytes=vector if optimizer.factored else 0.0,
+            vector_state_bytes=vector,
+            outer_state_bytes=vector if optimizer.matrices_only else each,
+            # Each operation runs over all parameters: the root of the second moment is as large as the moment itself.
+            temporary_bytes=0.0 if in_one or not optimizer.states else each / optimizer.states,
+            traffic=passes * traffic,
+            # States are read and written, gradients read once.
+            outer_traffic=passes * (2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic),
+            flops=optimizer.flops_per_parameter,
+            newton_schulz_steps=float(optimizer.newton_schulz_steps or 0),
+        ),
     )
 
 
@@ -134,14 +173,62 @@ def mean_states(
     return (state * matrices + factor * edges + vector * (every - matrices)) / every
 
 
-def mean_state_bytes(numerics: Numerics, matrices: Iterable[Matrix], parameters: Number) -> Number:
-    """Return the bytes of optimizer state for each of so many parameters, most of them in some matrices."""
-    weights: Number = 0.0
-    edges: Number = 0.0
+def update_operators(
+    numerics: Numerics, inner: Number, outer: Number, cluster: Cluster, offloaded: Number
+) -> Iterator[Operator]:
+    """Yield the element-wise kernels of an optimizer's step: read gradients and states, write parameters and states.
+
+    Args:
+        numerics: of the run.
+        inner: trained parameters of the layers on the device.
+        outer: those outside the layers.
+        cluster: what they run on.
+        offloaded: 1 where the states lie in host memory.
+    """
+    device, optimizer, on_host = cluster.device, numerics.optimizer, np.asarray(offloaded) > 0
+    # The processor that updates offloaded states is bound by its memory.
+    arithmetic = where(on_host, np.inf, device.peak("fp32"))
+    yield Operator("optimizer", "optimizer", "step", "step", (inner + outer) * optimizer.flops,
+                   inner * optimizer.traffic + outer * optimizer.outer_traffic, arithmetic,
+                   optimizer_bandwidth(cluster, offloaded))  # fmt: skip
+    if any_true(on_host):
+        # Gradients go down and parameters come up once a step, before and after the update.
+        crossing = where(on_host, (inner + outer) * (numerics.gradient_bytes + numerics.element_bytes), 0.0)
+        yield Operator("gradients to the host and parameters back", "optimizer", "step", "step", 0.0, crossing, 1.0,
+                       host_link_bandwidth(device))  # fmt: skip
+
+
+def matrix_operators(
+    optimizer: OptimizerNumbers, matrices: Iterable[Matrix], times: Number, device: Device
+) -> Iterator[Operator]:
+    """Yield the products of an optimizer's step with whole matrices, ``times`` those that a layer has."""
+    if not any_true(optimizer.multiplies_matrices):
+        return
     for matrix in matrices:
-        weights = weights + matrix.number * matrix.rows * matrix.columns
-        edges = edges + matrix.number * (matrix.rows + matrix.columns) * present(matrix.columns)
-    inside = np.minimum(weights, parameters)
-    return mean_states(
-        numerics.state_bytes, inside, numerics.factor_bytes, edges, numerics.vector_state_bytes, parameters
-    )
+        if any_true(matrix.number * matrix.columns > 0):
+            runs = optimizer.newton_schulz_steps * matrix.number * times
+            yield from newton_schulz(matrix.name, matrix.rows, matrix.columns, runs, device)
+
+
+def newton_schulz(name: str, rows: Number, columns: Number, runs: Number, device: Device) -> Iterator[Operator]:
+    """Yield the three products of a Newton-Schulz iteration, by which Muon orthogonalizes the update of a matrix.
+
+    One multiplies X by its transpose, squares that, and applies their sum to X: ``4 n² w + 2 n³`` FLOPs for a matrix of
+    n × w elements, n the smaller (Jordan et al. 2024).
+
+    Args:
+        name: what the matrix is.
+        runs: iterations of all such matrices on the device in one step.
+    """
+    reach, narrow, wide = device.efficiency, np.minimum(rows, columns), np.maximum(rows, columns)
+    share = reached_share(device.gemm_reach(TYPE), reach.sustained, device.clock, 1.0, 1.0)
+
+    def product(label: str, n: Number, k: Number) -> Operator:
+        rate = gemm_rate(narrow, n, k, device.peak(TYPE), share, device.units, reach.wave_fill, reach.ramp_length)
+        traffic = gemm_bytes(narrow, n, k, WIDTH)
+        return Operator(f"Newton-Schulz, {name}, {label}", "optimizer", "step", "step", 2.0 * narrow * n * k, traffic,
+                        rate, device.bandwidth * reach.stream, runs)  # fmt: skip
+
+    yield product("with itself", narrow, wide)
+    yield product("squared", narrow, narrow)
+    yield product("applied", wide, narrow)

@@ -29,9 +29,8 @@ def run_of() -> TransformerRun:
 def with_layout(run: TransformerRun, batch: object, stages: object, zero: object) -> Estimate:
     pp = np.asarray(stages, dtype=np.float64)
     dp = run.cluster.devices / pp
-    varied = replace(
-        run, micro_batch=np.asarray(batch), pp=pp, dp=dp, shard=dp, zero=np.asarray(zero, dtype=np.float64)
-    )
+    layout = replace(run.layout, pp=pp, dp=dp, shard=dp, zero=np.asarray(zero, dtype=np.float64))
+    varied = replace(run, layout=layout, data=replace(run.data, micro_batch=np.asarray(batch)))
     return assemble(training_work(varied, None), run.cluster, PricingSection())
 
 

@@ -27,7 +27,7 @@ def test_forward_kernels_of_training_do_what_the_model_needs(name: str) -> None:
     run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
     forward = [operator for operator in training_operators(run) if operator.phase == "forward"]
     done = sum(float(operator.flops * operator.count) for operator in forward)
-    needed = float(forward_flops_per_token(resolved.shape, run.seq_len, run.causal)) * float(run.tokens)
+    needed = float(forward_flops_per_token(resolved.shape, run.data.seq_len, run.causal)) * float(run.tokens)
     # The vocabulary is padded.
     assert done == pytest.approx(needed, rel=0.005)
 

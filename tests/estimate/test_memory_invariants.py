@@ -165,14 +165,14 @@ def test_offloading_never_needs_more_beyond_its_buffers(data: Data) -> None:
 def test_adapters_never_need_more_than_training_everything(data: Data, kind: str, targets: str) -> None:
     full = run_of(data)
     adapted = run_of(changed(data, training__adapter={"kind": kind, "rank": 8, "targets": targets}))
-    assume(float(adapted.trainable) < 0.25 * float(full.counts.total))
+    assume(float(adapted.adapter.trainable) < 0.25 * float(full.counts.total))
     # Dropout keeps copies of the adapters' inputs, and some software of what quantized matrices put out.
     row = CATALOG.frameworks[data["training"]["framework"] or "plain"]
     assume(row.adapter_copies == 0 and row.quantized_copies == 0)
     # Matrices that are trained may keep their inputs in 8 bits; adapters keep theirs in 16, whatever the base is.
     assume(float(full.narrowed) == 0.0)
     # The adapters' own weights lie beside the base.
-    beside = float(adapted.weight_bytes * adapted.adapter_parameters)
+    beside = float(adapted.numerics.weight_bytes * adapted.adapter_parameters)
     assert float(training_memory(adapted).peak) <= float(training_memory(full).peak) * ROUNDING + beside
 
 
@@ -187,16 +187,22 @@ def test_twice_the_devices_never_need_more_each_beyond_their_buffers(data: Data,
         changes[f"parallelism__{axis}"] = 2 * parallel[axis]
     data = changed(data, training__attention="flash")
     before, after = run_of(data), run_of(changed(data, **changes))
-    assume(float(after.stages.fullest) * float(after.pp) == float(after.shape.layers))
+    assume(float(after.stages.fullest) * float(after.layout.pp) == float(after.shape.layers))
     less, more = (memory_estimate(training_work(run, None), run.cluster) for run in (before, after))
     beside = ["buffers"]
     room = 0.0
-    if axis == "dp" and float(before.shard) == 1.0:
+    if axis == "dp" and float(before.layout.shard) == 1.0:
         beside.append("gradients")  # reduced gradients have a room of their own
     if axis == "tp":  # input and gradient of a product are gathered from the tensor-parallel group
-        room = 2.0 * float(after.element_bytes * after.tokens * after.shape.hidden)
+        room = 2.0 * float(after.numerics.element_bytes * after.tokens * after.shape.hidden)
     if axis == "pp":  # software that keeps a stage's outputs beside its inputs
-        room = float(after.software.stage_outputs * after.element_bytes * after.tokens * after.shape.hidden * after.pp)
+        room = float(
+            after.software.stage_outputs
+            * after.numerics.element_bytes
+            * after.tokens
+            * after.shape.hidden
+            * after.layout.pp
+        )
     assert allocated(more, *beside) <= allocated(less) * ROUNDING + room
 
 
@@ -204,7 +210,7 @@ def test_twice_the_devices_never_need_more_each_beyond_their_buffers(data: Data,
 @settings(deadline=None)
 def test_eager_attention_holds_the_scores_of_the_layer_at_work(data: Data) -> None:
     run = run_of(changed(data, training__attention="eager"))
-    scores = 2.0 * run.tokens * run.shape.heads * run.seq_len / run.tp
+    scores = 2.0 * run.tokens * run.shape.heads * run.data.seq_len / run.layout.tp
     assert float(memory_of(changed(data, training__attention="eager")).parts["activations"]) >= 0.0
     assert float(training_memory(run).peak) >= float(scores)
 

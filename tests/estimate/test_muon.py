@@ -13,8 +13,9 @@ from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.estimate.transformer.operators import training_operators
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.models.transformer import layer_matrices
-from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.models.transformer.parameters import layer_matrices
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan.plan import Plan
 
 
 def plan_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b", **training: object) -> Plan:
@@ -66,9 +67,11 @@ def test_muon_takes_longer_than_adamw_and_keeps_less() -> None:
 
 def test_embedding_and_head_keep_the_states_of_adamw() -> None:
     run = run_of("muon")
-    assert float(run.outer_state_bytes) == float(run_of("adamw").state_bytes) == 8.0
+    assert (
+        float(run.numerics.optimizer.outer_state_bytes) == float(run_of("adamw").numerics.optimizer.state_bytes) == 8.0
+    )
     # Momentum alone, but for the norms.
-    assert 4.0 < float(run.state_bytes) < 4.001
+    assert 4.0 < float(run.numerics.optimizer.state_bytes) < 4.001
 
 
 def test_factored_states_are_rows_and_columns() -> None:
@@ -76,7 +79,7 @@ def test_factored_states_are_rows_and_columns() -> None:
     run = run_of("adafactor", model="gpt2")
     edges = 4 * (768 + 768) + 2 * (768 + 3072)
     vectors = 7_087_872 - (4 * 768**2 + 2 * 768 * 3072)
-    assert float(run.state_bytes) == pytest.approx(4 * (edges + vectors) / 7_087_872)
+    assert float(run.numerics.optimizer.state_bytes) == pytest.approx(4 * (edges + vectors) / 7_087_872)
 
 
 @pytest.mark.parametrize("model", ["llama-3-8b", "gpt2", "t5-11b", "mixtral-8x7b", "deepseek-v3", "gemma-3-27b"])
@@ -96,17 +99,22 @@ def test_a_network_orthogonalizes_its_matrices_too() -> None:
     assert step("muon") > 2.0 * step("adamw")
 
 
+def varied(run: TransformerRun, length: Number, batch: Number, zero: Number) -> TransformerRun:
+    data = replace(run.data, seq_len=length, micro_batch=batch)
+    return replace(run, data=data, layout=replace(run.layout, zero=zero))
+
+
 @pytest.mark.parametrize("optimizer", ["adamw", "muon", "adafactor"])
 @pytest.mark.parametrize("precision", ["bf16", "fp8"])
 def test_arrays_of_runs_agree_with_single_runs(optimizer: str, precision: str) -> None:
     """Short sequences, on which casts to fp8 do not pay, stand beside long ones."""
     run = run_of(optimizer, precision=precision)
     lengths, batches, zero = np.array([[[64.0]], [[8192.0]]]), np.array([[1.0], [4.0]]), np.array([0.0, 1.0, 3.0])
-    together = training_work(replace(run, seq_len=lengths, micro_batch=batches, zero=zero), None)
+    together = training_work(varied(run, lengths, batches, zero), None)
     seconds = np.broadcast_to(step_time(together).seconds, (2, 2, 3))
     memory = np.broadcast_to(sum(together.memory.values()), (2, 2, 3))
     for place in np.ndindex(2, 2, 3):
         length, batch, stage = lengths[place[0], 0, 0], batches[place[1], 0], zero[place[2]]
-        one = training_work(replace(run, seq_len=float(length), micro_batch=float(batch), zero=float(stage)), None)
+        one = training_work(varied(run, float(length), float(batch), float(stage)), None)
         assert seconds[place] == pytest.approx(float(step_time(one).seconds), rel=1e-9)
         assert memory[place] == pytest.approx(float(sum(one.memory.values())), rel=1e-9)

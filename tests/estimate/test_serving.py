@@ -64,7 +64,7 @@ def decode_speed(*arguments: Any, **changes: Any) -> float:
 
 def test_llama_2_7b_keeps_half_a_mebibyte_of_cache_a_token() -> None:
     run = run_of("llama-2-7b", kv_cache="fp16")
-    per_token = kv_cache_bytes(1.0, cache_elements(run.shape, 1.0), run.cache_bytes, 1.0, 1.0)
+    per_token = kv_cache_bytes(1.0, cache_elements(run.shape, 1.0), run.numerics.cache_bytes, 1.0, 1.0)
     assert per_token == 2 * 32 * 4096 * 2 == 524288
 
 
@@ -88,7 +88,7 @@ def test_tensor_parallel_devices_beyond_the_key_heads_hold_copies() -> None:
 )
 def test_files_have_their_published_size(model: str, weights: str, gib: float) -> None:
     run = run_of(model, weights=weights, engine="llamacpp")
-    widths = (run.body_bytes, run.embedding_bytes, run.head_bytes)
+    widths = (run.numerics.body_bytes, run.numerics.embedding_bytes, run.numerics.head_bytes)
     assert stored_bytes(run.counts, run.shape, widths) / GIB == pytest.approx(gib, rel=0.015)
 
 

@@ -208,7 +208,9 @@ LAYOUTS = {
 def laid_out(run: TransformerRun, values: dict[str, object], full: object) -> TransformerRun:
     dp = 64.0 / (np.asarray(values["tp"]) * np.asarray(values["pp"]))
     recompute = replace(run.recompute, full_layers=full)
-    return replace(run, **values, dp=dp, shard=dp, sequence_parallel=1.0 * (values["tp"] > 1.0), recompute=recompute)
+    sizes = {name: values[name] for name in ("tp", "pp", "zero", "interleave")}
+    layout = replace(run.layout, **sizes, dp=dp, shard=dp, sequence_parallel=1.0 * (values["tp"] > 1.0))
+    return replace(run, layout=layout, data=replace(run.data, micro_batch=values["micro_batch"]), recompute=recompute)
 
 
 def both(run: TransformerRun) -> tuple[object, object]:

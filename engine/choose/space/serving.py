@@ -96,7 +96,7 @@ class ServingSpace:
         plain = self._assembled(run)
 
         def ranged() -> Assembled:
-            splits = run_splits(run.tp, run.pp, layout.cp, run.ep, 0.0)
+            splits = run_splits(replace(run.layout, cp=layout.cp, zero=0.0))
             evidence = with_numbers(served.evidence, plain.work, run.cluster.devices, splits)
             work = replace(plain.work, evidence=evidence)
             return Assembled(work, run.cluster, self.resolved.plan.pricing, "batch", plain.time)
@@ -140,7 +140,7 @@ class ServingSpace:
         sizes = {name: getattr(layout, name) for name in ("dp", "tp", "pp", "ep", "etp")}
         prompt = run.prompt if self.shape.vision is not None else number("prompt_tokens")
         output = where(run.output > 0, number("output_tokens"), run.output)
-        return replace(run, **sizes, prompt=prompt, output=output, batch=number("batch"))
+        return replace(run, layout=replace(run.layout, **sizes), prompt=prompt, output=output, batch=number("batch"))
 
     def _assembled(self, run: ServingRun) -> Assembled:
         return Assembled(serving_work(run), run.cluster, self.resolved.plan.pricing, "batch")

@@ -41,6 +41,8 @@ from capacity_tui.engine.uncertainty import Evidence
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
 NUMBERS = frozenset({*LAYOUT_SIZES, *broadcast_numbers()})
+SIZES = ("dp", "tp", "pp", "cp", "ep", "etp", "interleave", "shard", "sequence_parallel")
+"""Sizes of a layout that a run has under the same names."""
 # Settings of a block: each combination of them is a run to be made before any array is.
 MOST_SETTINGS = 512
 # Fields by how many formulas depend on them, the fewest last: a block has all values of the last ones, and so most of
@@ -115,7 +117,7 @@ class TrainingSpace:
         if self.batch is None or Key.TRAINING_GLOBAL_BATCH in values:
             return values
         one = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
-        return {**values, Key.TRAINING_GLOBAL_BATCH: round(float(np.max(self.run(one).global_batch)))}
+        return {**values, Key.TRAINING_GLOBAL_BATCH: round(float(np.max(self.run(one).data.global_batch)))}
 
     def reused(self, other: Space, blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
         """Return the blocks of another space as far as they hold this one's combinations; None where they do not.
@@ -143,8 +145,8 @@ class TrainingSpace:
     def _evidence(self, run: TransformerRun, work: Work) -> Evidence:
         """Return what the ranges rest on; names that decide it are the same in all of the space."""
         known = evidence_before(self.resolved, self.catalog)
-        splits = run_splits(run.tp, run.pp, run.cp, run.ep, run.zero)
-        flags = {**known.flags, "offloaded": run.offload_optimizer}
+        splits = run_splits(run.layout)
+        flags = {**known.flags, "offloaded": run.layout.offload_optimizer}
         return with_numbers(replace(known, flags=flags), work, run.cluster.devices, splits)
 
     def layout(self, grid: Grid) -> Layout:
@@ -165,22 +167,16 @@ class TrainingSpace:
         def number(path: str, otherwise: Number) -> Number:
             return grid.numbers(path) if grid.has(path) else otherwise
 
-        micro_batch = number(Key.TRAINING_MICRO_BATCH, run.micro_batch)
-        return replace(
-            run,
-            dp=layout.dp,
-            tp=layout.tp,
-            pp=layout.pp,
-            cp=layout.cp,
-            ep=layout.ep,
-            etp=layout.etp,
-            interleave=layout.interleave,
-            shard=layout.shard,
-            sequence_parallel=layout.sequence_parallel,
-            zero=number(Key.PARALLELISM_ZERO, run.zero),
-            seq_len=number(Key.TRAINING_SEQ_LEN, run.seq_len),
+        micro_batch = number(Key.TRAINING_MICRO_BATCH, run.data.micro_batch)
+        sizes = {name: getattr(layout, name) for name in SIZES}
+        data = replace(
+            run.data,
+            seq_len=number(Key.TRAINING_SEQ_LEN, run.data.seq_len),
             micro_batch=micro_batch,
             global_batch=self._global_batch(grid, layout, micro_batch),
+        )
+        return replace(
+            run, data=data, layout=replace(run.layout, **sizes, zero=number(Key.PARALLELISM_ZERO, run.layout.zero))
         )
 
     def feasible(self, grid: Grid) -> Flags:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
-from capacity_tui.engine.estimate.numerics import mean_state_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import GRADIENTS, OPTIMIZER, host_bytes, sharded_bytes
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
@@ -77,20 +76,21 @@ def bucket_bytes(element_bytes: Number, parameters: Number, reduced: Number) -> 
 
 def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
     """Return bytes inside the allocator by part, and bytes in host memory."""
+    layout = run.layout
     numerics, network = run.numerics, run.network
     parameters, trained = float(network.parameters), float(network.trained_parameters)
-    shards = [run.shard if run.zero >= stage else 1.0 for stage in (1, 2, 3)]
+    shards = [layout.shard if layout.zero >= stage else 1.0 for stage in (1, 2, 3)]
     trains = float(run.trains)
-    each = mean_state_bytes(numerics, run.matrices, trained) + numerics.master_bytes
+    each = numerics.optimizer.state_bytes + numerics.master_bytes
     states = sharded_bytes.for_part(OPTIMIZER)(each, trained, 0.0, shards[0], 1.0) * trains
     parts = {
         "weights": sharded_bytes.for_part(Figure.MEMORY_WEIGHTS)(
             numerics.weight_bytes, parameters, 0.0, shards[2], 1.0
         ),
         "gradients": sharded_bytes.for_part(GRADIENTS)(numerics.gradient_bytes, trained, 0.0, shards[1], 1.0) * trains,
-        "optimizer": states * (1.0 - run.offload_optimizer),
+        "optimizer": states * (1.0 - layout.offload_optimizer),
         "activations": activation_bytes(
-            run.micro_batch,
+            run.data.micro_batch,
             run.kept,
             float(network.kept_elements),
             float(network.kept_bytes),
@@ -98,11 +98,11 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
             numerics.element_bytes,
         )
         + workspace_bytes(
-            run.micro_batch,
+            run.data.micro_batch,
             float(network.transformed),
             numerics.element_bytes,
-            float(run.peak <= run.vector_peak),
+            float(run.kernels.peak <= run.kernels.vector_peak),
         ),
-        "buffers": bucket_bytes(numerics.element_bytes, trained, trains * float(run.dp > 1)),
+        "buffers": bucket_bytes(numerics.element_bytes, trained, trains * float(layout.dp > 1)),
     }
-    return parts, host_bytes(states * run.offload_optimizer, 0.0, 0.0)
+    return parts, host_bytes(states * layout.offload_optimizer, 0.0, 0.0)

@@ -9,9 +9,8 @@ import numpy as np
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.networks.run import NetworkRun
+from capacity_tui.engine.estimate.numerics import matrix_operators, update_operators
 from capacity_tui.engine.estimate.timing.attention import attention_rate
-from capacity_tui.engine.estimate.timing.host import optimizer_bandwidth
-from capacity_tui.engine.estimate.timing.newton_schulz import iterations
 from capacity_tui.engine.estimate.timing.roofline import (
     TILE_COLUMNS,
     TILE_ROWS,
@@ -46,7 +45,7 @@ def _layers(run: NetworkRun) -> Iterator[Operator]:
 
 def _product(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     """A convolution as the product of its unfolded input with its weights, attention as two products."""
-    rows, columns, depth = run.micro_batch * layer.positions, float(layer.columns), float(layer.depth)
+    rows, columns, depth = run.data.micro_batch * layer.positions, float(layer.columns), float(layer.depth)
     passes: list[tuple[str, Direction, Number, Number, Number]] = [("", "forward", rows, columns, depth)]
     if run.trains and not layer.frozen:
         passes.append((", input gradient", "backward", rows, depth, columns))
@@ -63,6 +62,7 @@ def _product(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
 def _multiplied(
     run: NetworkRun, layer: Layer, name: str, phase: Direction, m: Number, n: Number, k: Number, count: float
 ) -> Operator:
+    kernels = run.kernels
     device, shares = run.cluster.device, run.shares
     reach, element_bytes = device.efficiency, run.numerics.element_bytes
     ramp = reach.ramp_length * 2.0 / element_bytes
@@ -70,18 +70,20 @@ def _multiplied(
     bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
     if layer.columns == 1 and layer.groups > 1:
         bandwidth = depthwise_bandwidth(bandwidth, shares.depthwise_stream)
-        rate: Number = run.vector_peak
+        rate: Number = kernels.vector_peak
     else:
         gathered = layer.unfolded and run.reach_given is None and np.all(np.isfinite(reach.gather_rate))
-        reached = device.clock * (shares.full if gathered else run.reach * reach.sustained)
+        reached = device.clock * (shares.full if gathered else kernels.gemm_reach * reach.sustained)
         parts = split_depth(m * layer.groups, n, k, device.units)
-        full = gemm_rate(m * layer.groups * parts, n, k / parts, run.peak, reached, device.units, reach.wave_fill, ramp)
+        full = gemm_rate(
+            m * layer.groups * parts, n, k / parts, kernels.peak, reached, device.units, reach.wave_fill, ramp
+        )
         fed = fed_rate(full, device.units, reach.gather_rate, element_bytes) if gathered else full
-        fewer = shares.fewer_products if layer.overlapping and run.peak <= run.vector_peak else 1.0
+        fewer = shares.fewer_products if layer.overlapping and kernels.peak <= kernels.vector_peak else 1.0
         rate = narrow_rate(fed, n, shares.half_columns) * fewer
     weights = layer.columns * layer.depth * layer.groups
     # The windows of a kernel overlap: caches deliver the unfolded input, memory each element once.
-    moved = element_bytes * (run.micro_batch * (layer.read + layer.output.elements) + weights)
+    moved = element_bytes * (run.data.micro_batch * (layer.read + layer.output.elements) + weights)
     return Operator(name, "compute", phase, "layer", flops, moved, rate, bandwidth, count)
 
 
@@ -143,17 +145,17 @@ def _attended(
 ) -> Operator:
     """Attention between positions; its backward pass is told in two halves, as a product's is."""
     del m, n, k
-    device, kernel = run.cluster.device, run.attention
+    device, kernel = run.cluster.device, run.kernels.attention
     backward, element_bytes = phase == "backward", run.numerics.element_bytes
     reach, half, width = (
         (kernel.backward_reach, kernel.backward_half, kernel.backward_width)
         if backward
         else (kernel.reach, kernel.half, kernel.width)
     )
-    peak = run.peak * device.clock
+    peak = run.kernels.peak * device.clock
     rate = attention_rate(float(layer.depth), float(layer.columns), peak, reach, half * kernel.unmasked, width)
-    flops = run.micro_batch * layer.flops * (BACKWARD_ATTENTION / BACKWARD_HALVES if backward else 1.0)
-    moved = element_bytes * run.micro_batch * (layer.read + layer.output.elements)
+    flops = run.data.micro_batch * layer.flops * (BACKWARD_ATTENTION / BACKWARD_HALVES if backward else 1.0)
+    moved = element_bytes * run.data.micro_batch * (layer.read + layer.output.elements)
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.stream)
     return Operator(name, "attention", phase, "layer", flops, moved, rate, bandwidth, count)
 
@@ -161,7 +163,7 @@ def _attended(
 def _reordered(run: NetworkRun, layer: Layer, name: str, phase: Direction, count: float) -> Operator:
     """Input and output of a convolution brought into the order of its kernel and back."""
     device, element_bytes = run.cluster.device, run.numerics.element_bytes
-    moved = order_bytes(run.micro_batch, float(layer.read + layer.output.elements), element_bytes, run.reordered)
+    moved = order_bytes(run.data.micro_batch, float(layer.read + layer.output.elements), element_bytes, run.reordered)
     stream = reached_bandwidth(device.bandwidth, device.efficiency.stream)
     bandwidth = network_bandwidth(stream, device.units, run.shares.unit_elements, element_bytes)
     return Operator(name, "compute", phase, "layer", 0.0, moved, 1.0, bandwidth, count, launches=0.0)
@@ -218,7 +220,7 @@ def _moves(run: NetworkRun, layer: Layer, count: float) -> Iterator[Operator]:
     bandwidth = network_bandwidth(stream, device.units, run.shares.unit_elements, element_bytes)
     for suffix, phase, elements in passes:
         if elements:
-            moved = moved_bytes(run.micro_batch, float(elements), element_bytes)
+            moved = moved_bytes(run.data.micro_batch, float(elements), element_bytes)
             yield Operator(f"{layer.name}{suffix}", "compute", phase, "layer", 0.0, moved, 1.0, bandwidth, count)
 
 
@@ -259,17 +261,11 @@ def network_bandwidth(stream: Number, units: Number, unit_elements: Number, elem
 
 
 def _optimizer(run: NetworkRun) -> Iterator[Operator]:
-    """Read gradients and states, write parameters and states, once a step."""
+    """Yield the kernels of the optimizer's step: element by element, and on whole matrices."""
     if not run.trains:
         return
-    device = run.cluster.device
-    ranks = run.shard if run.zero >= 1 else 1.0
+    ranks = run.layout.shard if run.layout.zero >= 1 else 1.0
     updated = run.network.trained_parameters / ranks
-    bandwidth = optimizer_bandwidth(run.cluster, run.offload_optimizer)
-    yield Operator(
-        "optimizer", "optimizer", "step", "step", 0.0, updated * run.numerics.optimizer_traffic, 1.0, bandwidth
-    )
-    if run.numerics.newton_schulz_steps:
-        for matrix in run.matrices:
-            runs = run.numerics.newton_schulz_steps * matrix.number / min(ranks, len(run.matrices))
-            yield from iterations(matrix.name, matrix.rows, matrix.columns, runs, device)
+    yield from update_operators(run.numerics, updated, 0.0, run.cluster, run.layout.offload_optimizer)
+    times = 1.0 / min(ranks, len(run.matrices) or 1.0)
+    yield from matrix_operators(run.numerics.optimizer, run.matrices, times, run.cluster.device)

@@ -12,7 +12,8 @@ from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics, training_numerics
-from capacity_tui.engine.estimate.timing.attention import AttentionRates, attention_rates, fastest_kernel
+from capacity_tui.engine.estimate.run import KernelRates, RunData, RunLayout, run_layout
+from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.estimate.transformer.launches import launch_seconds
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.keys import Key
@@ -50,70 +51,61 @@ class NetworkRun:
     Attributes:
         network: the layers.
         cluster: what it runs on.
-        framework: what the framework does.
-        numerics: bytes of its numbers.
+        software: what the framework does.
+        numerics: bytes of its numbers and what the optimizer does with them; states as the mean of all parameters.
+        layout: how it is spread over the devices; data-parallel only.
+        data: samples of a step.
+        kernels: what the device's kernels reach.
+        shares: what kernels of networks reach.
         trains: whether there is a backward pass.
-        micro_batch: samples a device works on at once.
-        global_batch: samples of a step over all devices.
-        dp: devices that share the samples.
-        zero: sharding stage 0 to 3.
-        shard: devices in one sharding group.
         kept: share of the activations that are alive at the peak.
         recomputed: whether the forward pass runs again in the backward pass.
-        peak: dense peak of the type used, FLOP/s.
-        reach_given: the same where the plan gives it.
-        vector_peak: the dense peak outside the matrix units.
-        reach: share of it that large matrix products sustain.
-        attention: what fused attention reaches.
-        shares: what kernels reach.
-        launch_seconds: host time of a launch.
+        reach_given: share of the peak that large products sustain, where the plan gives it.
         reordered: share of the convolutions' images that are brought into another order and back.
         mixed: whether norms are computed in 4 bytes though activations have fewer.
         compiled: whether a graph compiler writes the kernels.
-        offload_optimizer: 1 where the optimizer's states are kept in host memory.
+        launch_seconds: host time of a launch.
     """
 
     network: LayerList
     cluster: Cluster
-    framework: Framework
+    software: Framework
     numerics: Numerics
+    layout: RunLayout
+    data: RunData
+    kernels: KernelRates
+    shares: Shares
     trains: bool
-    micro_batch: float
-    global_batch: float
-    dp: float
-    zero: float
-    shard: float
     kept: float
     recomputed: bool
-    peak: float
-    reach: float
     reach_given: float | None
-    vector_peak: float
-    attention: AttentionRates
-    shares: Shares
     reordered: Number
     mixed: bool
     compiled: bool
     launch_seconds: Number
-    offload_optimizer: float
 
     @property
     def matrices(self) -> tuple[Matrix, ...]:
-        """Weight matrices of the products; convolutions as they are unfolded."""
-        return tuple(
-            Matrix(layer.name, float(layer.depth), float(layer.columns), float(layer.groups))
-            for layer in self.network.layers
-            if layer.kind == "product" and not layer.frozen
-        )
+        """Weight matrices of the products."""
+        return product_matrices(self.network)
 
     def element_bytes(self, layer: Layer) -> float:
         """Bytes of the numbers that a layer bound by memory moves."""
         return FP32_BYTES if layer.wide and self.mixed else self.numerics.element_bytes
 
     @property
-    def micro_batches(self) -> float:
+    def micro_batches(self) -> Number:
         """Micro-batches one device runs for a step."""
-        return max(1.0, -(-self.global_batch // (self.micro_batch * self.dp)))
+        return np.maximum(1.0, np.ceil(self.data.global_batch / (self.data.micro_batch * self.layout.dp)))
+
+
+def product_matrices(network: LayerList) -> tuple[Matrix, ...]:
+    """Return the weight matrices of a network's products that are trained; convolutions as they are unfolded."""
+    return tuple(
+        Matrix(layer.name, float(layer.depth), float(layer.columns), float(layer.groups))
+        for layer in network.layers
+        if layer.kind == "product" and not layer.frozen
+    )
 
 
 @equation(
@@ -162,34 +154,36 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
         wide = catalog.precisions.find(catalog.precisions.find(precision).wide)
         weight_bytes = (stored.bits_per_weight or FP16_BITS) / BITS_PER_BYTE
         numerics = replace(numerics, weight_bytes=weight_bytes, element_bytes=wide.activation_bytes)
-    device = cluster.device
+    else:
+        numerics = numerics.averaged(product_matrices(network), float(network.trained_parameters))
+    device, reach = cluster.device, plan.hardware.efficiency
     compiled_launches = catalog.coefficients["compiled-launches"].value if training.compile else 1.0
     batch = float(training.micro_batch if trains else plan.inference.batch * at_once)
-    dp = float(parallel.dp or 1)
+    layout, gemm_reach = run_layout(parallel, device), reach or device.gemm_reach(precision)
     return NetworkRun(
         network=network,
         cluster=cluster,
-        framework=row,
+        software=row,
         numerics=numerics,
+        layout=layout,
+        data=RunData(batch, float(training.global_batch or 1) if trains else batch * layout.dp),
+        kernels=KernelRates(
+            peak=device.peak(precision),
+            gemm_reach=gemm_reach,
+            attention_peak=device.peak(precision),
+            attention_reach=gemm_reach,
+            vector_peak=device.peak("fp32"),
+            attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
+        ),
+        shares=_shares(catalog),
         trains=trains,
-        micro_batch=batch,
-        global_batch=float(training.global_batch or 1) if trains else batch * dp,
-        dp=dp,
-        zero=float(parallel.zero or 0),
-        shard=float(parallel.shard or 1),
         kept=float(checkpointed_share(len(network.layers))) if recomputes else float(trains),
         recomputed=recomputes,
-        peak=device.peak(precision),
-        reach=plan.hardware.efficiency or device.gemm_reach(precision),
-        reach_given=plan.hardware.efficiency,
-        vector_peak=device.peak("fp32"),
-        attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
-        shares=_shares(catalog),
+        reach_given=reach,
         reordered=_reordered(plan, precision, device, catalog),
         mixed=trains and bool(row.fp32_parameters) and not training.compile,
         compiled=training.compile,
         launch_seconds=launch_seconds(row.launch_us * MICRO, compiled_launches, 1.0),
-        offload_optimizer=float(parallel.offload in {"optimizer", "parameters"}) * device.has_own_memory,
     )
 
 

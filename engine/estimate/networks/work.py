@@ -16,9 +16,9 @@ from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
 from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.models.networks import NetworkSpec
-from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.models.networks.specs import NetworkSpec
+from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.plan.plan import Plan
 
 STEP_LAUNCHES = counted("step-kernels")
 TRAINING_FLOPS = counted("backward-flops")
@@ -62,7 +62,7 @@ def network_work(
     network = spec.network(catalog, family, trains=plan.task != "infer")
     steps_of_sample, at_once = (1, 1) if plan.task != "infer" else spec.passes
     run = network_run(plan, network, cluster, catalog, at_once)
-    samples = run.global_batch / at_once
+    samples = run.data.global_batch / at_once
     parts, host = network_memory(run)
     supply = (
         supply_of(plan, network_content(spec, network), cluster, catalog)
@@ -75,10 +75,10 @@ def network_work(
         facts=ModelFacts(parameters, parameters, flops, "sample", spec.complexity, _samples(spec)),
         memory=parts,
         host_bytes=host,
-        host_holds="the optimizer" if run.offload_optimizer else "",
+        host_holds="the optimizer" if run.layout.offload_optimizer else "",
         places={"at the start of the backward pass" if run.trains else "in the widest layer": sum(parts.values())},
-        fragmentation=run.framework.fragmentation,
-        context_bytes=context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.dp > 1)),
+        fragmentation=run.software.fragmentation,
+        context_bytes=context_bytes(reach.context_bytes, reach.communicator_bytes, float(run.layout.dp > 1)),
         phases=(
             Phase(
                 "step",
@@ -98,7 +98,7 @@ def network_work(
         units_per_sample=1.0,
         steps=steps if run.trains else None,
         model_flops_per_step=samples * (flops + run.trains * (TRAINING_FLOPS - 1.0) * network.trained_flops),
-        peak_flops=run.peak,
+        peak_flops=run.kernels.peak,
         method=METHOD,
         assumed=cluster.assumed if supply is None else (*cluster.assumed, *supply.assumed),
         state_bytes=(lambda: parts["weights"] + parts["optimizer"] + host) if run.trains else None,
@@ -113,20 +113,21 @@ def _samples(spec: NetworkSpec) -> Literal["images", "samples"]:
 
 def _collectives(run: NetworkRun) -> Iterator[Collective]:
     """Gradients are reduced once a step; sharded parameters are gathered before they are used."""
-    if run.dp <= 1:
+    layout = run.layout
+    if layout.dp <= 1:
         return
-    overlap, parameters = run.framework.dp_overlap, float(run.network.trained_parameters)
+    overlap, parameters = run.software.dp_overlap, float(run.network.trained_parameters)
     gradients, values = parameters * run.numerics.gradient_bytes, parameters * run.numerics.element_bytes
-    if run.zero < 1:
-        seconds = all_reduce_seconds(gradients, run.dp, 1.0, run.cluster)
+    if layout.zero < 1:
+        seconds = all_reduce_seconds(gradients, layout.dp, 1.0, run.cluster)
         yield Collective("reduce gradients", "data_parallel", seconds, 1.0, overlap, per_step=True, bytes=gradients,
-                         beside="backward", group=run.dp)  # fmt: skip
+                         beside="backward", group=layout.dp)  # fmt: skip
         return
-    across = all_reduce_seconds(gradients / run.shard, run.dp / run.shard, run.shard, run.cluster)
-    reduce = all_gather_seconds(gradients, run.shard, 1.0, run.cluster)
-    gather = all_gather_seconds(values, run.shard, 1.0, run.cluster)
-    passes = 2.0 if run.zero >= 3 else 1.0
+    across = all_reduce_seconds(gradients / layout.shard, layout.dp / layout.shard, layout.shard, run.cluster)
+    reduce = all_gather_seconds(gradients, layout.shard, 1.0, run.cluster)
+    gather = all_gather_seconds(values, layout.shard, 1.0, run.cluster)
+    passes = 2.0 if layout.zero >= 3 else 1.0
     yield Collective("reduce gradients", "data_parallel", reduce + across, 1.0, overlap, per_step=True, bytes=gradients,
-                         beside="backward", group=run.dp)  # fmt: skip
-    yield Collective("gather parameters", "data_parallel", gather, passes, overlap, per_step=run.zero < 3, bytes=values,
-                     group=run.shard)  # fmt: skip
+                         beside="backward", group=layout.dp)  # fmt: skip
+    yield Collective("gather parameters", "data_parallel", gather, passes, overlap,
+                     per_step=not any_true(layout.zero >= 3), bytes=values, group=layout.shard)  # fmt: skip

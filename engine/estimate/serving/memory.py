@@ -186,40 +186,42 @@ def tokens_per_pass(run: ServingRun) -> Number:
 
 def _ends(run: ServingRun) -> tuple[Number, Number]:
     """Bytes of embedding and head on the fullest stage, and of what stays in host memory."""
+    numerics = run.numerics
     counts = run.counts
     tied = run.shape.tied_embeddings
-    entry_bytes = run.head_bytes if tied else run.embedding_bytes
+    entry_bytes = numerics.head_bytes if tied else numerics.embedding_bytes
     entry = (counts.token_embedding + counts.position_embedding) * entry_bytes
-    other = (counts.final + counts.extra + counts.encoder) * run.body_bytes
+    other = (counts.final + counts.extra + counts.encoder) * numerics.body_bytes
     on_host = run.runtime.embedding_on_host * entry
     first = entry - on_host + other
-    last = run.head_weights * run.head_bytes
+    last = run.head_weights * numerics.head_bytes
     alone = first + (last * run.runtime.embedding_on_host if tied else last)
-    return np.where(run.pp > 1, np.maximum(first, last), alone), on_host
+    return np.where(run.layout.pp > 1, np.maximum(first, last), alone), on_host
 
 
 def serving_memory(run: ServingRun) -> ServingMemory:
     """Memory of the fullest device when every sequence has reached its full length."""
-    shape, shards = run.shape, run.ep * run.etp
+    layout, numerics = run.layout, run.numerics
+    shape, shards = run.shape, layout.ep * layout.etp
     ends, embedding = _ends(run)
     each = run.dense_per_layer, run.experts_per_layer
-    weights = weight_bytes(run.fullest_layers, *each, run.tp, shards, run.body_bytes, ends)
+    weights = weight_bytes(run.fullest_layers, *each, layout.tp, shards, numerics.body_bytes, ends)
     context = rounded_up(run.held_length, run.runtime.block_tokens)
     elements = cache_elements(shape, context)
     held = (1.0 - run.host.share) * elements
-    cache = kv_cache_bytes(run.batch, held, run.cache_bytes, run.cache_shards, run.pp)
+    cache = kv_cache_bytes(run.batch, held, numerics.cache_bytes, run.cache_shards, layout.pp)
     tokens = tokens_per_pass(run)
     query = shape.heads * shape.head_dim + 2.0 * shape.kv_heads * shape.head_dim
     # A gated feed-forward holds both products and what they make together; a plain one its product before and after.
-    widest = np.maximum(query, (2 + shape.gated) * run.active_ffn) / run.tp
+    widest = np.maximum(query, (2 + shape.gated) * run.active_ffn) / layout.tp
     rows = run.batch + run.runtime.logit_rows * np.maximum(tokens - run.batch, 0.0)
     parts = {
         "weights": weights,
         "kv_cache": cache,
-        "activations": activation_bytes(tokens, run.element_bytes, shape.hidden, widest),
-        "logits": logit_bytes(rows, shape.vocab, run.tp),
+        "activations": activation_bytes(tokens, numerics.element_bytes, shape.hidden, widest),
+        "logits": logit_bytes(rows, shape.vocab, layout.tp),
         "buffers": workspace_bytes(run.runtime.workspace_bytes) + 0.0 * weights,
     }
-    offloaded = run.host.share * shape.layers * (each[0] + each[1]) * run.body_bytes
-    host_cache = run.host.share * run.batch * elements * run.cache_bytes
+    offloaded = run.host.share * shape.layers * (each[0] + each[1]) * numerics.body_bytes
+    host_cache = run.host.share * run.batch * elements * numerics.cache_bytes
     return ServingMemory(parts, host_bytes(embedding, offloaded, host_cache))

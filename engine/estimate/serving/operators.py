@@ -118,6 +118,7 @@ def weight_bandwidth(
 
 def prefill_pass(run: ServingRun, rows: Number) -> Pass:
     """One forward pass over ``rows`` tokens of prompts."""
+    kernels = run.kernels
     device, shape = run.cluster.device, run.shape
     causal, encodes = shape.kind == "decoder", shape.kind == "encoder-decoder"
     prompts, cached = rows / run.fresh, run.prompt - run.fresh
@@ -127,16 +128,18 @@ def prefill_pass(run: ServingRun, rows: Number) -> Pass:
         # What of a prompt is cached is attended to, and attends to nothing any more.
         known = cached * forward_attention_flops(shape, np.maximum(cached, 1.0), causal)
         flops = prompts * (run.prompt * forward_attention_flops(shape, run.prompt, causal) - known)
-    kernel = run.attention
+    kernel = kernels.attention
     half = kernel.half * (1.0 if causal else kernel.unmasked)
-    peak, reach = run.attention_peak * device.clock, kernel.reach * run.runtime.attention_prefill
+    peak, reach = kernels.attention_peak * device.clock, kernel.reach * run.runtime.attention_prefill
     rate = attention_rate(run.prompt, shape.head_dim, peak, reach, half, kernel.width)
-    moved = prompts * (2.0 * cache_elements(shape, run.prompt) - cache_elements(shape, cached)) * run.cache_bytes
+    moved = (
+        prompts * (2.0 * cache_elements(shape, run.prompt) - cache_elements(shape, cached)) * run.numerics.cache_bytes
+    )
     logits = prompts * run.prompt_logits
     attended = attended_of_sequence(run.prompt, causal)
     scores = shape.encoder_layers * shape.heads * attended(0, 1) if encodes else shape.attention_kind.scores(attended)
     stored = rows * scores * SCORE_BYTES
-    return Pass(rows, flops, np.minimum(rate, run.attention_peak), moved, stored, logits, encodes)
+    return Pass(rows, flops, np.minimum(rate, kernels.attention_peak), moved, stored, logits, encodes)
 
 
 def decode_pass(run: ServingRun, sequences: Number, guesses: Number = 0.0) -> Pass:
@@ -144,8 +147,8 @@ def decode_pass(run: ServingRun, sequences: Number, guesses: Number = 0.0) -> Pa
     shape, context = run.shape, run.decode_context
     kind, attended = shape.attention_kind, attended_at_end(context)
     flops = kind.decode_flops(attended)
-    read = sequences * cache_elements(shape, context) * run.cache_bytes
-    rate = run.attention_peak * run.attention_reach * run.cluster.device.clock
+    read = sequences * cache_elements(shape, context) * run.numerics.cache_bytes
+    rate = run.kernels.attention_peak * run.kernels.attention_reach * run.cluster.device.clock
     # A pass that checks guesses works on each of them, and reads the cache once for all of a sequence.
     rows = sequences * (1.0 + guesses)
     scores = rows * kind.scores(attended) * SCORE_BYTES
@@ -188,49 +191,53 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
         rows: tokens of a pass.
         encodes: whether the encoder of an encoder-decoder runs, rather than its decoder.
     """
+    layout = run.layout
     shape, counts = run.shape, run.counts
     layers = shape.layers * (1.0 - run.host.share)
     crosses = cross_key_value_weights(shape)
     if encodes:
         blocks = shape.encoder_layers * (1.0 - run.host.share)
         return (
-            Product("attention projections", rows, multi_head_weights(shape) / run.tp, blocks),
-            Product("feed-forward", rows, counts.mlp_per_dense_layer / run.tp, blocks),
-            Product("keys and values for the decoder", rows, crosses / run.tp, layers),
+            Product("attention projections", rows, multi_head_weights(shape) / layout.tp, blocks),
+            Product("feed-forward", rows, counts.mlp_per_dense_layer / layout.tp, blocks),
+            Product("keys and values for the decoder", rows, crosses / layout.tp, layers),
         )
     mixture = layers * run.moe_share
     always = counts.router_per_moe_layer + counts.shared_experts_per_layer
     # Experts that lie on more devices than a replica has work on the tokens of several replicas.
-    routed = rows * np.maximum(run.ep * run.etp / run.tp, 1.0)
+    routed = rows * np.maximum(layout.ep * layout.etp / layout.tp, 1.0)
     visited = np.maximum(distinct_experts(shape.experts, shape.experts_active, routed), 1.0)
     each = routed * shape.experts_active / visited
     products = (
-        Product("attention projections", rows, counts.attention_per_layer / run.tp, layers),
+        Product("attention projections", rows, counts.attention_per_layer / layout.tp, layers),
         Product(
             "attention to the encoder",
             rows,
-            (multi_head_weights(shape) - crosses) / run.tp,
+            (multi_head_weights(shape) - crosses) / layout.tp,
             layers * present(shape.encoder_layers),
         ),
-        Product("feed-forward", rows, counts.mlp_per_dense_layer / run.tp, layers - mixture),
-        Product("router and shared experts", rows, always / run.tp, mixture),
-        Product("routed experts", each, counts.expert / run.etp, mixture, visited / run.ep),
+        Product("feed-forward", rows, counts.mlp_per_dense_layer / layout.tp, layers - mixture),
+        Product("router and shared experts", rows, always / layout.tp, mixture),
+        Product("routed experts", each, counts.expert / layout.etp, mixture, visited / layout.ep),
     )
     return tuple(product for product in products if any_true(product.runs > 0))
 
 
 def _operator(run: ServingRun, product: Product, kernel: Reading, element_bytes: Number) -> Operator:
     """Return a matrix product as an operator; its weights have ``element_bytes`` bytes, read by a kernel."""
+    kernels = run.kernels
     device, inner = run.cluster.device, run.shape.hidden
-    reached = np.minimum(run.gemm_reach * kernel.matrix, 1.0) * device.clock
+    reached = np.minimum(kernels.gemm_reach * kernel.matrix, 1.0) * device.clock
     reach, outputs = device.efficiency, product.weights / inner
     rate = gemm_rate(
-        product.rows * product.groups, outputs, inner, run.peak, reached,
+        product.rows * product.groups, outputs, inner, kernels.peak, reached,
         device.units, reach.wave_fill, reach.ramp_length,
     )  # fmt: skip
-    traffic = product.groups * (product.weights * element_bytes + product.rows * (inner + outputs) * run.element_bytes)
+    traffic = product.groups * (
+        product.weights * element_bytes + product.rows * (inner + outputs) * run.numerics.element_bytes
+    )
     flops = 2.0 * product.rows * product.weights * product.groups
-    unpacked = element_bytes * run.vector_peak / np.maximum(kernel.unpack_flops, TINY)
+    unpacked = element_bytes * kernels.vector_peak / np.maximum(kernel.unpack_flops, TINY)
     bandwidth = weight_bandwidth(
         device.bandwidth, reach.stream, kernel.bandwidth, device.units, kernel.unit_bandwidth, unpacked
     )
@@ -238,28 +245,29 @@ def _operator(run: ServingRun, product: Product, kernel: Reading, element_bytes:
 
 
 def _layers(run: ServingRun, step: Pass) -> Iterator[Operator]:
+    numerics = run.numerics
     device, shape, runtime = run.cluster.device, run.shape, run.runtime
     products = layer_products(run, step.rows, encodes=step.encodes)
     for product in products:
-        yield _operator(run, product, run.body, run.body_bytes)
+        yield _operator(run, product, run.body, numerics.body_bytes)
     # For many rows packed weights are unpacked to 16 bits in memory first, and read again from there.
     weights: Number = sum((each.weights * each.groups * each.runs for each in products), start=0.0)
     first = np.where(step.rows >= run.body.unpack_rows, 1.0, 0.0)
     yield Operator("unpacking of weights", "compute", "forward", "layer", 0.0,
-                   first * weights * (run.body_bytes + UNPACKED_BYTES), 1.0,
+                   first * weights * (numerics.body_bytes + UNPACKED_BYTES), 1.0,
                    reached_bandwidth(device.bandwidth, device.efficiency.stream))  # fmt: skip
     layers = (shape.encoder_layers if step.encodes else shape.layers) * (1.0 - run.host.share)
-    streams = SUBLAYERS * FORWARD_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.tp
+    streams = SUBLAYERS * FORWARD_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.layout.tp
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0,
-                   runtime.elementwise_passes * step.rows * run.element_bytes * streams, 1.0,
+                   runtime.elementwise_passes * step.rows * numerics.element_bytes * streams, 1.0,
                    reached_bandwidth(device.bandwidth, device.efficiency.elementwise), layers)  # fmt: skip
 
 
 def _ends(run: ServingRun, step: Pass) -> Iterator[Operator]:
     if step.encodes or run.shape.kind == "encoder":
         return
-    head = Product("output head", step.logit_rows, run.head_weights / run.tp, 1.0)
-    yield _operator(run, head, run.head, run.head_bytes)
+    head = Product("output head", step.logit_rows, run.head_weights / run.layout.tp, 1.0)
+    yield _operator(run, head, run.head, run.numerics.head_bytes)
 
 
 @equation(
@@ -298,6 +306,7 @@ def busy_units(heads: Number, units: Number) -> Number:
 
 
 def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
+    layout = run.layout
     device, runtime, here = run.cluster.device, run.runtime, 1.0 - run.host.share
     reachable, read = device.bandwidth * device.efficiency.stream * runtime.cache_bandwidth, step.cache_read
     moving = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
@@ -309,11 +318,11 @@ def _attention(run: ServingRun, step: Pass) -> Iterator[Operator]:
                        copied / run.cache_shards, 1.0, moving, here)  # fmt: skip
         read = read * np.where(runtime.repeats_heads > 0, shape.heads / kv_heads, 1.0)
     if step.decodes and any_true(runtime.block_per_head > 0):
-        busy = busy_units(step.rows * shape.heads / run.tp, device.units)
+        busy = busy_units(step.rows * shape.heads / layout.tp, device.units)
         reachable = reachable * np.where(runtime.block_per_head > 0, busy, 1.0)
-    yield Operator("attention", "attention", "forward", "layer", step.attention_flops / run.tp,
+    yield Operator("attention", "attention", "forward", "layer", step.attention_flops / layout.tp,
                    read / run.cache_shards, step.attention_rate, reachable, here)  # fmt: skip
-    stored = runtime.score_passes * step.scores / run.tp
+    stored = runtime.score_passes * step.scores / layout.tp
     yield Operator("stored attention scores", "attention", "forward", "layer", 0.0, stored, 1.0, moving, here)
 
 
@@ -322,14 +331,14 @@ def _host(run: ServingRun, step: Pass) -> Iterator[Operator]:
     if not any_true(run.host.share > 0):
         return
     host = run.host
-    weights = run.shape.layers * (run.dense_per_layer + run.experts_per_layer) * run.body_bytes
+    weights = run.shape.layers * (run.dense_per_layer + run.experts_per_layer) * run.numerics.body_bytes
     active = run.shape.layers * run.dense_per_layer + run.shape.layers * run.moe_share * (
         run.shape.experts_active * run.counts.expert
     )
-    read = np.minimum(weights, step.rows * active * run.body_bytes)
+    read = np.minimum(weights, step.rows * active * run.numerics.body_bytes)
     flops = 2.0 * step.rows * active + step.attention_flops
     itself = np.maximum(flops / host.rate, (read + step.cache_read) / host.bandwidth)
-    rate = run.peak * run.gemm_reach * run.body.matrix
+    rate = run.kernels.peak * run.kernels.gemm_reach * run.body.matrix
     sent = weights / run.cluster.device.host_bandwidth + flops / rate
     rate_of_best = flops / np.minimum(itself, sent)
     yield Operator("layers on the host", "compute", "forward", "layer", flops, 0.0, rate_of_best, 1.0,

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, Quantization, counted
-from capacity_tui.engine.catalog.rows import MIB, InferenceEngine, WeightKernel
-from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted, processor_device
+from capacity_tui.engine.catalog import Catalog, Quantization
+from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog.rows.engines import InferenceEngine
+from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
+from capacity_tui.engine.cluster.catalogue_devices import CLOCK_OF_POWER, boosted, processor_device
+from capacity_tui.engine.cluster.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.serving.run import Host, Reading, Runtime, ServingRun
+from capacity_tui.engine.estimate.run import KernelRates, numbers_of, run_layout
+from capacity_tui.engine.estimate.serving.run import Host, Reading, Runtime, ServingNumerics, ServingRun
 from capacity_tui.engine.estimate.serving.traffic import Guessing, Traffic
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.readers import read_model_file
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import ModelSection, Plan
-from capacity_tui.engine.plan.sections import InferenceSection
-from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, MICRO, PERCENT
+from capacity_tui.engine.plan.plan import ModelSection, Plan
+from capacity_tui.engine.plan.sections.inference import InferenceSection
+from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
 
 # Where neither the engine nor the memory of a device sets an end.
 MOST_SEQUENCES = counted("most-sequences")
@@ -71,7 +76,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         CatalogError: a quantization nobody knows.
         PlanError: a combination that does not make sense.
     """
-    inference, parallel, device = plan.inference, plan.parallelism, cluster.device
+    inference, device = plan.inference, cluster.device
     quantization = catalog.quantizations.find(inference.weights_format)
     engine = engine_row(inference.engine, device, catalog)
     kernel = catalog.weight_kernels[kernel_id(engine, quantization)]
@@ -91,6 +96,22 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         shape=shape,
         counts=counts,
         cluster=cluster,
+        numerics=ServingNumerics(
+            element_bytes=engine.activation_bytes,
+            body_bytes=body * exact,
+            embedding_bytes=embedding * exact,
+            head_bytes=head * exact,
+            cache_bytes=(cached.base_bits or cached.bits_per_weight or FP16_BITS) / BITS_PER_BYTE,
+        ),
+        layout=replace(run_layout(plan.parallelism, device), cp=1.0, zero=0.0),
+        kernels=KernelRates(
+            peak=peak,
+            gemm_reach=reach if efficiency is None else efficiency,
+            attention_peak=device.peak(attention),
+            attention_reach=device.gemm_reach(attention),
+            vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
+            attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
+        ),
         runtime=runtime(engine, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
         body=in_layers,
         head=in_head,
@@ -98,22 +119,6 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
         prompt=float(inference.prompt_tokens),
         output=float(inference.output_tokens) if generates else 0.0,
         batch=float(inference.batch),
-        dp=float(parallel.dp or 1),
-        tp=float(parallel.tp or 1),
-        pp=float(parallel.pp or 1),
-        ep=float(parallel.ep),
-        etp=float(parallel.etp or 1),
-        body_bytes=body * exact,
-        embedding_bytes=embedding * exact,
-        head_bytes=head * exact,
-        cache_bytes=(cached.base_bits or cached.bits_per_weight or FP16_BITS) / BITS_PER_BYTE,
-        element_bytes=engine.activation_bytes,
-        peak=peak,
-        gemm_reach=reach if efficiency is None else efficiency,
-        attention_peak=device.peak(attention),
-        attention_reach=device.gemm_reach(attention),
-        attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
-        vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
         calibration=f"{engine.name}: {engine.source} ({engine.confidence}); {device.efficiency.source}",
         assumed=(*cluster.assumed, *shape.assumed, *_assumed(plan, shape, device, catalog)),
         traffic=traffic_of(inference),
@@ -145,31 +150,10 @@ def runtime(engine: InferenceEngine, claim: float, chunk: int | None = None) -> 
         claim: share of device memory that engines take which take a share.
         chunk: most tokens of a pass, where the plan gives them.
     """
-    return Runtime(
-        kernels_per_layer=engine.kernels_per_layer,
-        expert_kernels=engine.expert_kernels,
-        kernel_gap=engine.kernel_gap,
-        host_seconds=engine.host_us * MICRO,
-        step_seconds=engine.step_us * MICRO,
-        sequence_seconds=engine.sequence_us * MICRO,
-        sequence_overlap=engine.sequence_overlap,
-        cache_bandwidth=engine.cache_bandwidth,
-        cache_copies=engine.cache_copies,
-        repeats_heads=float(engine.repeats_heads),
-        block_per_head=float(engine.block_per_head),
-        attention_prefill=engine.attention_prefill,
-        score_passes=engine.score_passes,
-        elementwise_passes=engine.elementwise_passes,
+    return numbers_of(
+        Runtime,
+        engine,
         chunk_tokens=float(chunk or engine.chunk_tokens or 0),
-        mixes_prefill=float(engine.mixes_prefill),
-        stage_seconds=engine.stage_us * MICRO,
-        stage_overlap=engine.stage_overlap,
-        logit_rows=engine.logit_rows,
-        block_tokens=float(engine.block_tokens),
-        reserved_output=engine.reserved_output,
-        workspace_bytes=engine.workspace_mib * MIB,
-        fragmentation=engine.fragmentation,
-        embedding_on_host=float(engine.embedding_on_host),
         claim=0.0 if engine.memory_policy == "needed" else claim,
         claims_free=float(engine.memory_policy == "free"),
         slots=float(engine.slots or MOST_SEQUENCES),

@@ -18,7 +18,8 @@ CLAIMED, SEQUENCES = "inference.claimed_bytes", "inference.sequences_in_cache"
 
 def outside_bytes(run: ServingRun) -> Number:
     """Bytes of driver context and communication buffers."""
-    groups = (run.tp > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
+    layout = run.layout
+    groups = (layout.tp > 1) * 1.0 + (layout.pp > 1) * 1.0 + (layout.ep > 1) * 1.0
     efficiency = run.cluster.device.efficiency
     return context_bytes(efficiency.context_bytes, efficiency.communicator_bytes, groups)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.run import KernelRates, RunLayout
 from capacity_tui.engine.estimate.serving.traffic import (
     Guessing,
     Traffic,
@@ -14,8 +15,8 @@ from capacity_tui.engine.estimate.serving.traffic import (
     longest_output,
     mean_decode_context,
 )
-from capacity_tui.engine.estimate.timing.attention import AttentionRates
-from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
+from capacity_tui.engine.models.transformer.parameters import ParameterCounts
+from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, where
 
 
@@ -89,31 +90,41 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class ServingNumerics:
+    """Bytes of numbers in serving.
+
+    Attributes:
+        element_bytes: an activation.
+        body_bytes: a weight in the layers' matrices.
+        embedding_bytes: a weight of the token embedding.
+        head_bytes: a weight of the output head, or of an embedding that is also the head.
+        cache_bytes: an element of the key-value cache.
+    """
+
+    element_bytes: Number
+    body_bytes: Number
+    embedding_bytes: Number
+    head_bytes: Number
+    cache_bytes: Number
+
+
+@dataclass(frozen=True, slots=True)
 class ServingRun:
-    """One batch of requests on one replica. Every numeric field may be an array; all broadcast together.
+    """One batch of requests on one replica. Every number, nested ones too, may be an array; all broadcast together.
 
     Attributes:
         shape: sizes of the model.
         counts: its parameters by part.
         cluster: what it runs on.
+        numerics: bytes of its numbers.
+        layout: how the replicas are spread over the devices.
         runtime: what the engine does.
+        kernels: what the device's kernels reach; ``attention`` over prompts, ``attention_reach`` on single rows.
         body, head: what its kernels do with the weights of layers, and of the output head.
         host: the processor that runs the rest of a partly offloaded model.
         prompt: tokens of a prompt.
         output: tokens to generate, 0 for models that generate none.
         batch: sequences served side by side by one replica; under a load those at work at once, the mean.
-        dp, tp, pp, ep, etp: replicas, tensor, pipeline, expert and expert-tensor parallel sizes.
-        body_bytes: bytes of a weight in the layers' matrices.
-        embedding_bytes: bytes of a weight of the token embedding.
-        head_bytes: bytes of a weight of the output head, or of an embedding that is also the head.
-        cache_bytes: bytes of an element of the key-value cache.
-        element_bytes: bytes of an activation.
-        peak: dense peak of the linear layers, FLOP/s.
-        gemm_reach: share of it that large products sustain.
-        attention_peak: dense peak of attention, FLOP/s.
-        attention_reach: share of it that products of single rows sustain.
-        attention: what the kernel of attention reaches over prompts.
-        vector_peak: fp32 peak outside the matrix units, FLOP/s, which unpacks weights.
         calibration: which measured constants went in.
         assumed: what was not given.
         traffic: how requests come, and how they differ.
@@ -123,29 +134,16 @@ class ServingRun:
     shape: TransformerShape
     counts: ParameterCounts
     cluster: Cluster
+    numerics: ServingNumerics
+    layout: RunLayout
     runtime: Runtime
+    kernels: KernelRates
     body: Reading
     head: Reading
     host: Host
     prompt: Number
     output: Number
     batch: Number
-    dp: Number
-    tp: Number
-    pp: Number
-    ep: Number
-    etp: Number
-    body_bytes: Number
-    embedding_bytes: Number
-    head_bytes: Number
-    cache_bytes: Number
-    element_bytes: Number
-    peak: Number
-    gemm_reach: Number
-    attention_peak: Number
-    attention_reach: Number
-    attention: AttentionRates
-    vector_peak: Number
     calibration: str
     assumed: tuple[str, ...]
     traffic: Traffic = field(default_factory=Traffic)
@@ -154,12 +152,12 @@ class ServingRun:
     @property
     def rate(self) -> Number:
         """Requests that arrive at one replica in a second; 0 where the next comes when one is answered."""
-        return self.traffic.rate / self.dp
+        return self.traffic.rate / self.layout.dp
 
     @property
     def users(self) -> Number:
         """Requests of one replica at once, waiting ones included, where each answer is followed by the next request."""
-        return self.traffic.concurrency / self.dp
+        return self.traffic.concurrency / self.layout.dp
 
     @property
     def slots(self) -> Number:
@@ -236,7 +234,7 @@ class ServingRun:
     @property
     def fullest_layers(self) -> Number:
         """Layers of the fullest pipeline stage that lie on the device."""
-        return np.ceil(self.shape.layers * (1.0 - self.host.share) / self.pp)
+        return np.ceil(self.shape.layers * (1.0 - self.host.share) / self.layout.pp)
 
     @property
     def moe_share(self) -> Number:
@@ -274,4 +272,4 @@ class ServingRun:
     @property
     def cache_shards(self) -> Number:
         """Devices of a tensor-parallel group that hold different keys and values; the rest hold copies."""
-        return np.minimum(self.tp, self.shape.attention_kind.cached_heads)
+        return np.minimum(self.layout.tp, self.shape.attention_kind.cached_heads)

@@ -111,41 +111,46 @@ def two_shot_all_reduce(payload: Number, devices: Number, latency: Number, link:
 
 def tensor_parallel_collective(run: ServingRun, rows: Number) -> Collective:
     """Return the two all-reduces of every layer: small ones in one shot or two, large ones around a ring."""
+    layout = run.layout
     device, node = run.cluster.device, run.cluster.direct_devices
-    payload = rows * run.shape.hidden * run.element_bytes
-    ring = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
+    payload = rows * run.shape.hidden * run.numerics.element_bytes
+    ring = all_reduce_seconds(payload, layout.tp, 1.0, run.cluster)
     reach = device.efficiency
-    latency = one_shot_latency(run.tp, reach.collective_hop_seconds, reach.full_mesh)
-    link = peer_bandwidth(device.link_bandwidth * reach.collective_share, run.tp, node, reach.full_mesh)
-    one = one_shot_all_reduce(payload, run.tp, latency, link)
-    direct = np.minimum(one, two_shot_all_reduce(payload, run.tp, latency, link))
-    is_direct = (run.tp <= node) & (payload <= LARGEST_DIRECT * MIB)
+    latency = one_shot_latency(layout.tp, reach.collective_hop_seconds, reach.full_mesh)
+    link = peer_bandwidth(device.link_bandwidth * reach.collective_share, layout.tp, node, reach.full_mesh)
+    one = one_shot_all_reduce(payload, layout.tp, latency, link)
+    direct = np.minimum(one, two_shot_all_reduce(payload, layout.tp, latency, link))
+    is_direct = (layout.tp <= node) & (payload <= LARGEST_DIRECT * MIB)
     each = np.where(is_direct, np.minimum(ring, direct), ring)
-    count = np.where(run.tp > 1, 2.0 * run.shape.layers, 0.0)
-    return Collective("all-reduce of activations", "tensor_parallel", each, count, bytes=payload, group=run.tp)
+    count = np.where(layout.tp > 1, 2.0 * run.shape.layers, 0.0)
+    return Collective("all-reduce of activations", "tensor_parallel", each, count, bytes=payload, group=layout.tp)
 
 
 def expert_parallel_collective(run: ServingRun, rows: Number) -> Collective:
     """Return the sending of tokens to their experts and back, in every layer that has them."""
-    payload = rows / run.tp * run.shape.experts_active * run.shape.hidden * run.element_bytes
-    each = all_to_all_seconds(payload, run.ep, run.etp, run.cluster)
-    count = np.where(run.ep > 1, 2.0 * run.counts.moe_layers, 0.0)
+    layout = run.layout
+    payload = rows / layout.tp * run.shape.experts_active * run.shape.hidden * run.numerics.element_bytes
+    each = all_to_all_seconds(payload, layout.ep, layout.etp, run.cluster)
+    count = np.where(layout.ep > 1, 2.0 * run.counts.moe_layers, 0.0)
     return Collective(
-        "all-to-all of tokens", "expert_parallel", each, count, bytes=payload, group=run.ep, stride=run.etp
+        "all-to-all of tokens", "expert_parallel", each, count, bytes=payload, group=layout.ep, stride=layout.etp
     )
 
 
 def _collectives(run: ServingRun, rows: Number) -> Iterator[Collective]:
-    if any_true(run.tp > 1):
+    if any_true(run.layout.tp > 1):
         yield tensor_parallel_collective(run, rows)
-    if any_true(run.ep > 1):
+    if any_true(run.layout.ep > 1):
         yield expert_parallel_collective(run, rows)
 
 
 def _hand_over(run: ServingRun, rows: Number) -> Number:
     """Seconds in which the activations of one pass go from stage to stage."""
-    send = point_to_point_seconds(rows * run.shape.hidden * run.element_bytes / run.tp, run.tp, run.cluster)
-    return np.where(run.pp > 1, (run.pp - 1.0) * (send + run.runtime.stage_seconds), 0.0)
+    layout = run.layout
+    send = point_to_point_seconds(
+        rows * run.shape.hidden * run.numerics.element_bytes / layout.tp, layout.tp, run.cluster
+    )
+    return np.where(layout.pp > 1, (layout.pp - 1.0) * (send + run.runtime.stage_seconds), 0.0)
 
 
 @equation(
@@ -186,7 +191,7 @@ def _schedule(
     return PassSchedule(
         passes=passes,
         waves=waves,
-        stages=run.pp,
+        stages=run.layout.pp,
         overlap=overlap,
         hand_over=_hand_over(run, step.rows),
         kernels=pass_kernels(run),
@@ -229,7 +234,7 @@ def decode_phase(name: Literal["decode", "draft"], run: ServingRun, runs: Number
         runs: how many.
         guesses: tokens of each sequence that a pass checks beside its next one.
     """
-    groups = np.minimum(run.pp, run.running)
+    groups = np.minimum(run.layout.pp, run.running)
     step = decode_pass(run, run.running / groups, guesses)
     schedule = _schedule(run, step, run.running / groups, groups, 1.0, 0.0)
     return _phase(name, run, step, pass_operators(run, step), schedule, runs)
@@ -276,7 +281,7 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
 
     Where an engine mixes them, a pass that reads prompts gives the running sequences their next token too.
     """
-    runtime, groups, passes = run.runtime, np.minimum(run.pp, run.batch), run.decode_steps
+    runtime, groups, passes = run.runtime, np.minimum(run.layout.pp, run.batch), run.decode_steps
     sequences = run.batch / groups
     mixes = 0.0 if run.shape.encoder_layers else where(passes > 0, runtime.mixes_prefill, 0.0)
     budget = where(runtime.chunk_tokens > 0, runtime.chunk_tokens, np.inf)

@@ -168,7 +168,7 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         running=rate * now.seconds,
         waiting=rate * (waiting.queue + waiting.turn),
         arriving=traffic.rate if traffic.arrives else np.inf,
-        largest_rate=run.dp * largest,
+        largest_rate=run.layout.dp * largest,
         first_token=first,
         first_token_percentile=np.maximum(slow, first) if beyond_mean else slow,
         each_token=each,

@@ -26,6 +26,7 @@ def serving_work(run: ServingRun) -> Work:
 
     Of a load it is the memory of the requests that run at once, and the passes in which as many are answered.
     """
+    layout = run.layout
     loaded: Loaded | None = None
     phases: tuple[Phase, ...] = ()
     if run.traffic.comes_singly:
@@ -63,17 +64,17 @@ def serving_work(run: ServingRun) -> Work:
         fragmentation=run.runtime.fragmentation,
         context_bytes=outside_bytes(run),
         phases=phases,
-        units_per_step=run.dp * batch * run.length,
+        units_per_step=layout.dp * batch * run.length,
         units_per_sample=run.length,
         steps=None,
-        model_flops_per_step=run.dp * batch * (prompt + output),
-        peak_flops=run.peak,
+        model_flops_per_step=layout.dp * batch * (prompt + output),
+        peak_flops=run.kernels.peak,
         method=METHOD,
         calibration=run.calibration,
         assumed=run.assumed,
         warnings=warnings,
         served=Served(
-            run.batch, run.prompt, run.dp, run.output, run.running, run.accepted, run.guessing.drafts, waves, loaded
+            run.batch, run.prompt, layout.dp, run.output, run.running, run.accepted, run.guessing.drafts, waves, loaded
         ),
         details=details,
     )
@@ -96,7 +97,7 @@ def _overloaded(run: ServingRun, loaded: Loaded) -> tuple[Note, ...]:
         detail = f"{arriving:,.3g} requests arrive a second, {answered:,.3g} are answered: the queue grows without end"
         return (Note("saturated", "more requests arrive than can be answered", detail),)
     if arriving == 0 and np.any(run.batch < run.users):
-        held, sent = float(np.min(run.dp * run.batch)), float(np.max(run.dp * run.users))
+        held, sent = float(np.min(run.layout.dp * run.batch)), float(np.max(run.layout.dp * run.users))
         detail = f"{held:,.0f} of {sent:,.0f} requests run: the others wait for their turn"
         return (Note("requests_wait", "fewer requests run than are sent at once", detail),)
     return ()

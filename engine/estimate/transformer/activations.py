@@ -175,17 +175,17 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     A frozen matrix keeps no input of its own, in whatever type: the adapters' inputs are counted apart.
     """
     shape = run.shape
-    inputs = where(run.frozen_bytes > 0, 1.0, run.narrowed)
+    inputs = where(run.adapter.frozen_bytes > 0, 1.0, run.narrowed)
     copies = run.software.saved_activation - recompute.activation - inputs
     kept = copies * (1.0 - recompute.mlp)
-    dense = dense_feed_forward(kept, shape.ffn, run.tp)
+    dense = dense_feed_forward(kept, shape.ffn, run.layout.tp)
     if not any_true(run.moe_share > 0):
         return dense
     shared = shape.experts_shared * shape.shared_ffn
     scored = shape.experts * (1.0 - recompute.router)
     hidden_copies = run.software.saved_routed - run.narrowed
     routed = moe_feed_forward(kept, shape.experts_active, copies * (1.0 - recompute.experts), shape.moe_ffn,
-                              hidden_copies, shape.hidden, shared, scored, run.tp)  # fmt: skip
+                              hidden_copies, shape.hidden, shared, scored, run.layout.tp)  # fmt: skip
     return mean_feed_forward(run.moe_share, dense, routed)
 
 
@@ -193,23 +193,24 @@ def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """Elements a token keeps around norms and residuals: inputs, what the kernels save, inputs of the matrices."""
     software = run.software
     # LayerNorm is one kernel that saves its input; RMSNorm is often computed in separate fp32 steps.
-    fused = (run.compiled > 0) | (run.shape.norm == LAYER_NORM)
+    fused = (run.software.compiled > 0) | (run.shape.norm == LAYER_NORM)
     saved = where(fused, software.saved_norm_fused, software.saved_norm)
-    inputs = where(run.frozen_bytes > 0, 0.0, 2.0 * (1.0 - run.narrowed))
+    inputs = where(run.adapter.frozen_bytes > 0, 0.0, 2.0 * (1.0 - run.narrowed))
     # Masks of both residual dropouts, a byte an element, of models that have them: those without a gate, with biases.
-    masks = 2.0 / run.element_bytes if "output" in run.shape.biases and not run.shape.gated else 0.0
+    masks = 2.0 / run.numerics.element_bytes if "output" in run.shape.biases and not run.shape.gated else 0.0
     return kept_norms(saved * (1.0 - recompute.norm), masks, run.shape.hidden / run.split, inputs, run.column_input)
 
 
 def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
     """Elements a token keeps in the mean layer for adapters and for what quantized matrices put out."""
-    shape, inputs = run.shape, run.adapter_inputs
-    attention = inputs.attention * run.column_input + inputs.output * run.value_width / run.tp
-    feed_forward = inputs.up * run.column_input + inputs.down * run.active_ffn / run.tp
-    outputs = run.quantized * run.software.quantized_copies
+    layout = run.layout
+    shape, inputs = run.shape, run.adapter.inputs
+    attention = inputs.attention * run.column_input + inputs.output * run.value_width / layout.tp
+    feed_forward = inputs.up * run.column_input + inputs.down * run.active_ffn / layout.tp
+    outputs = run.adapter.quantized * run.software.quantized_copies
     expanded = run.query_width + run.key_value_width
-    attention = attention + outputs * (expanded / run.tp + shape.hidden / run.split)
-    wide = (1 + shape.gated) * run.active_ffn / run.tp
+    attention = attention + outputs * (expanded / layout.tp + shape.hidden / run.split)
+    wide = (1 + shape.gated) * run.active_ffn / layout.tp
     feed_forward = feed_forward + outputs * (wide + shape.hidden / run.split)
     return attention + (1.0 - recompute.mlp) * feed_forward
 
@@ -228,7 +229,7 @@ def input_bytes(element_bytes: Number, hidden: Number, split: Number) -> Number:
 
 def layer_input(run: TransformerRun) -> Number:
     """Bytes a token keeps in a layer of which only the input is kept."""
-    return input_bytes(run.element_bytes, run.shape.hidden, run.split)
+    return input_bytes(run.numerics.element_bytes, run.shape.hidden, run.split)
 
 
 def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.0) -> Number:
@@ -239,22 +240,23 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
         recompute: what is computed again.
         tiles: pieces of the sequence that the feed-forward works through one after another and keeps nothing of.
     """
+    layout, numerics = run.layout, run.numerics
     shape = run.shape
     expanded = run.query_width + run.key_value_width
-    latent = np.minimum(expanded, shape.attention_kind.latent_width * run.tp)
-    projections = kept_projections(where(recompute.latent > 0, latent, expanded), run.value_width, run.tp)
+    latent = np.minimum(expanded, shape.attention_kind.latent_width * layout.tp)
+    projections = kept_projections(where(recompute.latent > 0, latent, expanded), run.value_width, layout.tp)
     scores: Number = 0.0
     if any_true(run.fused_attention < 1):
         stored = (1.0 - run.fused_attention) * (1.0 - recompute.attention)
-        scores = stored * SCORE_COPIES * run.element_bytes * shape.heads * run.seq_len / run.tp
+        scores = stored * SCORE_COPIES * numerics.element_bytes * shape.heads * run.data.seq_len / layout.tp
     fed = feed_forward_elements(run, recompute)
     everything = layer_activation(
-        run.element_bytes,
+        numerics.element_bytes,
         norm_elements(run, recompute),
         projections,
         fed / tiles if any_true(tiles > 1) else fed,
         adapter_elements(run, recompute),
-        SOFTMAX_BYTES * shape.heads / run.tp,
+        SOFTMAX_BYTES * shape.heads / layout.tp,
         scores,
     )
     least = layer_input(run)
@@ -262,10 +264,10 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
     if not any_true(recompute.operations > 0):
         return kept
     # Op-level checkpointing keeps the layer input, the attention output and every second matrix product.
-    products = shape.hidden / run.split + (expanded + run.value_width + (1 + shape.gated) * shape.ffn) / run.tp
-    eager = where(run.compiled > 0, 0.0, 1.0) * shape.hidden / run.split
-    operations = run.element_bytes * (
-        shape.hidden / run.split + run.value_width / run.tp + KEPT_PRODUCTS * products + eager
+    products = shape.hidden / run.split + (expanded + run.value_width + (1 + shape.gated) * shape.ffn) / layout.tp
+    eager = where(run.software.compiled > 0, 0.0, 1.0) * shape.hidden / run.split
+    operations = numerics.element_bytes * (
+        shape.hidden / run.split + run.value_width / layout.tp + KEPT_PRODUCTS * products + eager
     )
     return where(recompute.operations > 0, np.minimum(operations, kept), kept)
 
@@ -314,9 +316,9 @@ def gradients_per_token(run: TransformerRun) -> Number:
     With sequence parallelism, input and gradient of a product are gathered to their full width.
     """
     shape = run.shape
-    feed_forward = (1 + shape.gated) * shape.ffn / run.tp / run.tiles
+    feed_forward = (1 + shape.gated) * shape.ffn / run.layout.tp / run.data.tiles
     gathered = where(run.split > 1, 2.0 * shape.hidden, 0.0)
-    return flowing_gradients(run.element_bytes, shape.hidden / run.split, feed_forward, gathered)
+    return flowing_gradients(run.numerics.element_bytes, shape.hidden / run.split, feed_forward, gathered)
 
 
 @equation(
@@ -351,33 +353,39 @@ def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[N
         layer: parameters of the mean layer on the device, unsharded.
         stage: parameters of the stage's layers.
     """
-    if not any_true(run.zero >= 2) and not any_true(run.offload_parameters > 0):
+    numerics, layout = run.numerics, run.layout
+    if not any_true(layout.zero >= 2) and not any_true(layout.offload_parameters > 0):
         return 0.0, 0.0
     trained = run.trained_share
-    stored = where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
-    sharded = (run.zero >= 3) & (run.shard > 1)
-    whole = where(sharded & (run.pp > 1), run.software.stage_gather, 0.0)
+    stored = where(
+        run.adapter.frozen_bytes > 0,
+        np.minimum(run.adapter.frozen_bytes, numerics.element_bytes),
+        numerics.element_bytes,
+    )
+    sharded = (layout.zero >= 3) & (layout.shard > 1)
+    whole = where(sharded & (layout.pp > 1), run.software.stage_gather, 0.0)
     grouped = np.asarray(run.software.group_parameters > 0)
     ahead = np.minimum(where(grouped, run.software.group_parameters, 2.0 * layer), stage)
-    used = where(sharded | np.asarray(run.offload_parameters > 0), ahead, 0.0)
+    used = where(sharded | np.asarray(layout.offload_parameters > 0), ahead, 0.0)
     # An engine that gathers matrix by matrix reduces gradients so, through its buckets.
-    reduced = where((run.zero >= 2) & (run.shard > 1) & ~grouped, layer * trained, 0.0)
+    reduced = where((layout.zero >= 2) & (layout.shard > 1) & ~grouped, layer * trained, 0.0)
     idle = whole_bytes.named("idle")(used, stored, 0.0, 0.0, 0.0)
-    busy = whole_bytes.named("busy")(used, stored, reduced, run.element_bytes, run.gradient_bytes)
+    busy = whole_bytes.named("busy")(used, stored, reduced, numerics.element_bytes, numerics.gradient_bytes)
     if not any_true(whole > 0):
         return idle, busy
-    everything = whole * whole_bytes(stage, stored, stage * trained, 0.0, run.gradient_bytes)
+    everything = whole * whole_bytes(stage, stored, stage * trained, 0.0, numerics.gradient_bytes)
     return everything + (1.0 - whole) * idle, everything + (1.0 - whole) * busy
 
 
 def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
     """Bytes of sharded or offloaded embedding and head around the loss, with the head's gradient on its way."""
-    used = ((run.zero >= 3) & (run.shard > 1)) | np.asarray(run.offload_parameters > 0)
+    numerics, layout = run.numerics, run.layout
+    used = ((layout.zero >= 3) & (layout.shard > 1)) | np.asarray(layout.offload_parameters > 0)
     if not any_true(used):
         return 0.0
     projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
     gradients = run.trained_ends * projection
     buffers = whole_bytes.named("ends")(
-        embedding + head, run.element_bytes, gradients, run.element_bytes, run.gradient_bytes
+        embedding + head, numerics.element_bytes, gradients, numerics.element_bytes, numerics.gradient_bytes
     )
     return where(used, buffers, 0.0)

@@ -58,31 +58,36 @@ def merged_bytes(tokens: Number, width: Number, each: Number, ring: Number) -> N
 
 def attention_operators(run: TransformerRun) -> Iterator[Operator]:
     """Score and value products: fused, or as separate products with stored scores."""
-    device, shape, kernel = run.cluster.device, run.shape, run.attention
+    kernels, layout, data = run.kernels, run.layout, run.data
+    device, shape, kernel = run.cluster.device, run.shape, kernels.attention
     layers, reach = run.layers_per_stage, device.efficiency
-    flops = run.tokens * forward_attention_flops(shape, run.seq_len, run.causal) / shape.layers / run.tp
+    flops = run.tokens * forward_attention_flops(shape, data.seq_len, run.causal) / shape.layers / layout.tp
     flops = flops * run.document_share
-    span = np.minimum(run.seq_len, 2.0 * run.attended if run.causal else run.attended)
+    span = np.minimum(data.seq_len, 2.0 * run.attended if run.causal else run.attended)
     head = run.query_width / shape.heads
-    peak = run.attention_peak * device.clock
+    peak = kernels.attention_peak * device.clock
     masked = 1.0 if run.causal else kernel.unmasked
     half, back_half = kernel.half * masked, kernel.backward_half * masked
     if any_true(run.ring > 1):
         # Every device holds a piece of both ends of the sequence, so that all have as much to do.
-        span = where(run.ring > 1, np.minimum(span, run.seq_len / (2.0 * run.ring)), span)
+        span = where(run.ring > 1, np.minimum(span, data.seq_len / (2.0 * run.ring)), span)
         half, back_half = (ring_half_length(length, run.ring, kernel.unmasked) for length in (half, back_half))
     rate = attention_rate(span, head, peak, kernel.reach, half, kernel.width)
     back = attention_rate(span, head, peak, kernel.backward_reach, back_half, kernel.backward_width)
     # Stored scores are computed in full, then masked, and pass through memory several times.
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
-    score_bytes = attentions * run.tokens * shape.heads * run.seq_len * run.element_bytes / run.tp
-    masked_compute_factor = where(run.fused_attention > 0, 1.0, run.seq_len / run.attended)
-    unfused_rate = peak * run.wide_gemm_reach * reach.attention_unfused * reach.sustained
+    score_bytes = attentions * run.tokens * shape.heads * data.seq_len * run.numerics.element_bytes / layout.tp
+    masked_compute_factor = where(run.fused_attention > 0, 1.0, data.seq_len / run.attended)
+    unfused_rate = peak * kernels.attention_reach * reach.attention_unfused * reach.sustained
     unfused_rate = unfused_rate * alignment(head, reach.misaligned, reach.unaligned)
     forward_rate = where(run.fused_attention > 0, rate, unfused_rate)
     backward_rate = where(run.fused_attention > 0, back, unfused_rate)
     traffic = (
-        attentions * run.tokens * (run.query_width + run.key_value_width + run.value_width) * run.element_bytes / run.tp
+        attentions
+        * run.tokens
+        * (run.query_width + run.key_value_width + run.value_width)
+        * run.numerics.element_bytes
+        / layout.tp
     )
     unfused = 1.0 - run.fused_attention
     bandwidth = reached_bandwidth(device.bandwidth, reach.elementwise)
@@ -104,8 +109,8 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
 def _merges(run: TransformerRun, bandwidth: Number, recomputed: Number) -> Iterator[Operator]:
     """Outputs of every step of the ring are added to those before; backward, gradients of queries, keys and values."""
     tokens, steps = run.tokens, where(run.ring > 1, run.ring, 0.0)
-    forward = merged_bytes(tokens, run.value_width / run.tp, MERGED, steps)
-    width = (run.query_width + run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim)) / run.tp
+    forward = merged_bytes(tokens, run.value_width / run.layout.tp, MERGED, steps)
+    width = (run.query_width + run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim)) / run.layout.tp
     backward = merged_bytes(tokens, width, MERGED, steps)
     name, goes_round = "merging of attention's pieces", where(run.ring > 1, 1.0, 0.0)
     layers = run.layers_per_stage * goes_round

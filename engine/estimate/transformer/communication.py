@@ -138,42 +138,52 @@ def _used(size: Number) -> bool:
 
 def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
     """One all-reduce forward and one backward around attention and feed-forward; recomputation repeats the former."""
-    if not _used(run.tp):
+    layout = run.layout
+    if not _used(layout.tp):
         return
-    payload = run.tokens * run.shape.hidden * run.element_bytes
-    seconds = all_reduce_seconds(payload, run.tp, 1.0, run.cluster)
-    seconds = stalled_seconds(seconds, where(run.tp > 1, run.software.tp_stall_seconds, 0.0))
+    payload = run.tokens * run.shape.hidden * run.numerics.element_bytes
+    seconds = all_reduce_seconds(payload, layout.tp, 1.0, run.cluster)
+    seconds = stalled_seconds(seconds, where(layout.tp > 1, run.software.tp_stall_seconds, 0.0))
     blocks = 2.0 * (1.0 + run.encoder_blocks) + run.cross_attentions
     count = run.layers_per_stage * blocks * (2.0 + run.recompute.full_layers)
     # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
-    inside = where(run.tp <= run.cluster.direct_devices, run.sequence_parallel, 0.0)
+    inside = where(layout.tp <= run.cluster.direct_devices, layout.sequence_parallel, 0.0)
     overlap = run.software.tp_overlap * inside
     yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload,
-                     group=run.tp)  # fmt: skip
+                     group=layout.tp)  # fmt: skip
 
 
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Tokens travel to their experts and back, forward and backward."""
-    if not _used(run.ep) or not any_true(run.moe_share > 0):
+    layout = run.layout
+    if not _used(layout.ep) or not any_true(run.moe_share > 0):
         return
-    payload = expert_load(run) * run.tokens / run.tp * run.shape.experts_active * run.shape.hidden * run.element_bytes
-    seconds = all_to_all_seconds(payload, run.ep, run.etp, run.cluster, run.shape.experts_active)
+    payload = (
+        expert_load(run)
+        * run.tokens
+        / layout.tp
+        * run.shape.experts_active
+        * run.shape.hidden
+        * run.numerics.element_bytes
+    )
+    seconds = all_to_all_seconds(payload, layout.ep, layout.etp, run.cluster, run.shape.experts_active)
     # Tokens cross again where the whole feed-forward of a mixture layer is computed again.
     again = run.recompute.full_layers + (1.0 - run.recompute.full_layers) * run.recompute.mlp
     count = run.layers_per_stage * run.moe_share * (EXPERT_EXCHANGES + 2.0 * again)
     yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, run.software.ep_overlap,
-                     bytes=payload, group=run.ep, stride=run.etp)  # fmt: skip
+                     bytes=payload, group=layout.ep, stride=layout.etp)  # fmt: skip
 
 
 def _pipeline(run: TransformerRun) -> Iterator[Collective]:
     """Activations to the next stage and their gradients back, for every chunk."""
-    if not _used(run.pp):
+    layout = run.layout
+    if not _used(layout.pp):
         return
-    payload = run.tokens * run.shape.hidden * run.element_bytes / run.tp
-    stride = run.tp * run.cp * run.dp
-    seconds = where(run.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
-    yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * run.interleave,
-                     run.software.pipeline_overlap, bytes=payload, group=run.pp, stride=stride)  # fmt: skip
+    payload = run.tokens * run.shape.hidden * run.numerics.element_bytes / layout.tp
+    stride = layout.tp * layout.cp * layout.dp
+    seconds = where(layout.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
+    yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * layout.interleave,
+                     run.software.pipeline_overlap, bytes=payload, group=layout.pp, stride=stride)  # fmt: skip
 
 
 @equation(
@@ -195,15 +205,16 @@ def message_seconds(stall: Number, interleave: Number, stages: Number) -> Number
 
 def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
     """Gradients are reduced; sharded parameters are gathered before they are used."""
+    layout = run.layout
     trained = run.trained_share
-    ends = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0)
-    layers = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp
+    ends = run.outer_parameters / layout.tp / np.minimum(layout.pp, 2.0)
+    layers = run.layers_per_stage * run.stacked_parameters_per_layer / layout.tp
     dense = layers + ends
     of_dense = (trained * layers + run.trained_ends * ends) / dense
-    experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
+    experts = run.layers_per_stage * run.expert_parameters_per_layer / (layout.ep * layout.etp)
     groups = (
-        ("", dense, of_dense, run.replica_ranks, run.tp),
-        (" of experts", experts, trained, run.expert_ranks, run.ep * run.etp),
+        ("", dense, of_dense, run.replica_ranks, layout.tp),
+        (" of experts", experts, trained, run.expert_ranks, layout.ep * layout.etp),
     )
     for suffix, parameters, share, ranks, stride in groups:
         if not any_true(parameters > 0) or not _used(ranks):
@@ -214,11 +225,16 @@ def _data_parallel(run: TransformerRun) -> Iterator[Collective]:
 def _reduction(
     run: TransformerRun, suffix: str, parameters: Number, trained: Number, ranks: Number, stride: Number
 ) -> Iterator[Collective]:
+    numerics = run.numerics
     overlap = run.software.dp_overlap
-    shard = np.minimum(run.shard, ranks)
+    shard = np.minimum(run.layout.shard, ranks)
     replicas = np.maximum(ranks / shard, 1.0)
-    gradient = parameters * run.gradient_bytes * trained
-    stored = where(run.frozen_bytes > 0, np.minimum(run.frozen_bytes, run.element_bytes), run.element_bytes)
+    gradient = parameters * numerics.gradient_bytes * trained
+    stored = where(
+        run.adapter.frozen_bytes > 0,
+        np.minimum(run.adapter.frozen_bytes, numerics.element_bytes),
+        numerics.element_bytes,
+    )
     values = parameters * stored
     layers = run.layers_per_stage
     gather = layered_seconds(layers, all_gather_seconds(values / layers, shard, stride, run.cluster))
@@ -227,7 +243,7 @@ def _reduction(
     all_reduced = layered_seconds(layers, all_reduce_seconds(gradient / layers, ranks, stride, run.cluster))
     turn = all_gather_seconds(0.0, shard, stride, run.cluster)
     updated = where(run.software.broadcasts_parameters > 0, broadcast_seconds(gather, shard, turn), gather)
-    none, states, gradients, full = (where(run.zero == stage, 1.0, 0.0) for stage in range(4))
+    none, states, gradients, full = (where(run.layout.zero == stage, 1.0, 0.0) for stage in range(4))
     backward = sharded_backward_seconds(full, gather, gradients, reduce)
     reduced = reduction_seconds(none, all_reduced, states, reduce, across)
     yield Collective(f"gather sharded parameters{suffix}", "data_parallel", full * gather, 1.0, overlap,

@@ -72,19 +72,21 @@ def exchange_bytes(
 
 def context_collectives(run: TransformerRun) -> Iterator[Collective]:
     """Keys and values travel around the group or are gathered, or tokens are swapped for heads; gradients go back."""
-    if not any_true(run.cp > 1):
+    layout = run.layout
+    if not any_true(layout.cp > 1):
         return
     again = run.recompute.full_layers
-    if any_true(run.context_swap < 1):
+    if any_true(layout.context_swap < 1):
         yield from _keys_and_values(run, again)
-    if any_true(run.context_swap > 0):
+    if any_true(layout.context_swap > 0):
         yield from _swaps(run, again)
 
 
 def _keys_and_values(run: TransformerRun, again: Number) -> Iterator[Collective]:
-    payload = run.tokens * run.cp * _cache_bytes(run)
-    seconds = where(run.cp > 1, all_gather_seconds(payload, run.cp, run.tp, run.cluster), 0.0)
-    layers = run.layers_per_stage * (1.0 - run.context_swap)
+    layout = run.layout
+    payload = run.tokens * layout.cp * _cache_bytes(run)
+    seconds = where(layout.cp > 1, all_gather_seconds(payload, layout.cp, layout.tp, run.cluster), 0.0)
+    layers = run.layers_per_stage * (1.0 - layout.context_swap)
     forward, backward, *_ = attention_operators(run)
     passes: tuple[tuple[str, Beside, Operator, float, Number], ...] = (
         ("exchange of keys and values", "forward", forward, FORWARD_EXCHANGES, 1.0 + again),
@@ -94,30 +96,32 @@ def _keys_and_values(run: TransformerRun, again: Number) -> Iterator[Collective]
         travelling = np.maximum(times * seconds, np.finfo(float).tiny)
         hidden = hidden_by_pieces(run.software.context_overlap, operator_seconds(kernel), run.ring, travelling)
         yield Collective(name, "context_parallel", times * seconds, layers * count, hidden, bytes=times * payload,
-                         beside=beside, group=run.cp, stride=run.tp)  # fmt: skip
+                         beside=beside, group=layout.cp, stride=layout.tp)  # fmt: skip
 
 
 def _swaps(run: TransformerRun, again: Number) -> Iterator[Collective]:
     """Queries, keys and values go to the devices of their heads, outputs come back; backward the other way."""
-    copies = np.maximum(1.0, run.cp * run.tp / run.shape.kv_heads)
-    each = run.tokens * run.element_bytes / run.tp
+    layout = run.layout
+    copies = np.maximum(1.0, layout.cp * layout.tp / run.shape.kv_heads)
+    each = run.tokens * run.numerics.element_bytes / layout.tp
     payloads = (each * run.query_width, each * run.value_width, run.tokens * _cache_bytes(run) * copies)
-    seconds = sum((all_to_all_seconds(payload, run.cp, run.tp, run.cluster) for payload in payloads), start=0.0)
-    count = run.layers_per_stage * run.context_swap * (2.0 + again)
+    seconds = sum((all_to_all_seconds(payload, layout.cp, layout.tp, run.cluster) for payload in payloads), start=0.0)
+    count = run.layers_per_stage * layout.context_swap * (2.0 + again)
     yield Collective("all-to-all of tokens for heads", "context_parallel", seconds, count, bytes=sum(payloads),
-                     group=run.cp, stride=run.tp)  # fmt: skip
+                     group=layout.cp, stride=layout.tp)  # fmt: skip
 
 
 def exchange_memory(run: TransformerRun) -> Number:
     """Bytes that the exchange of the layer at work holds."""
-    if not any_true(run.cp > 1):
+    layout = run.layout
+    if not any_true(layout.cp > 1):
         return 0.0
-    ring, shared = where(run.ring > 1, 1.0, 0.0), where(run.cp > 1, 1.0, 0.0)
-    outputs = run.element_bytes * (run.query_width + run.value_width) / run.tp
-    return exchange_bytes(run.tokens, ring, RING_BUFFERS, _cache_bytes(run), run.context_gather * shared, run.cp,
-                          run.context_swap * shared, outputs)  # fmt: skip
+    ring, shared = where(run.ring > 1, 1.0, 0.0), where(layout.cp > 1, 1.0, 0.0)
+    outputs = run.numerics.element_bytes * (run.query_width + run.value_width) / layout.tp
+    return exchange_bytes(run.tokens, ring, RING_BUFFERS, _cache_bytes(run), layout.context_gather * shared, layout.cp,
+                          layout.context_swap * shared, outputs)  # fmt: skip
 
 
 def _cache_bytes(run: TransformerRun) -> Number:
     """Bytes of the keys and values of a token on the device."""
-    return run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim) * run.element_bytes / run.tp
+    return run.shape.kv_heads * (run.shape.head_dim + run.shape.v_head_dim) * run.numerics.element_bytes / run.layout.tp

@@ -51,20 +51,21 @@ def adapter_bytes(
 
 def frozen_base_operators(run: TransformerRun) -> Iterator[Operator]:
     """Yield the kernels that unpack a quantized base, and those of adapters: forward, backward and recomputed."""
-    if any_true(run.unpacking.bytes > 0):
+    if any_true(run.adapter.unpacking.bytes > 0):
         yield from _unpacking(run)
-    if any_true(run.adapted.matrices > 0):
+    if any_true(run.adapter.adapted.matrices > 0):
         yield from _adapters(run)
 
 
 def _unpacking(run: TransformerRun) -> Iterator[Operator]:
+    layout = run.layout
     device = run.cluster.device
-    weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
-    moved = unpacking_bytes(weights, run.frozen_bytes, run.unpacking.bytes)
+    weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
+    moved = unpacking_bytes(weights, run.adapter.frozen_bytes, run.adapter.unpacking.bytes)
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.stream)
     layers = run.layers_per_stage
     # Operations on single elements, outside the matrix units.
-    rate = device.peaks.get("fp32", run.attention_peak)
+    rate = device.peaks.get("fp32", run.kernels.attention_peak)
     passes: tuple[tuple[str, Direction, Number], ...] = (
         ("", "forward", layers),
         (", backward", "backward", layers),
@@ -72,27 +73,28 @@ def _unpacking(run: TransformerRun) -> Iterator[Operator]:
     )
     for label, phase, runs in passes:
         yield Operator(f"unpacking of the frozen base{label}", "compute", phase, "layer",
-                       weights * run.unpacking.flops, moved, rate, bandwidth, runs, 0.0)  # fmt: skip
+                       weights * run.adapter.unpacking.flops, moved, rate, bandwidth, runs, 0.0)  # fmt: skip
 
 
 def _adapters(run: TransformerRun) -> Iterator[Operator]:
-    device, adapted = run.cluster.device, run.adapted
+    layout = run.layout
+    device, adapted = run.cluster.device, run.adapter.adapted
     reach = device.efficiency
     bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
-    share = run.wide_gemm_reach * reach.sustained * device.clock
-    rate = gemm_rate(run.tokens, adapted.rank, run.shape.hidden, run.attention_peak, share, device.units,
+    share = run.kernels.attention_reach * reach.sustained * device.clock
+    rate = gemm_rate(run.tokens, adapted.rank, run.shape.hidden, run.kernels.attention_peak, share, device.units,
                      reach.wave_fill, reach.ramp_length)  # fmt: skip
-    flops = 2.0 * run.tokens * adapted.rank * (adapted.inputs + adapted.outputs) / run.tp
+    flops = 2.0 * run.tokens * adapted.rank * (adapted.inputs + adapted.outputs) / layout.tp
     dropped = DROPOUT_PASSES * adapted.dropout
     # Under automatic mixed precision adapters have their parameters' wide type, and cast what passes them to it.
-    width = where(run.autocast > 0, run.weight_bytes, run.element_bytes)
+    width = where(run.autocast > 0, run.numerics.weight_bytes, run.numerics.element_bytes)
 
     def moved(inputs: float, outputs: float) -> Number:
         fused = run.software.fused_kernels
         # A fused adapter adds its second product to the output as it is made, and reads and writes it once more.
         passes_out = np.minimum(outputs, outputs * (1.0 - fused) + 2.0 * fused)
-        return adapter_bytes(run.tokens, width, inputs, dropped, adapted.inputs / run.tp, passes_out,
-                             adapted.outputs / run.tp)  # fmt: skip
+        return adapter_bytes(run.tokens, width, inputs, dropped, adapted.inputs / layout.tp, passes_out,
+                             adapted.outputs / layout.tp)  # fmt: skip
 
     forward, layers = moved(INPUTS_FORWARD, OUTPUTS_FORWARD), run.layers_per_stage
     yield Operator("adapters", "compute", "forward", "layer", flops, forward, rate, bandwidth, layers, 0.0)

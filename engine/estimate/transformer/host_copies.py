@@ -36,14 +36,15 @@ def crossing_seconds(crossings: Number, held: Number, link: Number) -> Number:
 
 def host_copies(run: TransformerRun) -> Iterator[Collective]:
     """Yield the copies of a micro-batch between a device and its host: they hide behind kernels where these last."""
+    layout = run.layout
     link = host_link_bandwidth(run.cluster.device)
-    if any_true(run.offload_parameters > 0):
-        dense = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp
-        experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
-        held = (dense + experts) * run.element_bytes / where(run.zero >= 3, run.shard, 1.0)
-        seconds = crossing_seconds(CROSSINGS, where(run.offload_parameters > 0, held, 0.0), link)
+    if any_true(layout.offload_parameters > 0):
+        dense = run.layers_per_stage * run.stacked_parameters_per_layer / layout.tp
+        experts = run.layers_per_stage * run.expert_parameters_per_layer / (layout.ep * layout.etp)
+        held = (dense + experts) * run.numerics.element_bytes / where(layout.zero >= 3, layout.shard, 1.0)
+        seconds = crossing_seconds(CROSSINGS, where(layout.offload_parameters > 0, held, 0.0), link)
         yield Collective("parameters from the host", "data_parallel", seconds, 1.0, 1.0, bytes=held)
-    if any_true(run.offload_activations > 0):
+    if any_true(layout.offload_activations > 0):
         kept = activation_bytes(
             run.tokens,
             run.layers_per_stage,
@@ -51,5 +52,5 @@ def host_copies(run: TransformerRun) -> Iterator[Collective]:
             kept_per_token(run, run.recompute),
             layer_input(run),
         )
-        seconds = crossing_seconds(CROSSINGS, where(run.offload_activations > 0, kept, 0.0), link)
+        seconds = crossing_seconds(CROSSINGS, where(layout.offload_activations > 0, kept, 0.0), link)
         yield Collective("activations to the host and back", "overhead", seconds, 1.0, 1.0, bytes=kept)

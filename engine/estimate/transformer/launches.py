@@ -104,20 +104,22 @@ def launch_seconds(eager: Number, compiled: Number, captured: Number) -> Number:
 def host_launch_seconds(run: TransformerRun) -> Number:
     """Return the host's time for a launch of a run."""
     software = run.software
-    captured = where(run.captured > 0, software.captured_launches, 1.0)
-    compiled = where((run.compiled > 0) & (run.captured <= 0), software.compiled_launches, 1.0)
+    captured = where(run.software.captured > 0, software.captured_launches, 1.0)
+    compiled = where((run.software.compiled > 0) & (run.software.captured <= 0), software.compiled_launches, 1.0)
     return launch_seconds(software.host_launch_seconds, compiled, captured)
 
 
 def _unpacked_matrices(run: TransformerRun) -> Number:
     """Matrices of a layer that are unpacked one by one, those of the experts on the device too."""
     matrices = layer_matrices(run.shape)
-    return sum((each.number / where(each.routed, run.ep, 1.0) for each in matrices), start=0.0)
+    return sum((each.number / where(each.routed, run.layout.ep, 1.0) for each in matrices), start=0.0)
 
 
 def _gathered_matrices(run: TransformerRun) -> Number:
     """Matrices of a layer whose shards are gathered, those of adapters too; experts are gathered together."""
-    return sum((each.number for each in layer_matrices(run.shape) if not each.routed), start=2.0 * run.adapted.matrices)
+    return sum(
+        (each.number for each in layer_matrices(run.shape) if not each.routed), start=2.0 * run.adapter.adapted.matrices
+    )
 
 
 def forward_launches(run: TransformerRun) -> Number:
@@ -134,14 +136,14 @@ def forward_launches(run: TransformerRun) -> Number:
                              blocks + attentions)  # fmt: skip
     if any_true(run.moe_share > 0):
         launches = launches + run.moe_share * mixture_kernels(
-            software.moe_launches, software.expert_launches, shape.experts / run.ep
+            software.moe_launches, software.expert_launches, shape.experts / run.layout.ep
         )
-    if any_true(run.adapted.matrices > 0):
-        launches = launches + run.adapted.matrices * kernels_of(fused, ADAPTER_KERNELS)
-    if any_true(run.unpacking.kernels > 0):
-        launches = launches + run.unpacking.kernels * _unpacked_matrices(run)
+    if any_true(run.adapter.adapted.matrices > 0):
+        launches = launches + run.adapter.adapted.matrices * kernels_of(fused, ADAPTER_KERNELS)
+    if any_true(run.adapter.unpacking.kernels > 0):
+        launches = launches + run.adapter.unpacking.kernels * _unpacked_matrices(run)
     if any_true(run.autocast > 0):
         launches = launches + run.autocast * CAST_KERNELS * (attentions + blocks)
     if any_true(software.gather_launches > 0):
-        launches = launches + where(run.zero >= 3, software.gather_launches * _gathered_matrices(run), 0.0)
+        launches = launches + where(run.layout.zero >= 3, software.gather_launches * _gathered_matrices(run), 0.0)
     return launches

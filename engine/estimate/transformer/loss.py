@@ -74,16 +74,17 @@ def loss_bytes(run: TransformerRun, head: Number) -> Number:
         run: the run.
         head: parameters of the output head on the device.
     """
+    layout, numerics = run.layout, run.numerics
     shape, software = run.shape, run.software
-    held = all_logits(run.logit_tokens, shape.vocab, run.tp)
-    each = where(run.tp > 1, software.sharded_logit_bytes, software.logit_bytes)
+    held = all_logits(run.logit_tokens, shape.vocab, layout.tp)
+    each = where(layout.tp > 1, software.sharded_logit_bytes, software.logit_bytes)
     early = np.maximum(software.chunked_loss, software.fused_loss)
     if any_true(early > 0):
         chunk = held / LOSS_CHUNKS
         fused = np.asarray(software.fused_loss) > 0
         held = where(early > 0, where(fused, np.minimum(chunk, run.tokens * shape.hidden), chunk), held)
-        each = where(fused, np.minimum(each, run.element_bytes), each)
+        each = where(fused, np.minimum(each, numerics.element_bytes), each)
     # The gradient of a sharded head has a buffer of its own.
-    gradient = where((run.zero >= 3) & (run.shard > 1), 0.0, run.trained_ends * run.element_bytes * head)
-    left = gradients_of_loss(run.element_bytes, run.tokens, shape.hidden, gradient)
-    return logit_bytes(held, each, early, left, run.element_bytes)
+    gradient = where((layout.zero >= 3) & (layout.shard > 1), 0.0, run.trained_ends * numerics.element_bytes * head)
+    left = gradients_of_loss(numerics.element_bytes, run.tokens, shape.hidden, gradient)
+    return logit_bytes(held, each, early, left, numerics.element_bytes)

@@ -201,69 +201,70 @@ class Parameters:
 
 def stage_parameters(run: TransformerRun, layers: Number, *, first: Number, last: Number) -> Parameters:
     """Return the parameters of a stage; ``first`` and ``last`` are 1 where it holds embedding and head."""
+    layout = run.layout
     counts = run.counts
-    dense = layers * run.dense_parameters_per_layer / run.tp
-    experts = layers * run.expert_parameters_per_layer / (run.ep * run.etp)
+    dense = layers * run.dense_parameters_per_layer / layout.tp
+    experts = layers * run.expert_parameters_per_layer / (layout.ep * layout.etp)
     embedding = counts.token_embedding + counts.position_embedding + counts.encoder + counts.extra
     copied = counts.token_embedding * (1.0 - first) if run.shape.tied_embeddings else counts.head
-    return Parameters(dense, experts, first * embedding / run.tp, last * (counts.final + copied) / run.tp)
+    return Parameters(dense, experts, first * embedding / layout.tp, last * (counts.final + copied) / layout.tp)
 
 
 def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     """Memory of one device of the first, second or last pipeline stage; without a pipeline they are one."""
-    alone = where(run.pp > 1, 0.0, 1.0)
+    layout, numerics, software = run.layout, run.numerics, run.software
+    alone = where(layout.pp > 1, 0.0, 1.0)
     first, last = np.maximum(alone, float(stage == FIRST)), np.maximum(alone, float(stage == LAST))
     layers = {FIRST: run.stages.first, SECOND: run.stages.fullest, LAST: run.stages.last}[stage]
     held = stage_parameters(run, layers, first=first, last=last)
     kept = _kept(run, held, layers)
-    software = run.software
 
-    position = {FIRST: 0.0, SECOND: np.minimum(1.0, run.pp - 1.0), LAST: run.pp - 1.0}[stage]
-    in_flight = micro_batches_in_flight(run.pp, position, run.flushed_micro_batches, run.interleave)
+    position = {FIRST: 0.0, SECOND: np.minimum(1.0, layout.pp - 1.0), LAST: layout.pp - 1.0}[stage]
+    in_flight = micro_batches_in_flight(layout.pp, position, run.flushed_micro_batches, layout.interleave)
     recompute, inputs = run.recompute, layer_input(run)
     layer = kept_per_token(run, recompute)
     activations = activation_bytes(run.tokens, layers * in_flight, recompute.full_layers, layer, inputs)
-    outputs = software.stage_outputs * where(run.pp > 1, run.tokens * in_flight * inputs, 0.0)
+    outputs = software.stage_outputs * where(layout.pp > 1, run.tokens * in_flight * inputs, 0.0)
     mean = (1.0 - recompute.full_layers) * layer + recompute.full_layers * inputs
-    gradients, whole = gradients_per_token(run), kept_per_token(run, Recompute(), run.tiles)
-    whole = np.maximum(whole, mean) if any_true(run.tiles > 1) else whole
-    at_work = working_bytes(run.tokens, gradients, whole, mean, run.offload_activations)
+    gradients, whole = gradients_per_token(run), kept_per_token(run, Recompute(), run.data.tiles)
+    whole = np.maximum(whole, mean) if any_true(run.data.tiles > 1) else whole
+    at_work = working_bytes(run.tokens, gradients, whole, mean, layout.offload_activations)
     alone_at_work = working_bytes(run.tokens, gradients, whole, 0.0, 0.0)
-    if any_true(run.cp > 1):
+    if any_true(layout.cp > 1):
         exchanged = exchange_memory(run)
         at_work, alone_at_work = at_work + exchanged, alone_at_work + exchanged
     logits = last * loss_bytes(run, held.head if not run.shape.tied_embeddings else held.ends)
 
-    each = run.dense_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
+    each = run.dense_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
     used, gathered = gathered_bytes(run, each, held.dense + held.experts)
     ends = embedding_and_head_buffers(run, held.embedding, held.head)
     trained = run.trained_share * (held.dense + held.experts) + run.trained_ends * held.ends
     # Buffers of a flat optimizer are made for a single device too.
-    alone = where(np.asarray(software.flat_gradients) >= 1.0, np.minimum(run.zero, 1.0), 0.0)
+    alone = where(np.asarray(software.flat_gradients) >= 1.0, np.minimum(layout.zero, 1.0), 0.0)
     reduced = (run.replica_ranks > 1) | (alone > 0)
-    buckets = where(reduced, np.minimum(software.bucket_bytes, BUCKETS * run.element_bytes * trained), 0.0)
-    if any_true(run.captured > 0):
-        buckets = buckets + captured_input_bytes(run.captured, run.tokens)
+    buckets = where(reduced, np.minimum(software.bucket_bytes, BUCKETS * numerics.element_bytes * trained), 0.0)
+    if any_true(run.software.captured > 0):
+        buckets = buckets + captured_input_bytes(run.software.captured, run.tokens)
     # Gradients of one micro-batch come to be while its activations go; with several they stay in between. Those that
     # are reduced and sharded on a stream of their own cannot use the room that activations leave, nor can a buffer in
     # another type than the parameters', which exists from the first step on.
-    unsharded = (run.zero < 2) | (run.shard <= 1)
-    buffer = (np.asarray(software.gradient_buffer) > 0) | np.asarray(run.gradient_bytes > run.weight_bytes)
+    unsharded = (layout.zero < 2) | (layout.shard <= 1)
+    buffer = (np.asarray(software.gradient_buffer) > 0) | np.asarray(numerics.gradient_bytes > numerics.weight_bytes)
     fleeting = (run.micro_batches <= 1) & unsharded & ~buffer
     waiting = where(fleeting, 0.0, kept["gradients"])
-    after_head = where(fleeting, run.gradient_bytes * run.trained_ends * held.head, kept["gradients"])
+    after_head = where(fleeting, numerics.gradient_bytes * run.trained_ends * held.head, kept["gradients"])
     casts = _cast_gradients(run, held)
-    beside = software.flat_gradients * where((run.zero >= 3) & (run.shard > 1), 0.0, casts)
+    beside = software.flat_gradients * where((layout.zero >= 3) & (layout.shard > 1), 0.0, casts)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
 
     def phase(gradients: Number, activation: Number, logit: Number, buffers: Number) -> dict[str, Number]:
         return {**static, "gradients": gradients, "activations": activation, "logits": logit, "buffers": buffers}
 
-    at_loss = alive_activations(activations, run.offload_activations, outputs, 0.0)
-    at_layer = alive_activations(activations, run.offload_activations, outputs, at_work)
+    at_loss = alive_activations(activations, layout.offload_activations, outputs, 0.0)
+    at_layer = alive_activations(activations, layout.offload_activations, outputs, at_work)
     at_end = alive_activations(0.0, 0.0, 0.0, alone_at_work)
     resting = where(buffer, kept["gradients"], 0.0)
-    loading = software.loads_whole * ((run.zero >= 3) & (run.shard > 1))
+    loading = software.loads_whole * ((layout.zero >= 3) & (layout.shard > 1))
     whole_stage = run.stored_bytes * (held.dense + held.experts) + run.embedding_and_head_bytes * held.ends
     # The largest unit, that of embedding and head, is copied when it is flattened.
     read = loading * (whole_stage + run.embedding_and_head_bytes * held.ends)
@@ -275,42 +276,48 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts + kept["temporaries"], buckets)),
         "checkpoint": phase(resting, 0.0, 0.0, buffer_bytes(0.0, 0.0, 0.0, 0.0)),
     }
-    offloaded = run.offload_activations * activations
+    offloaded = layout.offload_activations * activations
     host = host_bytes(kept["host_states"] + kept["host_gradients"], kept["host_weights"], offloaded)
     return StageMemory(phases, host, kept["host_states"] + kept["host_weights"])
 
 
 def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Number]:
     """Bytes of weights, gradients and optimizer states on the device, and what lies in host memory."""
-    shards = [where(run.zero >= stage, run.shard, 1.0) for stage in (1, 2, 3)]
-    group = np.minimum(run.shard, run.expert_ranks)
-    expert_shards = [where(run.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
+    layout, numerics = run.layout, run.numerics
+    shards = [where(layout.zero >= stage, layout.shard, 1.0) for stage in (1, 2, 3)]
+    group = np.minimum(layout.shard, run.expert_ranks)
+    expert_shards = [where(layout.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
     base = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
-    beside = run.adapter_parameters * layers / run.shape.layers / run.tp + run.copied_ends * held.ends
-    adapters = where(run.frozen_bytes > 0, run.weight_bytes, 0.0) * beside
+    beside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * held.ends
+    adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * beside
     weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters)
     dense, experts = run.trained_share * held.dense + run.trained_ends * held.ends, run.trained_share * held.experts
-    copied = run.software.gradient_copies * where(run.gradient_bytes > run.element_bytes, run.element_bytes, 0.0)
-    gradients = sharded_bytes.for_part(GRADIENTS)(
-        run.gradient_bytes + copied, dense, experts, shards[1], expert_shards[1]
+    copied = run.software.gradient_copies * where(
+        numerics.gradient_bytes > numerics.element_bytes, numerics.element_bytes, 0.0
     )
-    states_of = (run.state_bytes, run.trained_share), (run.outer_state_bytes, run.trained_ends)
-    inner, outer = ((each + run.master_bytes) * trained for each, trained in states_of)
+    gradients = sharded_bytes.for_part(GRADIENTS)(
+        numerics.gradient_bytes + copied, dense, experts, shards[1], expert_shards[1]
+    )
+    states_of = (
+        (numerics.optimizer.state_bytes, run.trained_share),
+        (numerics.optimizer.outer_state_bytes, run.trained_ends),
+    )
+    inner, outer = ((each + numerics.master_bytes) * trained for each, trained in states_of)
     layer_states = sharded_bytes(inner, held.dense, held.experts, shards[0], expert_shards[0])
     states = state_bytes(layer_states, outer, held.ends, shards[0])
     temporaries: Number = 0.0
-    if any_true(run.temporary_bytes > 0):
-        temporaries = sharded_bytes(run.temporary_bytes, dense, experts, shards[0], expert_shards[0])
+    if any_true(numerics.optimizer.temporary_bytes > 0):
+        temporaries = sharded_bytes(numerics.optimizer.temporary_bytes, dense, experts, shards[0], expert_shards[0])
     # An engine that updates on the host sends sharded gradients there as they are made.
-    sent = run.offload_optimizer * (run.zero >= 2)
+    sent = layout.offload_optimizer * (layout.zero >= 2)
     return {
-        "weights": weights * (1.0 - run.offload_parameters),
+        "weights": weights * (1.0 - layout.offload_parameters),
         "gradients": gradients * (1.0 - sent),
-        "optimizer": states * (1.0 - run.offload_optimizer),
-        "temporaries": temporaries * (1.0 - run.offload_optimizer),
-        "host_states": states * run.offload_optimizer,
+        "optimizer": states * (1.0 - layout.offload_optimizer),
+        "temporaries": temporaries * (1.0 - layout.offload_optimizer),
+        "host_states": states * layout.offload_optimizer,
         "host_gradients": gradients * sent,
-        "host_weights": weights * run.offload_parameters,
+        "host_weights": weights * layout.offload_parameters,
     }
 
 
@@ -319,15 +326,18 @@ def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
 
     An optimizer of sharded parameters may go through its part group by group.
     """
+    layout = run.layout
     cast = where(
-        (run.master_bytes > 0) & (run.gradient_bytes < FP32_BYTES), FP32_BYTES * (1.0 - run.offload_optimizer), 0.0
+        (run.numerics.master_bytes > 0) & (run.numerics.gradient_bytes < FP32_BYTES),
+        FP32_BYTES * (1.0 - layout.offload_optimizer),
+        0.0,
     )
-    shard = where(run.zero >= 1, run.shard, 1.0)
-    expert_shard = where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
+    shard = where(layout.zero >= 1, layout.shard, 1.0)
+    expert_shard = where(layout.zero >= 1, np.minimum(layout.shard, run.expert_ranks), 1.0)
     dense = run.trained_share * held.dense + run.trained_ends * held.ends
     casts = sharded_bytes(cast, dense, run.trained_share * held.experts, shard, expert_shard)
     group = run.software.group_parameters
-    grouped = (run.zero >= 3) & np.asarray(group > 0)
+    grouped = (layout.zero >= 3) & np.asarray(group > 0)
     return where(grouped, np.minimum(casts, cast * group), casts) if any_true(grouped) else casts
 
 
@@ -336,6 +346,6 @@ def training_memory(run: TransformerRun) -> TrainingMemory:
     stages = [FIRST]
     if any_true(run.stages.first < run.stages.fullest):
         stages.append(SECOND)
-    if any_true(run.pp > 1):
+    if any_true(run.layout.pp > 1):
         stages.append(LAST)
     return TrainingMemory({stage: stage_memory(run, stage) for stage in stages})

@@ -59,16 +59,18 @@ def training_operators(run: TransformerRun) -> tuple[Operator, ...]:
 
 def narrow_where_it_pays(run: TransformerRun) -> TransformerRun:
     """Return the run with its linear layers in 16 bits where casts to the narrow type cost more than they save."""
-    if not any_true(run.fp8_linears > 0):
+    kernels = run.kernels
+    if not any_true(kernels.casts > 0):
         return run
-    wide = replace(run, fp8_linears=0.0, peak=run.attention_peak, gemm_reach=run.wide_gemm_reach)
-    narrow = _product_seconds(run) < _product_seconds(wide)
-    return replace(
-        run,
-        fp8_linears=where(narrow, run.fp8_linears, 0.0),
-        peak=where(narrow, run.peak, wide.peak),
-        gemm_reach=where(narrow, run.gemm_reach, wide.gemm_reach),
+    wide = replace(kernels, casts=0.0, peak=kernels.attention_peak, gemm_reach=kernels.attention_reach)
+    narrow = _product_seconds(run) < _product_seconds(replace(run, kernels=wide))
+    chosen = replace(
+        kernels,
+        casts=where(narrow, kernels.casts, 0.0),
+        peak=where(narrow, kernels.peak, wide.peak),
+        gemm_reach=where(narrow, kernels.gemm_reach, wide.gemm_reach),
     )
+    return replace(run, kernels=chosen)
 
 
 def _product_seconds(run: TransformerRun) -> Number:
@@ -108,14 +110,15 @@ def gemm(
         trained: share of the weights that have gradients; that of the layers by default.
         in_plan_precision: whether the layer runs in the plan's precision; the head and router stay in 16 bits.
     """
+    kernels = run.kernels
     device = run.cluster.device
     reach = device.efficiency
-    peak = run.peak if in_plan_precision else run.attention_peak
-    share = run.gemm_reach if in_plan_precision else run.wide_gemm_reach
+    peak = kernels.peak if in_plan_precision else kernels.attention_peak
+    share = kernels.gemm_reach if in_plan_precision else kernels.attention_reach
     if any_true(groups > 1):
         share = share * np.where(np.asarray(groups) > 1, reach.grouped, 1.0)
     reached = reached_share(share, reach.sustained, device.clock, _aligned(run, "rows", k), _aligned(run, "columns", n))
-    element_bytes = run.operand_bytes if in_plan_precision else run.element_bytes
+    element_bytes = run.operand_bytes if in_plan_precision else run.numerics.element_bytes
     # Starting and finishing a tile takes as long in every type: of a product in a faster type it is a larger share.
     ramp = reach.ramp_length * 2.0 / element_bytes
     bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
@@ -143,51 +146,53 @@ def _aligned(run: TransformerRun, name: str, dimension: Number) -> Number:
 
 
 def _linear_layers(run: TransformerRun) -> Iterator[Operator]:
+    layout = run.layout
     shape, layers, tokens = run.shape, run.layers_per_stage, run.tokens
     recompute_fraction = recomputed_share(run, run.recompute.latent, product=True)
     projected = layers * (1.0 + run.encoder_blocks)
-    for projection in shape.attention_kind.projections(run.tp):
+    for projection in shape.attention_kind.projections(layout.tp):
         yield from gemm(run, projection.name, tokens, projection.outputs, projection.inputs, count=projected,
                         recompute=recompute_fraction)  # fmt: skip
     if any_true(run.cross_attentions > 0):
         crosses = layers * run.cross_attentions
-        yield from gemm(run, "query projection for the encoder", tokens, run.query_width / run.tp, shape.hidden,
+        yield from gemm(run, "query projection for the encoder", tokens, run.query_width / layout.tp, shape.hidden,
                         count=crosses, recompute=recompute_fraction)  # fmt: skip
-        yield from gemm(run, "key and value projection of the encoder", tokens, run.key_value_width / run.tp,
+        yield from gemm(run, "key and value projection of the encoder", tokens, run.key_value_width / layout.tp,
                         shape.hidden, count=crosses, recompute=recompute_fraction)  # fmt: skip
     attentions = 1.0 + run.encoder_blocks + run.cross_attentions
-    yield from gemm(run, "attention output projection", tokens, shape.hidden, run.value_width / run.tp,
+    yield from gemm(run, "attention output projection", tokens, shape.hidden, run.value_width / layout.tp,
                     count=layers * attentions, recompute=recomputed_share(run, 0.0, product=True))  # fmt: skip
     yield from _feed_forward(run)
 
 
 def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
+    layout, data = run.layout, run.data
     shape, tokens = run.shape, run.tokens
     recompute_fraction = recomputed_share(run, run.recompute.mlp, product=True)
     dense = run.layers_per_stage * (1.0 - run.moe_share + run.encoder_blocks)
     moe_layers = run.layers_per_stage * run.moe_share
     up, expert_up = (1 + shape.gated) * shape.ffn, (1 + shape.gated) * shape.moe_ffn
     if any_true(dense > 0):
-        if any_true(run.tiles > 1):  # worked in tiles of the sequence, products are more and shorter
-            dense, tokens = dense * run.tiles, tokens / run.tiles
-        yield from gemm(run, "feed-forward up projection", tokens, up / run.tp, shape.hidden, count=dense,
+        if any_true(data.tiles > 1):  # worked in tiles of the sequence, products are more and shorter
+            dense, tokens = dense * data.tiles, tokens / data.tiles
+        yield from gemm(run, "feed-forward up projection", tokens, up / layout.tp, shape.hidden, count=dense,
                         recompute=recompute_fraction)  # fmt: skip
-        yield from gemm(run, "feed-forward down projection", tokens, shape.hidden, shape.ffn / run.tp, count=dense,
+        yield from gemm(run, "feed-forward down projection", tokens, shape.hidden, shape.ffn / layout.tp, count=dense,
                         recompute=recompute_fraction)  # fmt: skip
     if not any_true(moe_layers > 0):
         return
-    tokens, groups = run.tokens, np.maximum(shape.experts / run.ep, 1.0)
-    rows = expert_load(run) * tokens * shape.experts_active * run.etp / run.tp / groups
+    tokens, groups = run.tokens, np.maximum(shape.experts / layout.ep, 1.0)
+    rows = expert_load(run) * tokens * shape.experts_active * layout.etp / layout.tp / groups
     again = recomputed_share(run, run.recompute.experts, product=True)
-    yield from gemm(run, "router", tokens / run.tp, shape.experts, shape.hidden, count=moe_layers,
+    yield from gemm(run, "router", tokens / layout.tp, shape.experts, shape.hidden, count=moe_layers,
                     recompute=recomputed_share(run, run.recompute.router, product=True),
                     in_plan_precision=False)  # fmt: skip
-    yield from gemm(run, "experts, up projection", rows, expert_up / run.etp, shape.hidden, count=moe_layers,
+    yield from gemm(run, "experts, up projection", rows, expert_up / layout.etp, shape.hidden, count=moe_layers,
                     recompute=again, groups=groups)  # fmt: skip
-    yield from gemm(run, "experts, down projection", rows, shape.hidden, shape.moe_ffn / run.etp, count=moe_layers,
+    yield from gemm(run, "experts, down projection", rows, shape.hidden, shape.moe_ffn / layout.etp, count=moe_layers,
                     recompute=again, groups=groups)  # fmt: skip
     if any_true(shape.experts_shared > 0):
-        shared = shape.experts_shared * shape.shared_ffn / run.tp
+        shared = shape.experts_shared * shape.shared_ffn / layout.tp
         yield from gemm(run, "shared expert, up projection", tokens, (1 + shape.gated) * shared, shape.hidden,
                         count=moe_layers, recompute=recompute_fraction)  # fmt: skip
         yield from gemm(run, "shared expert, down projection", tokens, shape.hidden, shared, count=moe_layers,
@@ -196,23 +201,24 @@ def _feed_forward(run: TransformerRun) -> Iterator[Operator]:
 
 def _elementwise(run: TransformerRun) -> Iterator[Operator]:
     """Norms, residuals, rotary positions, activations, casts: kernels bound by memory."""
+    layout, numerics = run.layout, run.numerics
     device, shape = run.cluster.device, run.shape
     software, blocks = run.software, 1.0 + run.encoder_blocks
-    routed = expert_load(run) * run.moe_share * shape.experts_active * shape.hidden / run.tp
-    rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / run.tp
+    routed = expert_load(run) * run.moe_share * shape.experts_active * shape.hidden / layout.tp
+    rotary = (blocks + run.cross_attentions) * (run.query_width + run.key_value_width) / layout.tp
     sublayers = 2.0 * blocks + run.cross_attentions
-    passes = software.elementwise_passes * where(run.compiled > 0, software.compiled_passes, 1.0)
+    passes = software.elementwise_passes * where(run.software.compiled > 0, software.compiled_passes, 1.0)
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
     launches = forward_launches(run)
 
     # Norms put out fp32 under automatic mixed precision, and so the residual stream is as wide.
-    stream = _hidden_share(run) * where(run.autocast > 0, FP32_BYTES / run.element_bytes, 1.0)
+    stream = _hidden_share(run) * where(run.autocast > 0, FP32_BYTES / numerics.element_bytes, 1.0)
 
     def moved(around: Number, *, backward: bool) -> Number:
         activation = activation_passes(shape.gated, backward=backward)
         elements = layer_elements(around, sublayers, stream, rotary, software.feed_forward_traffic,
                                   activation, blocks * _active_ffn(run), software.moe_passes, routed)  # fmt: skip
-        return elementwise_bytes(passes, run.tokens, run.element_bytes, elements)
+        return elementwise_bytes(passes, run.tokens, numerics.element_bytes, elements)
 
     dropped = run.dropout_passes
     drops = any_true(dropped > 0)  # without dropout a pass keeps the very number, so that its source is found
@@ -228,10 +234,10 @@ def _elementwise(run: TransformerRun) -> Iterator[Operator]:
                    bandwidth, layers, 2.0 * launches)  # fmt: skip
     yield Operator("norms, residuals and activations, recomputed", "compute", "recompute", "layer", 0.0, forward, 1.0,
                    bandwidth, layers * recompute_fraction, launches)  # fmt: skip
-    weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
+    weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
     trained = run.trained_share
     yield Operator("gradient accumulation", "compute", "backward", "layer", 0.0,
-                   weights * trained * 2.0 * run.gradient_bytes, 1.0,
+                   weights * trained * 2.0 * numerics.gradient_bytes, 1.0,
                    reached_bandwidth(device.bandwidth, device.efficiency.stream), layers)  # fmt: skip
 
 
@@ -240,16 +246,17 @@ def _casts(run: TransformerRun) -> Iterator[Operator]:
 
     Weights are cast in the first micro-batch of a step, or each time they were gathered.
     """
-    if not any_true(run.fp8_linears > 0):
+    layout = run.layout
+    if not any_true(run.kernels.casts > 0):
         return
     shape = run.shape
-    weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
-    narrow, routed = _hidden_share(run), run.moe_share * shape.experts_active * shape.hidden / run.tp
+    weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
+    narrow, routed = _hidden_share(run), run.moe_share * shape.experts_active * shape.hidden / layout.tp
     operands = (
-        CAST_RESIDUALS * narrow + routed + run.query_width / run.tp + CAST_FEED_FORWARDS * _active_ffn(run)
+        CAST_RESIDUALS * narrow + routed + run.query_width / layout.tp + CAST_FEED_FORWARDS * _active_ffn(run)
     ) * run.tokens
-    repeats = where(run.zero >= 3, 1.0, 1.0 / run.micro_batches)
-    moving = 2.0 * run.fp8_linears * (run.element_bytes + run.operand_bytes)
+    repeats = where(layout.zero >= 3, 1.0, 1.0 / run.micro_batches)
+    moving = 2.0 * run.kernels.casts * (run.numerics.element_bytes + run.operand_bytes)
     bandwidth = reached_bandwidth(run.cluster.device.bandwidth, run.cluster.device.efficiency.elementwise)
     yield Operator("casts to the narrow type", "compute", "forward", "layer", 0.0,
                    moving * (operands + repeats * weights), 1.0, bandwidth, run.layers_per_stage, 0.0)  # fmt: skip
@@ -280,12 +287,13 @@ def autocast_bytes(
 
 def _autocasts(run: TransformerRun) -> Iterator[Operator]:
     """Casts of weights and of what norms put out under automatic mixed precision, in every pass."""
+    layout = run.layout
     if not any_true(run.autocast > 0):
         return
-    weights = run.stacked_parameters_per_layer / run.tp + run.expert_parameters_per_layer / (run.ep * run.etp)
-    passes = run.autocast * where(run.compiled > 0, run.software.compiled_passes, 1.0)
+    weights = run.stacked_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
+    passes = run.autocast * where(run.software.compiled > 0, run.software.compiled_passes, 1.0)
     moving = autocast_bytes(passes, run.tokens, 1.0 + run.encoder_blocks, AUTOCAST_INPUTS * _hidden_share(run), weights,
-                            FP32_BYTES, run.element_bytes)  # fmt: skip
+                            FP32_BYTES, run.numerics.element_bytes)  # fmt: skip
     bandwidth = reached_bandwidth(run.cluster.device.bandwidth, run.cluster.device.efficiency.elementwise)
     layers, again = run.layers_per_stage, recomputed_share(run, 0.0, product=False)
     name = "casts of automatic mixed precision"
@@ -297,25 +305,26 @@ def _autocasts(run: TransformerRun) -> Iterator[Operator]:
 
 def _hidden_share(run: TransformerRun) -> Number:
     """Elements of the residual stream that a device works on for a token."""
-    return run.shape.hidden / where(run.sequence_parallel > 0, run.tp, 1.0)
+    return run.shape.hidden / where(run.layout.sequence_parallel > 0, run.layout.tp, 1.0)
 
 
 def _active_ffn(run: TransformerRun) -> Number:
     """Width of the feed-forward that a token passes on a device, in the mean layer."""
     shape = run.shape
     routed = shape.experts_active * shape.moe_ffn + shape.experts_shared * shape.shared_ffn
-    return ((1.0 - run.moe_share) * shape.ffn + run.moe_share * routed) / run.tp
+    return ((1.0 - run.moe_share) * shape.ffn + run.moe_share * routed) / run.layout.tp
 
 
 def _ends(run: TransformerRun) -> Iterator[Operator]:
     """Embedding, output head and loss."""
     device, shape = run.cluster.device, run.shape
-    if any_true((shape.vocab > 0) & (np.asarray(run.predicted) > 0)) and shape.kind != "vit":
-        yield from gemm(run, "output head", run.logit_tokens, padded(shape.vocab / run.tp), shape.hidden, count=1.0,
-                        where="last", in_plan_precision=False, trained=run.trained_ends)  # fmt: skip
+    if any_true((shape.vocab > 0) & (np.asarray(run.data.predicted) > 0)) and shape.kind != "vit":
+        outputs = padded(shape.vocab / run.layout.tp)
+        yield from gemm(run, "output head", run.logit_tokens, outputs, shape.hidden, count=1.0, where="last",
+                        in_plan_precision=False, trained=run.trained_ends)  # fmt: skip
     bandwidth = reached_bandwidth(device.bandwidth, device.efficiency.elementwise)
-    loss = run.logit_tokens * shape.vocab / run.tp * run.software.loss_traffic
+    loss = run.logit_tokens * shape.vocab / run.layout.tp * run.software.loss_traffic
     yield Operator("loss", "compute", "backward", "last", 0.0, loss, 1.0, bandwidth, 1.0, LOSS_LAUNCHES)
-    embedding = run.tokens * shape.hidden * (2.0 * run.element_bytes + 2.0 * run.gradient_bytes)
+    embedding = run.tokens * shape.hidden * (2.0 * run.numerics.element_bytes + 2.0 * run.numerics.gradient_bytes)
     yield Operator("embedding", "compute", "forward", "first", 0.0, embedding, 1.0, bandwidth, 1.0,
                    EMBEDDING_LAUNCHES)  # fmt: skip

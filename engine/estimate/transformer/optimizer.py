@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from capacity_tui.engine.estimate.numerics import WIDTH, matrix_operators, update_operators
 from capacity_tui.engine.estimate.timing.collectives import all_to_all_seconds
-from capacity_tui.engine.estimate.timing.host import host_link_bandwidth, optimizer_bandwidth
-from capacity_tui.engine.estimate.timing.newton_schulz import WIDTH, iterations
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.models.transformer import Matrix, layer_matrices
@@ -45,31 +44,18 @@ class Shared:
 
 
 def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:
-    """Read gradients and states, write parameters and states, once a step; Muon multiplies matrices before."""
-    device = run.cluster.device
-    shard = where(run.zero >= 1, run.shard, 1.0)
-    expert_shard = where(run.zero >= 1, np.minimum(run.shard, run.expert_ranks), 1.0)
-    dense = run.layers_per_stage * run.stacked_parameters_per_layer / run.tp
-    experts = run.layers_per_stage * run.expert_parameters_per_layer / (run.ep * run.etp)
+    """Yield the kernels of the optimizer's step: element by element, and on whole matrices."""
+    layout = run.layout
+    shard = where(layout.zero >= 1, layout.shard, 1.0)
+    expert_shard = where(layout.zero >= 1, np.minimum(layout.shard, run.expert_ranks), 1.0)
+    dense = run.layers_per_stage * run.stacked_parameters_per_layer / layout.tp
+    experts = run.layers_per_stage * run.expert_parameters_per_layer / (layout.ep * layout.etp)
     inner = (dense / shard + experts / expert_shard) * run.trained_share
-    outer = run.outer_parameters / run.tp / np.minimum(run.pp, 2.0) / shard * run.trained_ends
-    offloaded = np.asarray(run.offload_optimizer) > 0
-    # The processor that updates offloaded states is bound by its memory.
-    arithmetic = where(offloaded, np.inf, device.peak("fp32"))
-    bandwidth = optimizer_bandwidth(run.cluster, run.offload_optimizer)
-    yield Operator("optimizer", "optimizer", "step", "step", (inner + outer) * run.optimizer_flops,
-                   inner * run.optimizer_traffic + outer * run.outer_traffic, arithmetic, bandwidth)  # fmt: skip
-    if any_true(offloaded):
-        # Gradients go down and parameters come up once a step, before and after the update.
-        crossing = where(offloaded, (inner + outer) * (run.gradient_bytes + run.element_bytes), 0.0)
-        yield Operator("gradients to the host and parameters back", "optimizer", "step", "step", 0.0, crossing, 1.0,
-                       host_link_bandwidth(device))  # fmt: skip
+    outer = run.outer_parameters / layout.tp / np.minimum(layout.pp, 2.0) / shard * run.trained_ends
+    yield from update_operators(run.numerics, inner, outer, run.cluster, layout.offload_optimizer)
     for shared in _shared(run):
-        share = shared.share(run.layers_per_stage)
-        for matrix in shared.matrices:
-            if any_true(matrix.number * matrix.columns > 0):
-                runs = run.newton_schulz_steps * matrix.number * run.layers_per_stage * share
-                yield from iterations(matrix.name, matrix.rows, matrix.columns, runs, device)
+        times = run.layers_per_stage * shared.share(run.layers_per_stage)
+        yield from matrix_operators(run.numerics.optimizer, shared.matrices, times, run.cluster.device)
 
 
 def optimizer_collectives(run: TransformerRun) -> Iterator[Collective]:
@@ -78,19 +64,20 @@ def optimizer_collectives(run: TransformerRun) -> Iterator[Collective]:
         if any_true(shared.ranks > 1):
             payload = WIDTH * shared.weights(run.layers_per_stage) / shared.ranks
             seconds = all_to_all_seconds(payload, shared.ranks, 1.0, run.cluster)
-            trips = where(run.newton_schulz_steps > 0, 2.0, 0.0)
+            trips = where(run.numerics.optimizer.multiplies_matrices, 2.0, 0.0)
             yield Collective("matrices made whole for Newton-Schulz", "data_parallel", seconds, trips, per_step=True,
                              bytes=payload, group=shared.ranks)  # fmt: skip
 
 
 def _shared(run: TransformerRun) -> Iterator[Shared]:
     """Yield the matrices that are orthogonalized; those of adapters are too narrow to take time."""
-    if not any_true(run.newton_schulz_steps > 0) or any_true(run.frozen_bytes > 0):
+    layout = run.layout
+    if not any_true(run.numerics.optimizer.multiplies_matrices) or any_true(run.adapter.frozen_bytes > 0):
         return
-    sharded = run.zero >= 1
+    sharded = layout.zero >= 1
     matrices = layer_matrices(run.shape)
     dense, experts = (tuple(matrix for matrix in matrices if matrix.routed is routed) for routed in (False, True))
-    yield Shared(dense, run.tp * where(sharded, run.shard, 1.0))
+    yield Shared(dense, layout.tp * where(sharded, layout.shard, 1.0))
     if any_true(run.shape.experts > 0):
-        group = where(sharded, np.minimum(run.shard, run.expert_ranks), 1.0)
-        yield Shared(experts, run.ep * run.etp * group)
+        group = where(sharded, np.minimum(layout.shard, run.expert_ranks), 1.0)
+        yield Shared(experts, layout.ep * layout.etp * group)

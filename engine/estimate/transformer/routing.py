@@ -27,7 +27,7 @@ def busiest_load(spread: Number, ranks: Number, experts: Number) -> Number:
 
 def expert_load(run: TransformerRun) -> Number:
     """Return the tokens of the rank that all others wait for, over the mean; 1 where routing is balanced."""
-    if not any_true(run.natural_routing > 0) or not any_true(run.ep > 1):
+    if not any_true(run.data.natural_routing > 0) or not any_true(run.layout.ep > 1):
         return 1.0
-    load = busiest_load(run.software.expert_spread, run.ep, run.shape.experts)
-    return where(run.natural_routing > 0, load, 1.0)
+    load = busiest_load(run.software.expert_spread, run.layout.ep, run.shape.experts)
+    return where(run.data.natural_routing > 0, load, 1.0)

@@ -6,211 +6,83 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity_tui.engine.catalog.rows import ScalingLaw
-from capacity_tui.engine.cluster import Cluster
-from capacity_tui.engine.estimate.data.supply import Supply
-from capacity_tui.engine.estimate.timing.attention import AttentionRates
-from capacity_tui.engine.estimate.transformer.choices import Adapted, AdapterInputs, Recompute, Unpacking
+from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.estimate.numerics import Numerics
+from capacity_tui.engine.estimate.run import KernelRates, RunData, RunLayout
+from capacity_tui.engine.estimate.transformer.adapters import Finetuning
+from capacity_tui.engine.estimate.transformer.choices import Recompute
 from capacity_tui.engine.estimate.transformer.documents import attended_tokens
+from capacity_tui.engine.estimate.transformer.software import Software
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, present, where
 
-
-@dataclass(frozen=True, slots=True)
-class Software:
-    """What the training framework does; see profiles/frameworks.yaml and coefficients.yaml. Times in seconds."""
-
-    fp32_parameters: Number
-    elementwise_passes: Number
-    compiled_passes: Number
-    moe_passes: Number
-    saved_activation: Number
-    saved_norm: Number
-    saved_norm_fused: Number
-    quantized_copies: Number
-    gradient_copies: Number
-    gradient_buffer: Number
-    flat_gradients: Number
-    bucket_bytes: Number
-    stage_outputs: Number
-    balanced_stages: Number
-    stage_stall_seconds: Number
-    stage_gather: Number
-    gathered_inputs: Number
-    loads_whole: Number
-    logit_bytes: Number
-    sharded_logit_bytes: Number
-    loss_traffic: Number
-    chunked_loss: Number
-    fused_loss: Number
-    group_parameters: Number
-    narrow_inputs: Number
-    saved_routed: Number
-    tp_stall_seconds: Number
-    tp_overlap: Number
-    dp_overlap: Number
-    prefetches_parameters: Number
-    broadcasts_parameters: Number
-    ep_overlap: Number
-    context_overlap: Number
-    pipeline_overlap: Number
-    straggler_spread: Number
-    feed_forward_traffic: Number
-    fused_kernels: Number
-    gather_launches: Number
-    moe_launches: Number
-    expert_launches: Number
-    expert_spread: Number
-    host_launch_seconds: Number
-    compiled_launches: Number
-    captured_launches: Number
-    host_seconds_per_step: Number
-    fragmentation: Number
+DROPOUT_PASSES = counted("dropout-passes")
 
 
 @dataclass(frozen=True, slots=True)
 class TransformerRun:
-    """One training or fine-tuning step. Every numeric field may be an array; all broadcast together.
+    """One training or fine-tuning step. Every number, nested ones too, may be an array; all broadcast together.
 
     Attributes:
         shape: sizes of the model.
         counts: its parameters by part.
         cluster: what it runs on.
+        numerics: bytes of its numbers and what the optimizer does with them; states as the mean of the layers.
+        layout: how it is spread over the devices.
+        data: what a step works on.
         software: what the framework does.
+        kernels: what the device's kernels reach.
         recompute: activation checkpointing.
-        causal: whether a token sees earlier tokens only.
-        seq_len: tokens in a sequence.
-        micro_batch: sequences a replica works on at once.
-        global_batch: sequences of an optimizer step.
-        dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes.
-        interleave: pipeline chunks a device holds.
-        local_batches: times the pipeline is filled and emptied for a step.
-        zero: sharding stage 0 to 3.
-        shard: ranks in one sharding group.
-        sequence_parallel: 1 where norms are split over the tensor-parallel group.
-        natural_routing: 1 where tokens spread over experts as a trained router spreads them, 0 where evenly.
-        element_bytes: bytes of an activation.
-        weight_bytes: bytes kept for a parameter between uses.
-        master_bytes: bytes of its fp32 copy, 0 if none.
-        gradient_bytes: bytes of a gradient as kept.
-        state_bytes: bytes of optimizer state for a parameter of the layers, the mean over matrices and vectors.
-        outer_state_bytes: the same outside the layers.
-        temporary_bytes: bytes that separate operations of the optimizer write aside for a parameter.
-        optimizer_traffic: bytes the optimizer reads and writes for a parameter of the layers.
-        outer_traffic: the same outside the layers.
-        optimizer_flops: element-wise operations of the optimizer for a parameter.
-        newton_schulz_steps: iterations that orthogonalize the update of a matrix, 0 without.
-        peak: dense peak of the linear layers, FLOP/s.
-        gemm_reach: share of it that large products sustain.
-        attention_peak: dense peak of attention, and of what is never cast to a narrower type, FLOP/s.
-        wide_gemm_reach: share of it that large products sustain.
-        casts: 1 where operands are cast to a narrower type before each product.
-        attention: what the kernel of attention reaches.
-        compiled: 1 with a graph compiler.
-        captured: 1 where the kernels of a step are captured once and replayed.
-        trainable: parameters of the layers with gradients (all, or the adapters').
-        frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
-        frozen_end_bytes: the same outside the layers, where quantization stops.
-        adapter_inputs: what a layer keeps for its adapters.
-        embeddings_trained: 1 where embedding and head are trained whole beside adapters.
-        adapted: the matrices that adapters stand beside.
-        quantized: 1 where the frozen base is unpacked for each product.
-        unpacking: what that takes.
-        tiles: pieces of the sequence that feed-forwards work through one after another.
-        offload_optimizer, offload_parameters, offload_activations: 1 where kept in host memory.
-        document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
-        predicted: tokens of a sequence whose logits over the vocabulary the loss reads, all where there are more.
-        dropout_passes: passes over a tensor that dropout takes, each way; 0 without it.
-        law: what tokens teach a model of its kind; None where no law says, and for models that are not new.
-        supply: how its data reach the devices; None where the plan says nothing of them.
-        context_swap, context_gather: 1 where context parallelism swaps tokens for heads, or gathers keys and values.
+        adapter: what is trained beside a frozen base; by default everything is trained.
     """
 
     shape: TransformerShape
     counts: ParameterCounts
     cluster: Cluster
+    numerics: Numerics
+    layout: RunLayout
+    data: RunData
     software: Software
+    kernels: KernelRates
     recompute: Recompute
-    causal: bool
-    seq_len: Number
-    micro_batch: Number
-    global_batch: Number
-    dp: Number
-    tp: Number
-    pp: Number
-    cp: Number
-    ep: Number
-    etp: Number
-    interleave: Number
-    zero: Number
-    shard: Number
-    sequence_parallel: Number
-    natural_routing: Number
-    element_bytes: Number
-    weight_bytes: Number
-    master_bytes: Number
-    gradient_bytes: Number
-    state_bytes: Number
-    outer_state_bytes: Number
-    optimizer_traffic: Number
-    outer_traffic: Number
-    optimizer_flops: Number
-    newton_schulz_steps: Number
-    peak: Number
-    gemm_reach: Number
-    attention_peak: Number
-    wide_gemm_reach: Number
-    fp8_linears: Number
-    attention: AttentionRates
-    compiled: Number
-    captured: Number
-    trainable: Number
-    frozen_bytes: Number
-    temporary_bytes: Number = 0.0
-    frozen_end_bytes: Number = 0.0
-    adapter_inputs: AdapterInputs = field(default_factory=AdapterInputs)
-    embeddings_trained: Number = 0.0
-    adapted: Adapted = field(default_factory=Adapted)
-    quantized: Number = 0.0
-    unpacking: Unpacking = field(default_factory=Unpacking)
-    tiles: Number = 1.0
-    offload_optimizer: Number = 0.0
-    offload_parameters: Number = 0.0
-    offload_activations: Number = 0.0
-    local_batches: Number = 1.0
-    document: Number = 0.0
-    predicted: Number = np.inf
-    dropout_passes: Number = 0.0
-    law: ScalingLaw | None = None
-    supply: Supply | None = None
-    context_swap: Number = 0.0
-    context_gather: Number = 0.0
+    adapter: Finetuning = field(default_factory=Finetuning)
+
+    @property
+    def causal(self) -> bool:
+        """Whether a token sees earlier tokens only."""
+        return self.shape.kind == "decoder"
+
+    @property
+    def dropout_passes(self) -> Number:
+        """Passes over a tensor that dropout takes, each way; 0 without it."""
+        return DROPOUT_PASSES * (self.shape.kind == "encoder")
 
     @property
     def logit_tokens(self) -> Number:
         """Tokens of a micro-batch on the device whose logits over the vocabulary the loss reads."""
-        return self.tokens * np.minimum(1.0, self.predicted / self.seq_len)
+        return self.tokens * np.minimum(1.0, self.data.predicted / self.data.seq_len)
 
     @property
     def fused_attention(self) -> Number:
         """1 where attention never stores its scores."""
-        return self.attention.fused
+        return self.kernels.attention.fused
 
     @property
     def trained_share(self) -> Number:
         """Parameters with gradients over all, in the layers."""
-        return where(self.frozen_bytes > 0, self.trainable / self.counts.inside_layers, 1.0)
+        return where(self.adapter.frozen_bytes > 0, self.adapter.trainable / self.counts.inside_layers, 1.0)
 
     @property
     def trained_ends(self) -> Number:
         """Parameters with gradients over all, outside the layers."""
-        return where(self.frozen_bytes > 0, self.copied_ends, 1.0)
+        return where(self.adapter.frozen_bytes > 0, self.copied_ends, 1.0)
 
     @property
     def copied_ends(self) -> Number:
         """Share of the parameters outside the layers that are trained in a copy beside the frozen ones."""
-        return where(self.frozen_bytes > 0, self.embeddings_trained, 0.0)
+        return where(self.adapter.frozen_bytes > 0, self.adapter.embeddings_trained, 0.0)
 
     @property
     def trained_of_all(self) -> Number:
@@ -222,29 +94,29 @@ class TransformerRun:
     @property
     def adapter_parameters(self) -> Number:
         """Parameters beside the base model's."""
-        return where(self.frozen_bytes > 0, self.trainable, 0.0)
+        return where(self.adapter.frozen_bytes > 0, self.adapter.trainable, 0.0)
 
     @property
     def stored_bytes(self) -> Number:
         """Bytes of a base parameter in the layers, between uses."""
-        if not any_true(self.frozen_bytes <= 0):
-            return self.frozen_bytes  # the very number, so that its derivation is found
-        return where(self.frozen_bytes > 0, self.frozen_bytes, self.weight_bytes)
+        if not any_true(self.adapter.frozen_bytes <= 0):
+            return self.adapter.frozen_bytes  # the very number, so that its derivation is found
+        return where(self.adapter.frozen_bytes > 0, self.adapter.frozen_bytes, self.numerics.weight_bytes)
 
     @property
     def embedding_and_head_bytes(self) -> Number:
         """Bytes of a base parameter outside the layers, between uses."""
-        return where(self.frozen_bytes > 0, self.frozen_end_bytes, self.weight_bytes)
+        return where(self.adapter.frozen_bytes > 0, self.adapter.frozen_end_bytes, self.numerics.weight_bytes)
 
     @property
     def autocast(self) -> Number:
         """1 where operands are cast as they are used, from parameters in a wider type that no gathering casts."""
-        return where((self.weight_bytes > self.element_bytes) & (self.zero < 3), 1.0, 0.0)
+        return where((self.numerics.weight_bytes > self.numerics.element_bytes) & (self.layout.zero < 3), 1.0, 0.0)
 
     @property
     def split(self) -> Number:
         """Ranks that share what lies between tensor-parallel products."""
-        return where(self.sequence_parallel > 0, self.tp, 1.0)
+        return where(self.layout.sequence_parallel > 0, self.layout.tp, 1.0)
 
     @property
     def column_input(self) -> Number:
@@ -262,49 +134,49 @@ class TransformerRun:
     @property
     def operand_bytes(self) -> Number:
         """Bytes of an operand of a linear layer."""
-        return where(self.fp8_linears > 0, self.element_bytes / 2.0, self.element_bytes)
+        return where(self.kernels.casts > 0, self.numerics.element_bytes / 2.0, self.numerics.element_bytes)
 
     @property
     def narrowed(self) -> Number:
         """Share of an element saved where inputs of matrices are kept in the type of their products."""
-        return self.software.narrow_inputs * (1.0 - self.operand_bytes / self.element_bytes)
+        return self.software.narrow_inputs * (1.0 - self.operand_bytes / self.numerics.element_bytes)
 
     @property
     def tokens(self) -> Number:
         """Tokens of one micro-batch on one device (before tensor parallelism)."""
-        return self.micro_batch * self.seq_len / self.cp
+        return self.data.micro_batch * self.data.seq_len / self.layout.cp
 
     @property
     def micro_batches(self) -> Number:
         """Micro-batches one replica runs for one optimizer step."""
-        return np.maximum(1.0, np.ceil(self.global_batch / (self.micro_batch * self.dp)))
+        return np.maximum(1.0, np.ceil(self.data.global_batch / (self.data.micro_batch * self.layout.dp)))
 
     @property
     def flushed_micro_batches(self) -> Number:
         """Micro-batches that run through the pipeline before it is emptied."""
-        return np.maximum(1.0, np.ceil(self.micro_batches / self.local_batches))
+        return np.maximum(1.0, np.ceil(self.micro_batches / self.data.local_batches))
 
     @property
     def layers_per_stage(self) -> Number:
         """Layers of the mean pipeline stage."""
-        return self.shape.layers / self.pp
+        return self.shape.layers / self.layout.pp
 
     @property
     def stages(self) -> Stages:
         """Layers of the pipeline stages."""
         each = (self.counts.active - self.counts.outside_layers) / self.shape.layers
         head = head_in_layers(self.shape.vocab, self.shape.hidden, each)
-        return divided(self.shape.layers, head, self.pp, self.interleave, self.software.balanced_stages)
+        return divided(self.shape.layers, head, self.layout.pp, self.layout.interleave, self.software.balanced_stages)
 
     @property
     def replica_ranks(self) -> Number:
         """Ranks that hold the same dense weights: data times context parallel."""
-        return self.dp * self.cp
+        return self.layout.dp * self.layout.cp
 
     @property
     def expert_ranks(self) -> Number:
         """Ranks that hold the same experts."""
-        return np.maximum(1.0, self.dp * self.cp * self.tp / (self.ep * self.etp))
+        return np.maximum(1.0, self.layout.dp * self.layout.cp * self.layout.tp / (self.layout.ep * self.layout.etp))
 
     @property
     def dense_parameters_per_layer(self) -> Number:
@@ -349,19 +221,19 @@ class TransformerRun:
     @property
     def ring(self) -> Number:
         """Devices around which keys and values travel; 1 where they do not."""
-        return where(np.asarray(self.context_swap + self.context_gather) > 0, 1.0, self.cp)
+        return where(np.asarray(self.layout.context_swap + self.layout.context_gather) > 0, 1.0, self.layout.cp)
 
     @property
     def attended(self) -> Number:
         """Tokens a token attends to, averaged over positions and layers."""
-        return attended_tokens(self.shape, self.seq_len, self.document, causal=self.causal)
+        return attended_tokens(self.shape, self.data.seq_len, self.data.document, causal=self.causal)
 
     @property
     def document_share(self) -> Number:
         """Share of attention that is left where it stops at the ends of documents."""
-        if not any_true(self.document > 0):
+        if not any_true(self.data.document > 0):
             return 1.0
-        return self.attended / attended_tokens(self.shape, self.seq_len, 0.0, causal=self.causal)
+        return self.attended / attended_tokens(self.shape, self.data.seq_len, 0.0, causal=self.causal)
 
     @property
     def query_width(self) -> Number:

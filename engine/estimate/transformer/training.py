@@ -34,10 +34,11 @@ def model_facts(run: TransformerRun) -> ModelFacts:
 
 def _forward_flops(run: TransformerRun) -> Number:
     """Return the operations of a forward pass per token; attention stops at the ends of documents."""
-    whole = forward_flops_per_token(run.shape, run.seq_len, run.causal)
-    if not any_true(run.document > 0):
+    data = run.data
+    whole = forward_flops_per_token(run.shape, data.seq_len, run.causal)
+    if not any_true(data.document > 0):
         return whole
-    return whole - (1.0 - run.document_share) * forward_attention_flops(run.shape, run.seq_len, run.causal)
+    return whole - (1.0 - run.document_share) * forward_attention_flops(run.shape, data.seq_len, run.causal)
 
 
 @equation(
@@ -64,13 +65,14 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         run: the run.
         steps: optimizer steps of the job; None leaves its length open.
     """
+    data, layout = run.data, run.layout
     facts = model_facts(run)
     memory = training_memory(run)
     chosen = narrow_where_it_pays(run)
     device = run.cluster.device
-    groups = (run.tp > 1) * 1.0 + (run.replica_ranks > 1) * 1.0 + (run.pp > 1) * 1.0 + (run.ep > 1) * 1.0
-    units = run.global_batch * run.seq_len
-    learns = {} if run.law is None or steps is None else learned(run.law, facts.parameters, steps * units)
+    groups = (layout.tp > 1) * 1.0 + (run.replica_ranks > 1) * 1.0 + (layout.pp > 1) * 1.0 + (layout.ep > 1) * 1.0
+    units = data.global_batch * data.seq_len
+    learns = {} if data.law is None or steps is None else learned(data.law, facts.parameters, steps * units)
     return Work(
         facts=facts,
         memory=memory.parts,
@@ -93,40 +95,42 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
             ),
         ),
         units_per_step=units,
-        units_per_sample=run.seq_len,
+        units_per_sample=data.seq_len,
         steps=steps,
         model_flops_per_step=step_flops(facts.forward_flops, run.trained_of_all, units),
-        peak_flops=run.peak,
+        peak_flops=run.kernels.peak,
         method=METHOD,
         assumed=(*run.cluster.assumed, *run.shape.assumed, *_assumed(run, chosen)),
         state_bytes=partial(_state_bytes, run, memory),
         details=learns,
-        delivery=None if run.supply is None else run.supply.delivery(units),
+        delivery=None if data.supply is None else data.supply.delivery(units),
     )
 
 
 def _host_holds(run: TransformerRun) -> str:
     """Return what lies in host memory that could lie on the devices, in words."""
+    layout = run.layout
     shares = {
-        "the optimizer": run.offload_optimizer,
-        "the parameters": run.offload_parameters,
-        "activations": run.offload_activations,
+        "the optimizer": layout.offload_optimizer,
+        "the parameters": layout.offload_parameters,
+        "activations": layout.offload_activations,
     }
     return " and ".join(name for name, share in shares.items() if any_true(share > 0))
 
 
 def _schedule(run: TransformerRun) -> Schedule:
     """How micro-batches run through the stages, and which nodes wait for each other."""
+    layout = run.layout
     stages, mean = run.stages, run.layers_per_stage
     return Schedule(
         run.micro_batches,
-        run.pp,
-        run.interleave,
+        layout.pp,
+        layout.interleave,
         stages.fullest / mean,
         stages.first / mean,
         stages.last / mean,
-        message_seconds(run.software.stage_stall_seconds, run.interleave, run.pp),
-        run.local_batches,
+        message_seconds(run.software.stage_stall_seconds, layout.interleave, layout.pp),
+        run.data.local_batches,
         run.cluster.devices / run.cluster.direct_devices,
         run.software.straggler_spread,
     )
@@ -134,16 +138,16 @@ def _schedule(run: TransformerRun) -> Schedule:
 
 def _state_bytes(run: TransformerRun, memory: TrainingMemory) -> Number:
     """Bytes of weights that are trained and of their optimizer, wherever they lie; a frozen base is not written."""
-    trained = run.trained_of_all * run.counts.total * run.element_bytes
-    weights = where(run.frozen_bytes > 0, trained, memory.parts["weights"])
+    trained = run.trained_of_all * run.counts.total * run.numerics.element_bytes
+    weights = where(run.adapter.frozen_bytes > 0, trained, memory.parts["weights"])
     return weights + memory.parts["optimizer"] + memory.host_state
 
 
 def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
     """Say which choices the software is taken to make."""
-    if any_true(chosen.fp8_linears < run.fp8_linears):
+    if any_true(chosen.kernels.casts < run.kernels.casts):
         yield "linear layers in 16 bits: casts to the narrow type would cost more than its products save"
-    if any_true(run.newton_schulz_steps > 0):
+    if any_true(run.numerics.optimizer.multiplies_matrices):
         yield WHOLE_MATRICES
-    if run.supply is not None:
-        yield from run.supply.assumed
+    if run.data.supply is not None:
+        yield from run.data.supply.assumed

@@ -71,7 +71,7 @@ def step_times(run: ServingRun, slots: int, longest: float, largest_chunk: float
         longest: tokens of the longest context.
         largest_chunk: tokens of prompts that a pass reads at most.
     """
-    budget = float(np.max(run.runtime.chunk_tokens)) * float(run.pp)
+    budget = float(np.max(run.runtime.chunk_tokens)) * float(run.layout.pp)
     mixes = bool(np.any(run.runtime.mixes_prefill > 0)) and not run.shape.encoder_layers
     most = min(budget, largest_chunk) if budget else largest_chunk
     sequences = np.unique(np.concatenate([[0.0], np.round(np.geomspace(1.0, max(slots, 2), SEQUENCES))]))
@@ -101,7 +101,7 @@ def _answering(run: ServingRun, sequences: Floats, contexts: Floats) -> Floats:
 def _reading(run: ServingRun, sequences: Floats, contexts: Floats, chunks: Floats, mixes: bool) -> Floats:
     """Return the seconds of passes that read prompts, beside answers where the engine mixes them."""
     busy = np.maximum(sequences, NEARLY_NONE)
-    groups = np.minimum(run.pp, np.maximum(sequences, 1.0))
+    groups = np.minimum(run.layout.pp, np.maximum(sequences, 1.0))
     answers = None
     if mixes:
         held = replace(run, prompt=contexts, output=0.0)

@@ -124,7 +124,7 @@ def _bytes(found: Answer, catalog: Catalog) -> float:
     resolved = found.resolved
     if resolved.shape is not None:
         run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
-        each = (run.element_bytes, run.master_bytes, run.state_bytes)
+        each = (run.numerics.element_bytes, run.numerics.master_bytes, run.numerics.optimizer.state_bytes)
         return mean(checkpoint_bytes(run.trained_of_all, run.counts.total, *each))
     parts, zero = found.estimate.memory.parts, int(found.plan.parallelism.zero or 0)
     shard = float(found.plan.parallelism.shard or 1)

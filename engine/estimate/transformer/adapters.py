@@ -1,0 +1,201 @@
+"""Fine-tuning beside a frozen base: which matrices have adapters, what these keep, and how the base is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
+from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.plan.plan import Adapter
+from capacity_tui.engine.plan.sections.training import TrainingSection
+
+# What LoRA adapts, by the names plans use.
+TARGETS = {
+    "all": frozenset({"query", "key", "value", "output", "up", "down"}),
+    "attention": frozenset({"query", "key", "value", "output"}),
+    "mlp": frozenset({"up", "down"}),
+    "query+value": frozenset({"query", "value"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterInputs:
+    """Copies that adapters keep of the inputs of a layer's matrices, where nothing else keeps them.
+
+    Attributes:
+        attention: of the input of queries, keys and values.
+        output: of the attention's output.
+        up: of the feed-forward's input.
+        down: of its widest intermediate.
+    """
+
+    attention: Number = 0.0
+    output: Number = 0.0
+    up: Number = 0.0
+    down: Number = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Adapted:
+    """Matrices of the mean layer that adapters stand beside, each with an input and an output of its own.
+
+    Attributes:
+        matrices: how many.
+        inputs: elements of all their inputs for a token.
+        outputs: elements of all their outputs for a token.
+        rank: inner size of an adapter.
+        dropout: 1 where inputs of adapters are dropped out.
+    """
+
+    matrices: Number = 0.0
+    inputs: Number = 0.0
+    outputs: Number = 0.0
+    rank: Number = 0.0
+    dropout: Number = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacking:
+    """How a quantized frozen base is unpacked before each product.
+
+    Attributes:
+        bytes: bytes moved for a weight, beside reading it packed.
+        flops: operations for a weight.
+        kernels: kernels for a matrix.
+    """
+
+    bytes: Number = 0.0
+    flops: Number = 0.0
+    kernels: Number = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finetuning:
+    """What is trained beside a frozen base.
+
+    Attributes:
+        trainable: parameters of the adapters.
+        frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
+        frozen_end_bytes: the same outside the layers, where quantization stops.
+        embeddings_trained: 1 where embedding and head are trained whole beside adapters.
+        quantized: 1 where the frozen base is unpacked for each product.
+        inputs: what a layer keeps for its adapters.
+        adapted: the matrices that adapters stand beside.
+        unpacking: what unpacking the base takes.
+    """
+
+    trainable: Number = 0.0
+    frozen_bytes: Number = 0.0
+    frozen_end_bytes: Number = 0.0
+    embeddings_trained: Number = 0.0
+    quantized: Number = 0.0
+    inputs: AdapterInputs = field(default_factory=AdapterInputs)
+    adapted: Adapted = field(default_factory=Adapted)
+    unpacking: Unpacking = field(default_factory=Unpacking)
+
+
+def finetuning(
+    training: TrainingSection, shape: TransformerShape, element_bytes: float, copies: Number, catalog: Catalog
+) -> Finetuning:
+    """Return what a plan trains beside a frozen base.
+
+    Args:
+        element_bytes: bytes of an activation, and of a base parameter that no format is given for.
+        copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
+    """
+    adapter, stored = training.adapter, base_format(training)
+    if adapter is None:
+        return Finetuning()
+    frozen = _frozen_bytes(stored, element_bytes, catalog)
+    return Finetuning(
+        trainable=adapter_parameters(shape, adapter),
+        frozen_bytes=frozen,
+        frozen_end_bytes=element_bytes if frozen else 0.0,
+        embeddings_trained=float(adapter.train_embeddings),
+        quantized=float(0.0 < frozen < element_bytes),
+        inputs=adapter_inputs(shape, adapter, copies),
+        adapted=adapted_matrices(shape, adapter, copies),
+        unpacking=_unpacking(stored, frozen, element_bytes, catalog),
+    )
+
+
+def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
+    """Trained parameters of low-rank adapters: rank · (inputs + outputs) for each adapted matrix.
+
+    Source: Hu et al. 2021. A DoRA adapter adds one magnitude for each output.
+    """
+    adapted = adapted_matrices(shape, adapter, 0.0)
+    magnitude = 1.0 if adapter.kind == "dora" else 0.0
+    each = adapter.rank * (adapted.inputs + adapted.outputs) + magnitude * adapted.outputs
+    return shape.layers * each
+
+
+def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> Adapted:
+    """Return the matrices of the mean layer that adapters stand beside.
+
+    Args:
+        shape: the model.
+        adapter: the adapters, None for none.
+        copies: what dropout keeps of every adapted matrix's input; 0 without dropout.
+    """
+    if adapter is None:
+        return Adapted()
+    query, value = shape.heads * shape.head_dim, shape.heads * shape.v_head_dim
+    keys, values = shape.kv_heads * shape.head_dim, shape.kv_heads * shape.v_head_dim
+    sizes = {
+        "query": (shape.hidden, query, 1),
+        "key": (shape.hidden, keys, 1),
+        "value": (shape.hidden, values, 1),
+        "output": (value, shape.hidden, 1),
+        "up": (shape.hidden, shape.ffn, 1 + shape.gated),
+        "down": (shape.ffn, shape.hidden, 1),
+    }
+    chosen = [sizes[name] for name in sorted(TARGETS[adapter.targets])]
+    return Adapted(
+        matrices=sum(number for *_, number in chosen),
+        inputs=sum(number * inputs for inputs, _, number in chosen),
+        outputs=sum(number * outputs for _, outputs, number in chosen),
+        rank=float(adapter.rank),
+        dropout=float(any_true(copies > 0)),
+    )
+
+
+def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> AdapterInputs:
+    """Return what a layer keeps for its adapters: inputs nothing else keeps, or dropped-out copies.
+
+    Args:
+        shape: the model.
+        adapter: the adapters, None for none.
+        copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
+    """
+    if adapter is None:
+        return AdapterInputs()
+    targets = TARGETS[adapter.targets]
+    attention = float(bool(targets & {"query", "key", "value"}))
+    output, up, down = (float(name in targets) for name in ("output", "up", "down"))
+    if any_true(copies > 0):
+        return AdapterInputs(copies * attention, copies * output, copies * (1 + shape.gated) * up, copies * down)
+    return AdapterInputs(attention, 0.0, up, down)
+
+
+def base_format(training: TrainingSection) -> str | None:
+    """Return how the frozen base below adapters is stored; None where it has the type of the activations."""
+    if training.adapter is None:
+        return None
+    return training.quantization or ("nf4" if training.adapter.kind == "qlora" else None)
+
+
+def _frozen_bytes(name: str | None, element_bytes: float, catalog: Catalog) -> Number:
+    """Bytes of a frozen parameter of the layers by its format; that of the activations where none is named."""
+    bits = catalog.quantizations.find(name).body_bits if name else None
+    return stored_weight_bytes(bits) if bits else element_bytes
+
+
+def _unpacking(name: str | None, stored: Number, element_bytes: float, catalog: Catalog) -> Unpacking:
+    """Return what unpacking a frozen base takes in each pass; nothing where it is multiplied as it is stored."""
+    if name is None or not 0.0 < stored < element_bytes:
+        return Unpacking()
+    row = catalog.quantizations.find(name)
+    return Unpacking(row.unpacked_bytes, row.unpack_flops, row.unpack_launches)

@@ -1,0 +1,132 @@
+"""What a training framework does, as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.counts import counted
+from capacity_tui.engine.catalog.rows.software import Framework
+from capacity_tui.engine.estimate.numerics import Numerics
+from capacity_tui.engine.estimate.run import numbers_of
+from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.units import FP32_BYTES, MICRO
+
+CHUNKED, FUSED = "chunked", "fused"
+FUSED_ACTIVATION, FUSED_NORM = counted("fused-activation-copies"), counted("fused-norm-copies")
+LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit-copies")
+LOSS_PASSES = counted("loss-passes")
+# Numbers of all frameworks, which stand in coefficients.yaml.
+COEFFICIENTS = ("context_overlap", "pipeline_overlap", "straggler_spread", "feed_forward_traffic", "expert_spread",
+                "compiled_launches", "captured_launches")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Software:
+    """What the training framework does; see profiles/frameworks.yaml and coefficients.yaml. Times in seconds.
+
+    ``compiled`` is 1 with a graph compiler, ``captured`` 1 where the kernels of a step are captured once and replayed.
+    """
+
+    compiled: Number
+    captured: Number
+    fp32_parameters: Number
+    elementwise_passes: Number
+    compiled_passes: Number
+    moe_passes: Number
+    saved_activation: Number
+    saved_norm: Number
+    saved_norm_fused: Number
+    quantized_copies: Number
+    gradient_copies: Number
+    gradient_buffer: Number
+    flat_gradients: Number
+    bucket_bytes: Number
+    stage_outputs: Number
+    balanced_stages: Number
+    stage_stall_seconds: Number
+    stage_gather: Number
+    gathered_inputs: Number
+    loads_whole: Number
+    logit_bytes: Number
+    sharded_logit_bytes: Number
+    loss_traffic: Number
+    chunked_loss: Number
+    fused_loss: Number
+    group_parameters: Number
+    narrow_inputs: Number
+    saved_routed: Number
+    tp_stall_seconds: Number
+    tp_overlap: Number
+    dp_overlap: Number
+    prefetches_parameters: Number
+    broadcasts_parameters: Number
+    ep_overlap: Number
+    context_overlap: Number
+    pipeline_overlap: Number
+    straggler_spread: Number
+    feed_forward_traffic: Number
+    fused_kernels: Number
+    gather_launches: Number
+    moe_launches: Number
+    expert_launches: Number
+    expert_spread: Number
+    host_launch_seconds: Number
+    compiled_launches: Number
+    captured_launches: Number
+    host_seconds_per_step: Number
+    fragmentation: Number
+
+
+def training_software(
+    row: Framework, training: TrainingSection, numerics: Numerics, catalog: Catalog, *, gated: bool
+) -> Software:
+    """Return what a framework does with a plan's choices; ``gated`` says whether feed-forwards have a gate."""
+    saved_activation: Number = row.saved_activation[0] if gated else row.saved_activation[1]
+    saved_norm: tuple[Number, Number] = row.saved_norm
+    loss = training.loss or row.loss
+    if loss == FUSED:
+        # Libraries that fuse the loss fuse norms, rotary positions and gated activations too.
+        saved_activation = np.minimum(saved_activation, FUSED_ACTIVATION)
+        saved_norm = np.minimum(saved_norm[0], FUSED_NORM), np.minimum(saved_norm[1], FUSED_NORM)
+    whole, sharded = _logit_bytes(row, training, numerics)
+    compiled = _compiles_loss(row, training)
+    return numbers_of(
+        Software,
+        row,
+        compiled=float(training.compile),
+        captured=float(training.cuda_graphs),
+        saved_activation=saved_activation,
+        saved_norm=saved_norm[0],
+        saved_norm_fused=saved_norm[1],
+        logit_bytes=whole,
+        sharded_logit_bytes=sharded,
+        loss_traffic=LOSS_PASSES * (numerics.element_bytes if loss == FUSED or compiled else whole),
+        chunked_loss=float(loss == CHUNKED),
+        fused_loss=float(loss == FUSED),
+        fused_kernels=1.0 if loss == FUSED else row.fused_kernels,
+        host_launch_seconds=row.launch_us * MICRO,
+        **{name: catalog.coefficients[name.replace("_", "-")].value for name in COEFFICIENTS},
+    )
+
+
+def _compiles_loss(row: Framework, training: TrainingSection) -> bool:
+    """Whether a graph compiler takes the loss along."""
+    return bool(row.compiled_loss and training.compile) and training.loss is None
+
+
+def _logit_bytes(row: Framework, training: TrainingSection, numerics: Numerics) -> tuple[Number, Number]:
+    """Return the peak bytes of a logit that is held, and of one that is shared out with the vocabulary."""
+    if _compiles_loss(row, training):
+        compiled = COMPILED_COPIES * numerics.element_bytes
+        return compiled, compiled
+    copies = LOGIT_COPIES * numerics.element_bytes
+    sharded = row.sharded_logit_bytes if any_true(row.sharded_logit_bytes) else row.logit_bytes
+    if numerics.element_bytes >= FP32_BYTES:
+        return np.maximum(row.logit_bytes, copies), np.maximum(sharded, copies / 2.0)
+    if numerics.master_bytes == 0.0 and numerics.weight_bytes < FP32_BYTES and not row.logit_upcast:
+        return copies, copies
+    return row.logit_bytes, sharded
