@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from figures import Figure, show
@@ -27,11 +28,16 @@ from capacity_tui.engine.choose.space import Axis, powers_of_two
 from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.choose.space.space import Block, best
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
-from capacity_tui.engine.estimate import estimate_resolved, memory_estimate, resolve_plan, transformer_work
+from capacity_tui.engine.estimate.assemble import memory_estimate
+from capacity_tui.engine.estimate.estimate import estimate_resolved, transformer_work
+from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate.run import RunData, RunLayout
 from capacity_tui.engine.estimate.timing.schedule import step_time
+from capacity_tui.engine.estimate.transformer.choices import Recompute
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 
+Record = TypeVar("Record", RunLayout, RunData, Recompute)
 WANTED, PER_SECOND = 2_000_000, "a second"
 REPEATS = 5
 DEVICES = 512
@@ -124,14 +130,14 @@ def flat(space: TrainingSpace) -> None:
         def whole(number: object, shape: tuple[int, ...] = part.shape) -> Number:
             return np.broadcast_to(np.asarray(number), shape).ravel()
 
-        sizes = {name: whole(getattr(run, name)) for name in ("dp", "tp", "pp", "cp", "etp", "shard", "zero")}
-        others = ("seq_len", "micro_batch", "sequence_parallel", "offload_optimizer", "interleave")
-        recompute = {name: whole(getattr(run.recompute, name)) for name in run.recompute.__slots__}
+        def flattened(record: Record, *names: str) -> Record:
+            return replace(record, **{name: whole(getattr(record, name)) for name in names or record.__slots__})
+
         run = replace(
             run,
-            **sizes,
-            **{name: whole(getattr(run, name)) for name in others},
-            recompute=replace(run.recompute, **recompute),
+            layout=flattened(run.layout),
+            data=flattened(run.data, "seq_len", "micro_batch"),
+            recompute=flattened(run.recompute),
         )
         work = transformer_work(run, space.resolved.plan)
         _ = memory_estimate(work, run.cluster).held, step_time(work).seconds
