@@ -28,9 +28,7 @@ from capacity_tui.engine.choose.space import Axis, powers_of_two
 from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.choose.space.space import Block, best
 from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
-from capacity_tui.engine.estimate.assemble import memory_estimate
-from capacity_tui.engine.estimate.estimate import estimate_resolved, transformer_work
-from capacity_tui.engine.estimate.resolve import resolve_plan
+from capacity_tui.engine.estimate import estimate_resolved, memory_estimate, resolve_plan, transformer_work
 from capacity_tui.engine.estimate.run import RunData, RunLayout
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.choices import Recompute

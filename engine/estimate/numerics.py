@@ -7,18 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.catalog.rows.numerics import Optimizer
-from capacity_tui.engine.catalog.rows.software import Framework
-from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.catalog.rows import Framework, Optimizer
+from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.host import host_link_bandwidth, optimizer_bandwidth
 from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate, reached_share
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.models.transformer.attention import Matrix
+from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number, any_true, present, where
-from capacity_tui.engine.plan.sections.training import NO_MASTER, TrainingSection
+from capacity_tui.engine.plan.sections import NO_MASTER, TrainingSection
 from capacity_tui.engine.units import FP32_BYTES
 
 # Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.

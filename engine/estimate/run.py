@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from capacity_tui.engine.catalog.rows.base import MIB
-from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
-from capacity_tui.engine.cluster.cluster import Device
+from capacity_tui.engine.catalog.rows import MIB, ScalingLaw
+from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.data.supply import Supply
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import ParallelismSection
+from capacity_tui.engine.plan import ParallelismSection
 from capacity_tui.engine.units import MICRO
 
 SWAP, GATHER = "all_to_all", "all_gather"

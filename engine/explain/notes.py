@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster.cluster import figure_label
-from capacity_tui.engine.estimate.figures import FigureValue
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.estimate.transformer.adapters import base_format
+from capacity_tui.engine.cluster import figure_label
+from capacity_tui.engine.estimate import Estimate, FigureValue, ResolvedPlan
+from capacity_tui.engine.estimate.transformer import base_format
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models import PluginSpec
 from capacity_tui.engine.numeric import mean

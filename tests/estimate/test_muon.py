@@ -13,9 +13,9 @@ from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.estimate.transformer.operators import training_operators
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.models.transformer.parameters import layer_matrices
+from capacity_tui.engine.models.transformer import layer_matrices
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 
 def plan_of(optimizer: str, zero: int = 1, model: str = "llama-3-8b", **training: object) -> Plan:

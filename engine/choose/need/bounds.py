@@ -13,9 +13,9 @@ from capacity_tui.engine.choose.candidate import MEMORY
 from capacity_tui.engine.choose.search.question import Goal, Limit
 from capacity_tui.engine.cluster import HOUR, SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate.limits import REQUESTS
-from capacity_tui.engine.estimate.serving.released_weights import released_format
-from capacity_tui.engine.estimate.transformer.adapters import base_format
+from capacity_tui.engine.estimate import REQUESTS
+from capacity_tui.engine.estimate.serving import released_format
+from capacity_tui.engine.estimate.transformer import base_format
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import AUTO, ModelSection, Plan, edited
 from capacity_tui.engine.units import BITS_PER_BYTE, PERCENT

@@ -16,9 +16,9 @@ from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
 from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
 from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Schedule, Work
-from capacity_tui.engine.models.networks.specs import NetworkSpec
+from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import Number, any_true
-from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan import Plan
 
 STEP_LAUNCHES = counted("step-kernels")
 TRAINING_FLOPS = counted("backward-flops")

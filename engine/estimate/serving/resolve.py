@@ -8,12 +8,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, Quantization
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.catalog.rows.engines import InferenceEngine
-from capacity_tui.engine.catalog.rows.weight_kernels import WeightKernel
-from capacity_tui.engine.cluster.catalogue_devices import CLOCK_OF_POWER, boosted, processor_device
-from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.catalog import Catalog, Quantization, counted
+from capacity_tui.engine.catalog.rows import InferenceEngine, WeightKernel
+from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted, processor_device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.run import KernelRates, numbers_of, run_layout
 from capacity_tui.engine.estimate.serving.run import Host, Reading, Runtime, ServingNumerics, ServingRun
@@ -23,8 +20,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.readers import read_model_file
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.plan import ModelSection, Plan
-from capacity_tui.engine.plan.sections.inference import InferenceSection
+from capacity_tui.engine.plan import ModelSection, Plan
+from capacity_tui.engine.plan.sections import InferenceSection
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
 
 # Where neither the engine nor the memory of a device sets an end.

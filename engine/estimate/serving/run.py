@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.run import KernelRates, RunLayout
 from capacity_tui.engine.estimate.serving.traffic import (
     Guessing,
@@ -15,8 +15,7 @@ from capacity_tui.engine.estimate.serving.traffic import (
     longest_output,
     mean_decode_context,
 )
-from capacity_tui.engine.models.transformer.parameters import ParameterCounts
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, where
 
 

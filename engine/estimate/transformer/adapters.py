@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
-from capacity_tui.engine.plan.plan import Adapter
-from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.plan import Adapter
+from capacity_tui.engine.plan.sections import TrainingSection
 
 # What LoRA adapts, by the names plans use.
 TARGETS = {

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.rows.scaling_laws import ScalingLaw
-from capacity_tui.engine.catalog.rows.software import Framework
-from capacity_tui.engine.cluster.cluster import Cluster, Device
+from capacity_tui.engine.catalog.rows import Framework, ScalingLaw
+from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.data.content import transformer_content
 from capacity_tui.engine.estimate.data.supply import supply_of
 from capacity_tui.engine.estimate.numerics import training_numerics
@@ -17,15 +16,14 @@ from capacity_tui.engine.estimate.transformer.adapters import finetuning
 from capacity_tui.engine.estimate.transformer.choices import Recompute
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.software import training_software
-from capacity_tui.engine.models.checkpointing import checkpointing
-from capacity_tui.engine.models.transformer.parameters import count_parameters, layer_matrices
-from capacity_tui.engine.models.transformer.shape import TransformerShape
+from capacity_tui.engine.models import checkpointing
+from capacity_tui.engine.models.transformer import TransformerShape, count_parameters, layer_matrices
 from capacity_tui.engine.numeric import any_true
-from capacity_tui.engine.plan.layout_rules import (
+from capacity_tui.engine.plan import (
+    AUTO,
     EXPERT_GROUPS,
     MODEL_DIVIDES_DEVICES,
     REPLICAS_FILL_DEVICES,
-    Adapter,
     Layout,
     ParallelismSection,
     Plan,
@@ -34,8 +32,6 @@ from capacity_tui.engine.plan.layout_rules import (
     software_id,
     with_following,
 )
-from capacity_tui.engine.plan.names import software_id
-from capacity_tui.engine.plan.plan import AUTO, ParallelismSection, Plan
 
 
 def framework_row(plan: Plan, catalog: Catalog) -> Framework:

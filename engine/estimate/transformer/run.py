@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.cluster.cluster import Cluster
+from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.numerics import Numerics
 from capacity_tui.engine.estimate.run import KernelRates, RunData, RunLayout
 from capacity_tui.engine.estimate.transformer.adapters import Finetuning

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.catalog.counts import counted
-from capacity_tui.engine.catalog.rows.software import Framework
+from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.estimate.numerics import Numerics
 from capacity_tui.engine.estimate.run import numbers_of
 from capacity_tui.engine.numeric import Number, any_true
-from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.plan.sections import TrainingSection
 from capacity_tui.engine.units import FP32_BYTES, MICRO
 
 CHUNKED, FUSED = "chunked", "fused"
