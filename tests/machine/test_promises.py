@@ -33,7 +33,8 @@ HANGING = """
 import json, time
 from dataclasses import replace
 from capacity_tui.engine.machine.vendors.amd import AMD
-from capacity_tui.engine.machine import detect as detection
+import importlib
+detection = importlib.import_module("capacity_tui.engine.machine.detect")
 hung = replace(AMD, probe=lambda host: time.sleep(30))
 detection.probe_networks = lambda host: time.sleep(30)
 started = time.perf_counter()

@@ -30,11 +30,11 @@ from capacity_tui.engine.machine.vendors.vendor import GpuSample
 Benchmark = Callable[[Conditions], Iterator[Measurement | Skipped]]
 
 MODULES = {
-    "memory": ("memory_bandwidth", "measure_memory"),
-    "cpu": ("arithmetic", "measure_processor"),
-    "gpu": ("accelerators", "measure_accelerators"),
-    "disk": ("disk_speed", "measure_disk"),
-    "network": ("network_speed", "measure_network"),
+    "memory": ("device_speed", "measure_memory"),
+    "cpu": ("device_speed", "measure_processor"),
+    "gpu": ("device_speed", "measure_accelerators"),
+    "disk": ("io_speed", "measure_disk"),
+    "network": ("io_speed", "measure_network"),
 }
 
 GROUPS = tuple(MODULES)
