@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search import Question, parse_goal, search
-from capacity_tui.engine.choose.space import Axis, powers_of_two
-from capacity_tui.engine.choose.space.grid import divisors
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.solve.search import Question, parse_goal, search
+from capacity_tui.engine.solve.space import Axis, powers_of_two
+from capacity_tui.engine.solve.space.grid import divisors
 
 DEVICES = BATCH = 4096
 LAYERS, LARGEST_TP = 96, 32

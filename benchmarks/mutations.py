@@ -29,7 +29,7 @@ KEPT = ("tests/golden",)
 MONTHS = ("tests/fleet/test_month_figures.py",)
 STORED = ("tests/storage/test_nodes_of_a_training.py", "tests/storage/test_storage_plan.py")
 LADDER = ("tests/observe/test_recovery_policy.py",)
-SEARCH = "tests/choose/test_search.py::"
+SEARCH = "tests/solve/test_search.py::"
 PASSES = ("tests/estimate/test_prompt_passes.py", "tests/estimate/test_loads.py")
 
 
@@ -170,10 +170,10 @@ ROOMS = (
     Mutation("copies of files by their name alone", "engine/observe/guard/placeholders.py",
              "folder / _FOLDER / str(number) / Path(source).name", "folder / _FOLDER / Path(source).name",
              ("tests/observe/test_guard_placeholders.py",), "guard"),
-    Mutation("limits hold by the estimate alone", "engine/choose/search/scoring.py",
+    Mutation("limits hold by the estimate alone", "engine/solve/search/scoring.py",
              "with_range=True).kept_surely", "with_range=True).kept",
              (f"{SEARCH}test_limits_hold_at_the_far_end_of_the_range",), "search"),
-    Mutation("a front keeps equals", "engine/choose/search/results.py", "second < before", "second <= before",
+    Mutation("a front keeps equals", "engine/solve/search/results.py", "second < before", "second <= before",
              (f"{SEARCH}test_a_front_is_the_same_however_its_points_come",), "search"),
     Mutation("waiting for a slot twice as long", f"{SERVING}/queueing.py",
              "(1.0 + spread**2) / 2.0 * full**power", "(1.0 + spread**2) * full**power", PASSES, "loads"),

@@ -23,17 +23,17 @@ import numpy as np
 from figures import Figure, show
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search import Answer, Question, parse_goal, parse_limit, search
-from capacity_tui.engine.choose.space import Axis, powers_of_two
-from capacity_tui.engine.choose.space.grid import divisors
-from capacity_tui.engine.choose.space.space import Block, best
-from capacity_tui.engine.choose.space.training import TrainingSpace, training_space
 from capacity_tui.engine.estimate import estimate_resolved, memory_estimate, resolve_plan, transformer_work
 from capacity_tui.engine.estimate.run import RunData, RunLayout
 from capacity_tui.engine.estimate.timing.schedule import step_time
 from capacity_tui.engine.estimate.transformer.choices import Recompute
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.solve.search import Answer, Question, parse_goal, parse_limit, search
+from capacity_tui.engine.solve.space import Axis, powers_of_two
+from capacity_tui.engine.solve.space.grid import divisors
+from capacity_tui.engine.solve.space.space import Block, best
+from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
 
 Record = TypeVar("Record", RunLayout, RunData, Recompute)
 WANTED, PER_SECOND = 2_000_000, "a second"

@@ -20,9 +20,9 @@ from drawn_plans import random_plan
 from plan_laws import broken_laws, broken_round_trip
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose import answer
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.solve import answer
+from capacity_tui.engine.solve.modes import fill
 
 # Of so many plans one is answered with its advice, and one written and read again.
 ADVISED, WRITTEN = 10, 5

@@ -14,8 +14,8 @@ import tempfile
 import time
 from dataclasses import replace
 
-from capacity_tui.engine.choose.search import Question, search
 from capacity_tui.engine.nodes.search import search_on_ray
+from capacity_tui.engine.solve.search import Question, search
 from tests.plans import TRAINING, plan_of
 
 QUESTION = Question(

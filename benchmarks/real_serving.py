@@ -49,9 +49,9 @@ def program(*words: str) -> None:
 
 
 def predictions() -> dict[int, dict]:
-    from capacity_tui.engine.choose import answer
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.plan.files import plan_from_data
+    from capacity_tui.engine.solve import answer
 
     machine = detect()
     found = {}

@@ -87,9 +87,9 @@ def trained(steps: int, size: dict[str, int]) -> dict[str, float]:
 
 
 def predict() -> dict[str, object]:
-    from capacity_tui.engine.choose import answer
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.plan.files import plan_from_data
+    from capacity_tui.engine.solve import answer
 
     estimate = answer(plan_from_data(plan(**LARGE)), detect()).estimate
     return {

@@ -1,11 +1,6 @@
 from .catalog import Catalog as Catalog
 from .catalog import load_catalog as load_catalog
 from .catalog import register_hardware as register_hardware
-from .choose import answer as answer
-from .choose import place_plan as place_plan
-from .choose import step_seconds as step_seconds
-from .choose.modes import compare as compare
-from .choose.sensitivity import sensitivity as sensitivity
 from .cluster import Cluster as Cluster
 from .cluster import cluster_of_machine as cluster_of_machine
 from .cluster import device_key as device_key
@@ -44,6 +39,11 @@ from .sampling import sample_kernels as sample_kernels
 from .sampling import sampling_backend as sampling_backend
 from .sampling import sampling_grid as sampling_grid
 from .sampling import write_measured as write_measured
+from .solve import answer as answer
+from .solve import place_plan as place_plan
+from .solve import step_seconds as step_seconds
+from .solve.modes import compare as compare
+from .solve.sensitivity import sensitivity as sensitivity
 from .storage import PatternQuestion as PatternQuestion
 from .storage import expected_distinct as expected_distinct
 from .storage import pattern_storage as pattern_storage

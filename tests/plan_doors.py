@@ -19,14 +19,6 @@ import yaml
 from drawn_plans import settings_of
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import EstimatedPlan, answer, growing_runs
-from capacity_tui.engine.choose.advice import offers
-from capacity_tui.engine.choose.changes import saves
-from capacity_tui.engine.choose.modes import ModePlan, fill
-from capacity_tui.engine.choose.modes.modes import open_fields
-from capacity_tui.engine.choose.need import need
-from capacity_tui.engine.choose.search import Question, parse_limit, search
-from capacity_tui.engine.choose.space import Axis
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate, estimate_plan, figures_of
 from capacity_tui.engine.estimate.figures import METRICS
@@ -34,6 +26,14 @@ from capacity_tui.engine.fleet import DeadlineQuestion, recommend
 from capacity_tui.engine.fleet.migration import MigrationQuestion, job_kind_of, migrate
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.solve import EstimatedPlan, answer, growing_runs
+from capacity_tui.engine.solve.advice import offers
+from capacity_tui.engine.solve.changes import saves
+from capacity_tui.engine.solve.modes import ModePlan, fill
+from capacity_tui.engine.solve.modes.modes import open_fields
+from capacity_tui.engine.solve.need import need
+from capacity_tui.engine.solve.search import Question, parse_limit, search
+from capacity_tui.engine.solve.space import Axis
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.tui.cli import main
 from capacity_tui.tui.plan_document import PlanDocument

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.estimate import METRICS, Estimate, figure, figures_of
 from capacity_tui.engine.numeric import added, mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import dump_plan, plan_from_text
 from capacity_tui.engine.present import result_as_dict, to_json
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.verdict import Verdict
 
 # Share by which sums may differ that are added up in another order.

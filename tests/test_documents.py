@@ -15,9 +15,9 @@ from command_lines import parsed
 from document_pages import PAGES, ROOT, Page, Row, Span, read_page
 
 from capacity_tui import engine
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.plan.files import read_source
 from capacity_tui.engine.present import result_as_dict
+from capacity_tui.engine.solve import answer
 from capacity_tui.tui.actions import ACTIONS, VIEWS, key_codes, key_names
 from capacity_tui.tui.cli import main
 from capacity_tui.tui.headless.group import PROGRAM

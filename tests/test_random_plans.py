@@ -9,9 +9,9 @@ from drawn_plans import random_plan
 from plan_laws import broken_laws, broken_round_trip
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.solve import answer
+from capacity_tui.engine.solve.modes import fill
 
 # Seeds of one case, and how many cases: benchmarks/random_plans.py goes on where these end.
 EACH, CASES = 30, 10

@@ -9,7 +9,6 @@ from threading import Event
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import plan_of_line, propose
 from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import (
@@ -26,6 +25,7 @@ from capacity_tui.engine.plan.files import (
 from capacity_tui.engine.plan.imports import refuse_files_of_tools
 from capacity_tui.engine.plan.line import PlanFlags, completions, line_of_flags, read_line
 from capacity_tui.engine.present import Part, machine_report_parts
+from capacity_tui.engine.solve import plan_of_line, propose
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.screens.dialogs.catalogue_view import choices
 from capacity_tui.tui.screens.machine.benchmarks_view import Benchmarks

@@ -12,9 +12,9 @@ from capacity_tui.tui.requests import Answer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from capacity_tui.engine.choose.modes import Limit
     from capacity_tui.engine.present import ExplanationText, Part
     from capacity_tui.engine.present.pictures import Picture
+    from capacity_tui.engine.solve.modes import Limit
     from capacity_tui.tui.recent import RecentPlan
     from capacity_tui.tui.shown.clustered import Clustered
     from capacity_tui.tui.shown.columns import TableColumn

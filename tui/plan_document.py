@@ -9,10 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import EstimatedPlan, explain
-from capacity_tui.engine.choose.advice import offers
-from capacity_tui.engine.choose.modes import Comparison as EngineComparison
-from capacity_tui.engine.choose.modes import Limit, ModePlan, compare, feasible_sizes, fill, to_the_limit
 from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Answer
@@ -21,6 +17,10 @@ from capacity_tui.engine.plan import Plan, edited, pinned, renamed, taken, unpin
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present import ExplanationText, explanation_text
 from capacity_tui.engine.present.pictures import PICTURES, Picture, picture_of
+from capacity_tui.engine.solve import EstimatedPlan, explain
+from capacity_tui.engine.solve.advice import offers
+from capacity_tui.engine.solve.modes import Comparison as EngineComparison
+from capacity_tui.engine.solve.modes import Limit, ModePlan, compare, feasible_sizes, fill, to_the_limit
 from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
 from capacity_tui.tui.screens.cluster.cluster_view import clustered
 from capacity_tui.tui.screens.find.find_view import SearchQuestion

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 from capacity_tui.engine.keys import Key
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.modes import Limit
     from capacity_tui.engine.present import ExplanationText, Part
     from capacity_tui.engine.present.pictures import Picture
+    from capacity_tui.engine.solve.modes import Limit
     from capacity_tui.tui.shown.clustered import Clustered
     from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
     from capacity_tui.tui.shown.exported import Export

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes import ModePlan, fill
-from capacity_tui.engine.choose.search import Rejected, hardware_ids
 from capacity_tui.engine.cluster import SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import AUTO, Plan, edited
+from capacity_tui.engine.solve.modes import ModePlan, fill
+from capacity_tui.engine.solve.search import Rejected, hardware_ids
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS
 

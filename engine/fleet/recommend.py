@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.advice import kept_bytes
-from capacity_tui.engine.choose.search import INSTANCES, Rejected
 from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import equation
@@ -24,6 +22,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import AUTO, Plan, memory_searched
+from capacity_tui.engine.solve.advice import kept_bytes
+from capacity_tui.engine.solve.search import INSTANCES, Rejected
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_money, format_seconds
 from capacity_tui.engine.verdict import Verdict

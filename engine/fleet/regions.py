@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.cluster import ON_DEMAND, SPOT, Payment, Quote, quotes, region_id
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Answer, estimate_plan, job_seconds, units_per_second
@@ -19,6 +18,7 @@ from capacity_tui.engine.fleet.migration.moving import transfer_hours
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.units import GIGA
 
 if TYPE_CHECKING:

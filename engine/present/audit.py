@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from capacity_tui.engine.choose import Audit, Finding
 from capacity_tui.engine.errors import Place
 from capacity_tui.engine.estimate import figure
 from capacity_tui.engine.keys import Figure
@@ -12,6 +11,7 @@ from capacity_tui.engine.plan import all_fields
 from capacity_tui.engine.plan.imports import ImportedSetting
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.solve import Audit, Finding
 from capacity_tui.engine.verdict import Verdict
 
 _TRAINED = (

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import nearest
-from capacity_tui.engine.choose import Explained, Lever, change_text, explain
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Derivation, Input, interval_text
 from capacity_tui.engine.explain import Explanation, Sum, Term
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.pictures.pictures import Picture
+from capacity_tui.engine.solve import Explained, Lever, change_text, explain
 from capacity_tui.engine.units import format_percent, format_quantity
 
 if TYPE_CHECKING:

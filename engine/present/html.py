@@ -7,7 +7,6 @@ from functools import cache, partial
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from capacity_tui.engine.choose import curves
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.explain import Roofline
 from capacity_tui.engine.plan import Plan
@@ -18,6 +17,7 @@ from capacity_tui.engine.present.pictures.roofline_chart import limit_text
 from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.present.summary import blocks, chosen, headline, verdict_sentence
 from capacity_tui.engine.printable import printable_lines
+from capacity_tui.engine.solve import curves
 
 CHARTS = ("memory", "time", "roofline", "scaling")
 

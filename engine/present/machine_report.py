@@ -5,15 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import answer, settings_for
-from capacity_tui.engine.choose.advice import (
-    job_notes,
-    power_need,
-    power_text,
-    predicted_bottleneck,
-    run_space,
-    space_text,
-)
 from capacity_tui.engine.cluster import Score, placement_advice, score_machine
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Answer, Note
@@ -23,6 +14,15 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.benchmark_figures import benchmark_parts
 from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.solve import answer, settings_for
+from capacity_tui.engine.solve.advice import (
+    job_notes,
+    power_need,
+    power_text,
+    predicted_bottleneck,
+    run_space,
+    space_text,
+)
 
 
 def score_parts(score: Score) -> Iterator[Part]:

@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from capacity_tui.engine.choose import Candidate, CheckedConstraint
-from capacity_tui.engine.choose.need import GROWING, READS, Needed
 from capacity_tui.engine.estimate import METRICS, Answer, figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import all_fields
@@ -15,6 +13,8 @@ from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.present.results import result_as_dict
+from capacity_tui.engine.solve import Candidate, CheckedConstraint
+from capacity_tui.engine.solve.need import GROWING, READS, Needed
 from capacity_tui.engine.units import format_percent, format_quantity
 from capacity_tui.engine.verdict import Verdict
 

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from capacity_tui.engine.choose import Explained, Sensitivity
-from capacity_tui.engine.choose.modes import Comparison, ModePlan
-from capacity_tui.engine.choose.need import Needed
-from capacity_tui.engine.choose.search import Answer as SearchAnswer
-from capacity_tui.engine.choose.search import SearchResult
 from capacity_tui.engine.estimate import Answer, Estimate, figure, figures_of
 from capacity_tui.engine.fleet.migration import Migration
 from capacity_tui.engine.machine import Machine
@@ -27,6 +22,11 @@ from capacity_tui.engine.present.side_by_side_pages import comparison_tables
 from capacity_tui.engine.present.storage.patterns import pattern_storage_parts
 from capacity_tui.engine.present.summary import blocks, headline, note_text, notes, verdict_sentence
 from capacity_tui.engine.printable import printable_lines
+from capacity_tui.engine.solve import Explained, Sensitivity
+from capacity_tui.engine.solve.modes import Comparison, ModePlan
+from capacity_tui.engine.solve.need import Needed
+from capacity_tui.engine.solve.search import Answer as SearchAnswer
+from capacity_tui.engine.solve.search import SearchResult
 from capacity_tui.engine.storage import PatternStorage
 
 _FIGURE_HEADS = ("", "value", "range")

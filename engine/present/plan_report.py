@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from capacity_tui.engine.choose import Curve, curves
 from capacity_tui.engine.estimate import METRICS, Estimate, Metric, Note, Scaling, figure, limit_label, part_label
 from capacity_tui.engine.explain import Roofline
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.pictures.charts import Slice, curve_name
 from capacity_tui.engine.present.pictures.roofline_chart import intensity_text
+from capacity_tui.engine.solve import Curve, curves
 from capacity_tui.engine.units import (
     devices_in_words,
     format_bytes,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from capacity_tui.engine.choose.search import Answer, Rejected, SearchResult, unit_of
 from capacity_tui.engine.estimate import METRICS, part_label, usual_words
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import all_fields, short_name
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.figure_columns import column_figures, column_head, column_text
+from capacity_tui.engine.solve.search import Answer, Rejected, SearchResult, unit_of
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_count, format_number, format_percent, format_quantity
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.choose import RATIO, Narrowing, Sensitivity, Swing
 from capacity_tui.engine.present.markdown import escaped, table_lines
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS
 from capacity_tui.engine.present.plan_values import plan_value_text
 from capacity_tui.engine.printable import printable_lines
+from capacity_tui.engine.solve import RATIO, Narrowing, Sensitivity, Swing
 from capacity_tui.engine.units import format_percent, format_quantity
 
 TITLES = {"knob": "Fields, one step", "unknown": "Unknowns, end to end"}

@@ -17,12 +17,12 @@ from capacity_tui.engine.accuracy import (
 )
 from capacity_tui.engine.accuracy.scoring import scored_measurements
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import step_seconds
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import example_text, plan_from_text
+from capacity_tui.engine.solve import step_seconds
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.tui.cli import main
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 
 P5 = {
     "name": "P5 (H100)", "family": "P", "gpu_type": "NVIDIA H100", "vcpus": 192, "gpu_memory_gb": 80,

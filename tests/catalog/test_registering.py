@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, register_hardware
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.plan import HardwareSection, PricingSection
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 
 CUSTOM = {
     "type": "gpu",

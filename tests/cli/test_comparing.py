@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.plan.files import load_plan
+from capacity_tui.engine.solve import answer
 from capacity_tui.tui.cli import main
 
 PLAN = "task: finetune\nmodel: {{name: llama-3.2-1b}}\ntraining: {{method: {method}, tokens: 1.0e+7, micro_batch: 2}}\n"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.plan.files import example_names, example_text, example_title, plan_from_text
+from capacity_tui.engine.solve import answer
 
 
 @pytest.mark.parametrize("name", example_names())

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import HardwareSection, PricingSection
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import result_as_dict
+from capacity_tui.engine.solve import answer
 
 CATALOG = load_catalog(Path("none"))
 NAMES = ("h100-sxm-80gb", "a100-sxm-80gb", "rtx-4090", "l4", "v100-sxm2-16gb")

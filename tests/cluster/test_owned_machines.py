@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import answer, explain
 from capacity_tui.engine.cluster import chosen_quote
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer, explain
 
 ROW = """
 lab-box:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import PlacedPlan, place_plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import TablePart, placement_as_dict, placement_parts, placement_remarks
+from capacity_tui.engine.solve import PlacedPlan, place_plan
 
 CATALOG = load_catalog(Path("none"))
 RACKS = [{"name": "rack", "devices": 64}, {"name": "fabric", "oversubscription": 2}]

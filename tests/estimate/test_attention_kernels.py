@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.timing import attention_in_place_of, attention_rate
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 
 
 @pytest.fixture(scope="module")

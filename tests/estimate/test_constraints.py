@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.estimate import Constraint, Estimate, estimate_plan
 from capacity_tui.engine.estimate.constraint import verdicts
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.solve import answer
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Holds, Verdict
 

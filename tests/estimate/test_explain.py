@@ -15,9 +15,6 @@ import pytest
 from capacity_tui.engine import estimate as estimates
 from capacity_tui.engine import fleet
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose import EstimatedPlan, Explained, answer, explain
-from capacity_tui.engine.choose.candidate import candidate
-from capacity_tui.engine.choose.modes import with_auto_resolved
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import METRICS, Derivation, estimate_resolved, figure, recording, resolve_plan
 from capacity_tui.engine.estimate.equation import Equation
@@ -28,6 +25,9 @@ from capacity_tui.engine.explain.explain import explain_resolved
 from capacity_tui.engine.plan import ParallelismSection, Plan
 from capacity_tui.engine.plan.files import example_names, example_text, plan_from_text
 from capacity_tui.engine.present import explanation_text, followed
+from capacity_tui.engine.solve import EstimatedPlan, Explained, answer, explain
+from capacity_tui.engine.solve.candidate import candidate
+from capacity_tui.engine.solve.modes import with_auto_resolved
 
 H100 = {"name": "h100-sxm-80gb", "devices": 16}
 PLANS: dict[str, dict[str, object]] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 from tests.plans import plan_of
 
 NODE = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.choose import explain
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.present import result_as_dict
+from capacity_tui.engine.solve import explain
 
 GIB = 2**30
 

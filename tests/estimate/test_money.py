@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer, explain
-from capacity_tui.engine.choose.changes import value_of
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.estimate import Estimate, checkpoint_period, estimate_plan, figure, interruption_surplus
 from capacity_tui.engine.estimate.figures import absence
 from capacity_tui.engine.estimate.money import spot_surplus
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import result_as_dict
+from capacity_tui.engine.solve import answer, explain
+from capacity_tui.engine.solve.changes import value_of
 from capacity_tui.engine.uncertainty import Interval
 
 CATALOG = load_catalog()

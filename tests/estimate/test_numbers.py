@@ -10,8 +10,8 @@ from sources import ROOT, nodes_of, source_files, text_of
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.shipped import counts
-from capacity_tui.engine.choose import explain
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import explain
 
 ESTIMATE = ROOT / "engine/estimate"
 # What arithmetic itself is made of: nothing, all, both, and a half of a symmetric whole or of a mean.

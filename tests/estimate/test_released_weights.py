@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import plan_of_line
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import plan_of_line
+from capacity_tui.engine.solve.modes import fill
 
 GIB = 2**30
 CATALOG = load_catalog()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.choose import answer, plan_of_line
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import answer, plan_of_line
 
 
 def served(line: str) -> Estimate:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.estimate import BEST_SIZE, BEST_TOKENS, LEAST_LOSS, LOSS, OVERTRAINING, figure, learned
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 
 LAWS = load_catalog().scaling_laws
 LAW = LAWS["besiroglu-2024"]

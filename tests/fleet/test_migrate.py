@@ -9,8 +9,6 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import plan_of_line
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.migration import (
     JobWords,
@@ -23,6 +21,8 @@ from capacity_tui.engine.fleet.migration.months import ratio_range
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import plan_of_line
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import plan_of_line
-from capacity_tui.engine.choose.modes import fill
-from capacity_tui.engine.choose.modes.modes import MODES
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.fleet.migration import MigrationQuestion, job_kind_of, migrate
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import plan_of_line
+from capacity_tui.engine.solve.modes import fill
+from capacity_tui.engine.solve.modes.modes import MODES
 
 CATALOG = load_catalog()
 SOME = ("aws-p5-48xlarge", "aws-p4d-24xlarge", "aws-g6e-4xlarge", "aws-g5-xlarge", "runpod-h100-sxm", "gcp-tpu-v6e-1")

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.fleet import DeadlineQuestion, Machines, Recommended, database_for, recommend
@@ -15,6 +14,7 @@ from capacity_tui.engine.fleet.options import TIME, USD
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import plan_from_data, read_source
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.tui.cli import main
 
 NAMES = ("aws-g5-xlarge", "aws-g6-xlarge", "aws-p5-48xlarge", "lambda-gpu-1x-a10", "lambda-gpu-8x-h100-sxm5")

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.fleet.serving import ServingAnswer, ServingQuestion, load_curve, serve
@@ -20,6 +19,7 @@ from capacity_tui.engine.fleet.serving.step_times import step_times
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.fleet import serving_as_dict, serving_parts
+from capacity_tui.engine.solve.modes import fill
 
 SMALL = {
     "model": {"name": "llama-3.1-8b"},

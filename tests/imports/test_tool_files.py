@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import refuse_unknown_names
 from capacity_tui.engine.plan.imports.tools import tools
+from capacity_tui.engine.solve.modes import fill
 
 SAID: Mapping[str, Mapping[str, Any]] = {
     "vllm_serve.sh": {

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.cluster import cluster_of_machine, device_key, with_measured
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
@@ -28,6 +27,7 @@ from capacity_tui.engine.sampling import (
 )
 from capacity_tui.engine.sampling.calibration import chosen_files
 from capacity_tui.engine.sampling.kernels import CPU, KernelCase, kernel_grid
+from capacity_tui.engine.solve import answer
 
 PLAN = {
     "model": {"name": "transformer_decoder", "spec": {"layers": 4, "hidden": 256, "heads": 4, "vocab": 1024}},

@@ -8,8 +8,13 @@ import pytest
 from recorded import replay, write
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
-from capacity_tui.engine.choose.advice import (
+from capacity_tui.engine.machine import Process, cooling_now, detect, detected
+from capacity_tui.engine.machine.host import probe_power
+from capacity_tui.engine.machine.machine import GpuProcess, unknown_accelerator
+from capacity_tui.engine.plan import with_values
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
+from capacity_tui.engine.solve.advice import (
     job_notes,
     machine_warnings,
     power_need,
@@ -18,11 +23,6 @@ from capacity_tui.engine.choose.advice import (
     run_space,
     space_text,
 )
-from capacity_tui.engine.machine import Process, cooling_now, detect, detected
-from capacity_tui.engine.machine.host import probe_power
-from capacity_tui.engine.machine.machine import GpuProcess, unknown_accelerator
-from capacity_tui.engine.plan import with_values
-from capacity_tui.engine.plan.files import plan_from_data
 
 
 @pytest.fixture

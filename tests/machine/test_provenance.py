@@ -9,7 +9,6 @@ import pytest
 from recorded import replay
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose import explain
 from capacity_tui.engine.cluster import cluster_of_machine as own_machine
 from capacity_tui.engine.cluster import score_machine, usable_devices
 from capacity_tui.engine.estimate import estimate_plan, resolve_plan
@@ -19,6 +18,7 @@ from capacity_tui.engine.machine.host.cpu import probe_cpu
 from capacity_tui.engine.machine.machine import MigInstance
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import basis, explanation_text, result_as_dict
+from capacity_tui.engine.solve import explain
 from capacity_tui.tui.screens.plan.hardware_view import cluster_rows
 
 SPEC = {"bf16_tflops": 77, "bandwidth_gbs": 1230, "memory_mib": 1000, "link_gbs": 11, "node_gbs": 2}

@@ -9,12 +9,12 @@ import pytest
 from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import settings_for
-from capacity_tui.engine.choose.hardware_settings import LINK_RULES, settings_for_row
 from capacity_tui.engine.machine import NetworkInterface, detect, detected, missing
 from capacity_tui.engine.machine.generations import generations, table
 from capacity_tui.engine.machine.machine import LinkPeer, MigInstance, unknown_accelerator
 from capacity_tui.engine.machine.topology import complete_topology
+from capacity_tui.engine.solve import settings_for
+from capacity_tui.engine.solve.hardware_settings import LINK_RULES, settings_for_row
 
 
 @pytest.fixture

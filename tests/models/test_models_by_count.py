@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.models_table import name_of_count
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.models.transformer import count_parameters, shape_from_spec
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 
 CATALOG = load_catalog(Path("none"))
 

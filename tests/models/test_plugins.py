@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CatalogError, PlanError
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.models import family_of, load_plugins, plugin_problems, plugins, register_model
 from capacity_tui.engine.plan import plan_fields
 from capacity_tui.engine.plan.files import load_plan, plan_from_data, plan_from_text
+from capacity_tui.engine.solve import answer
 from capacity_tui.tui.headless.group import group
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-models-and-hardware.md"

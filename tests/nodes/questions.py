@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.choose.search import Question
-from capacity_tui.engine.choose.search.question import Goal, Limit
-from capacity_tui.engine.choose.space import Axis
+from capacity_tui.engine.solve.search import Question
+from capacity_tui.engine.solve.search.question import Goal, Limit
+from capacity_tui.engine.solve.space import Axis
 from tests.plans import SERVING, TRAINING, plan_of
 
 TIME, MONEY = "computation.estimated_train_time_seconds", "cost.usd"

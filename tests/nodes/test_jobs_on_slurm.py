@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.choose import answer, plan_of_line
 from capacity_tui.engine.nodes.jobs import followed as follow_job
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import answer, plan_of_line
 from capacity_tui.tui.headless.group import run_command
 from tests.nodes.slurm_cluster import SlurmCluster
 

@@ -16,7 +16,6 @@ from typing import Any
 import psutil
 import pytest
 
-from capacity_tui.engine.choose.search import search
 from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.nodes.inventory import detect_cluster
 from capacity_tui.engine.nodes.launchers.launcher import Order
@@ -25,6 +24,7 @@ from capacity_tui.engine.nodes.sampling import sample_network
 from capacity_tui.engine.nodes.search import search_on_ray
 from capacity_tui.engine.nodes.search.chunks import Cutting
 from capacity_tui.engine.sampling import COLLECTIVES
+from capacity_tui.engine.solve.search import search
 from tests.nodes.questions import questions
 
 try:

@@ -11,11 +11,11 @@ import numpy as np
 import psutil
 import pytest
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.observe.guard.attempt import Attempt
 from capacity_tui.engine.observe.guard.halts import Halts, supply_now
 from capacity_tui.engine.observe.guard.pauses import Supply
 from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.solve import answer
 
 PLAN = """
 task: train

@@ -8,11 +8,11 @@ import subprocess
 import pytest
 import yaml
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.observe.guard import filled_words, values_of
 from capacity_tui.engine.observe.guard.placeholders import RewrittenFiles, environment_of, filled, filled_file
 from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.solve import answer
 
 PLAN = """
 task: train

@@ -14,13 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.observe.guard import Listeners, begin, new_order, supervisor
 from capacity_tui.engine.observe.guard.halts import Pause
 from capacity_tui.engine.observe.guard.pauses import Supply
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.solve import answer
 
 PLAN = """
 task: train

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.machine import Power, detected, missing
 from capacity_tui.engine.observe.guard.checkpoints import save_interval, seconds_between_failures
@@ -29,6 +28,7 @@ from capacity_tui.engine.observe.monitor.alarms import detectors_of
 from capacity_tui.engine.observe.monitor.run_samples import RunSamples
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.solve import answer
 
 PLAN = """
 model: {name: gpt2}

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine import detect
 from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_entry
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.sampling import kept_runs, learnt_from, read_runs
 from capacity_tui.engine.sampling.own_runs import STEP
+from capacity_tui.engine.solve import answer
 from capacity_tui.tui.cli import main
 
 PROGRAM = Path(__file__).with_name("trained_network.py")

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.machine import Machine, detect, detected, missing
 from capacity_tui.engine.observe.guard.failures import Failure
@@ -18,6 +17,7 @@ from capacity_tui.engine.observe.guard.recovery_policy import Step, next_step, r
 from capacity_tui.engine.plan import all_fields, edited
 from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.plan.sections.running import MEMORY_REMEDIES
+from capacity_tui.engine.solve.modes import fill
 
 Mode = Literal["conservative", "balanced", "extreme"]
 MEMORY = Failure("out_of_memory", "CUDA ran out of memory", "device", "CUDA out of memory", 0)

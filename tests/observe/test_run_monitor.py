@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.machine import Counters, Sample, detected, missing
 from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.observe import TreeSample
@@ -25,6 +24,7 @@ from capacity_tui.engine.observe.monitor.run_samples import MOST_SAMPLES, Rows, 
 from capacity_tui.engine.observe.processes import Observation
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.runs import alarm_line, compared_rows, machine_lines, progress_line
+from capacity_tui.engine.solve import answer
 
 DETECTORS = load_catalog().detectors
 LIMITS = DETECTORS["difference"].thresholds

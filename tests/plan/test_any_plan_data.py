@@ -94,7 +94,7 @@ def test_any_change_is_a_plan_or_one_line(above: str, key: str, value: object) -
 
 def test_all_that_is_wrong_at_once_is_told_at_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose import validation
+    from capacity_tui.engine.solve import validation
 
     unknown = "".join(f"  k{number}: 1\n" for number in range(5000))
     source = PlanSource(read_yaml(f"model: {{name: gpt2-small}}\ntraining:\n{unknown}", "plan"))

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import estimate_plan, resolve_plan
 from capacity_tui.engine.plan import Layout, Plan, possible, refuse_impossible
 from capacity_tui.engine.plan.layout_rules import LAYOUT_RULES
 from capacity_tui.engine.present.frameworks import framework_files
+from capacity_tui.engine.solve import answer
 
 LLAMA = {"layers": 32.0, "heads": 32.0, "kv_heads": 8.0, "ffn": 14336.0, "vocab": 128256.0}
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose import answer, plan_of_line
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.line import PlanFlags, completions, line_of_flags, read_line
+from capacity_tui.engine.solve import answer, plan_of_line
 
 LORA_70B = {
     "model.name": "llama-3.1-70b",

@@ -7,10 +7,10 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.plan import Adapter, Plan
 from capacity_tui.engine.plan.files import dump_plan, example_names, example_text, plan_from_text
 from capacity_tui.engine.present import result_as_dict
+from capacity_tui.engine.solve.modes import fill
 
 names = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff\ufeff"), min_size=1)
 # In the older form of plans this key of a spec is the number of samples.

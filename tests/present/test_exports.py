@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer, command_words, plan_of_line
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import apply_settings, example_names, example_text, plan_from_text
 from capacity_tui.engine.plan.line import PlanFlags, line_of_flags
 from capacity_tui.engine.present import exported_plan, result_as_dict
+from capacity_tui.engine.solve import answer, command_words, plan_of_line
+from capacity_tui.engine.solve.modes import fill
 
 MODELS = ("llama-3.1-8b", "gpt2-small", "qwen3-30b-a3b")
 

@@ -9,7 +9,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from capacity_tui.engine.choose import answer, curves
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.explain import Roofline, roofline
 from capacity_tui.engine.plan import ModelSection, Plan
@@ -20,6 +19,7 @@ from capacity_tui.engine.present.markdown import to_markdown
 from capacity_tui.engine.present.pictures import limit_text
 from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, roofline_chart, scaling_chart
 from capacity_tui.engine.present.pictures.roofline_chart import ASCII, roofline_lines
+from capacity_tui.engine.solve import answer, curves
 from capacity_tui.engine.units import format_bytes
 
 VOID = {"meta", "br", "line", "rect", "circle", "polygon", "polyline", "link", "img", "hr"}

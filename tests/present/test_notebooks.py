@@ -11,13 +11,13 @@ from html.parser import HTMLParser
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer, explain, sensitivity
-from capacity_tui.engine.choose.modes import compare
-from capacity_tui.engine.choose.need import need
-from capacity_tui.engine.choose.search import Question, parse_axis, parse_limit, search
 from capacity_tui.engine.machine import detect
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer, explain, sensitivity
+from capacity_tui.engine.solve.modes import compare
+from capacity_tui.engine.solve.need import need
+from capacity_tui.engine.solve.search import Question, parse_axis, parse_limit, search
 from capacity_tui.engine.storage import PatternQuestion, pattern_storage
 
 WRITTEN: dict[str, Callable[[Plan], object]] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.explain import memory_timeline, step_timeline
 from capacity_tui.engine.plan.files import example_names, example_text, plan_from_text
 from capacity_tui.engine.present.pictures import PICTURES, picture_lines, picture_of
+from capacity_tui.engine.solve import answer
 
 
 @pytest.fixture(scope="module", params=example_names())

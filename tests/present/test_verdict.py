@@ -9,13 +9,13 @@ import pytest
 from rich.console import Console
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
-from capacity_tui.engine.choose.modes import compare
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import result_as_dict, to_json
 from capacity_tui.engine.present.html import to_html
 from capacity_tui.engine.present.markdown import to_markdown
+from capacity_tui.engine.solve import answer
+from capacity_tui.engine.solve.modes import compare
 from capacity_tui.engine.verdict import Holds, Verdict
 from capacity_tui.tui.headless.tables.answer import answer_tables
 from capacity_tui.tui.screens.plan.estimate_view import column

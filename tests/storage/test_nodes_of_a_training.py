@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 from capacity_tui.engine.storage.training import StoragePlan, storage_plan
 
 

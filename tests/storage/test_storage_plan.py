@@ -8,11 +8,11 @@ import math
 import pytest
 from click.testing import CliRunner
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import checkpoint_period
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.storage import storage_plan_as_dict
+from capacity_tui.engine.solve import answer
 from capacity_tui.engine.storage.training import StoragePlan, storage_plan
 from capacity_tui.tui.headless.group import group
 

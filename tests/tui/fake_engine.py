@@ -17,13 +17,13 @@ from fake_sampler import FakeSampler
 from fake_scaling import scaled_plans
 from fake_search import FakeQuestion, Pace
 
-from capacity_tui.engine.choose.modes import Limit
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.explain import Amount, MemoryTimeline
 from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files import write_plan_file
 from capacity_tui.engine.present import ExplanationText, FormulaInput, TextPart
 from capacity_tui.engine.present.pictures import Picture
+from capacity_tui.engine.solve.modes import Limit
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.clustered import Clustered
 from capacity_tui.tui.shown.compared import Chosen, Column, Comparison, HardwareRow, Note, Row

@@ -9,9 +9,9 @@ import pytest
 from fake_engine import FakeEngine
 from flow import plan_screen, press, settle, shown
 
-from capacity_tui.engine.choose.advice import Offer
-from capacity_tui.engine.choose.changes import Effect
 from capacity_tui.engine.estimate import METRICS
+from capacity_tui.engine.solve.advice import Offer
+from capacity_tui.engine.solve.changes import Effect
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.screens.plan.advice_view import advice_of

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.choose import plan_of_line
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.solve import plan_of_line
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 from capacity_tui.engine.storage.training import storage_plan
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus

@@ -6,7 +6,7 @@ import pytest
 from flow import press, row, settle, shown
 from textual.pilot import Pilot
 
-from capacity_tui.engine.choose import answer
+from capacity_tui.engine.solve import answer
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument

@@ -9,12 +9,12 @@ from flow import press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import estimate_changes
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import estimate_changes
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.screens.map.map_dialog import MapDialog

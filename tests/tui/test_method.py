@@ -6,10 +6,10 @@ import pytest
 from flow import press, settle
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import dump_plan, plan_from_data, plan_from_text
+from capacity_tui.engine.solve import answer
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.screens.plan.screen import PlanScreen

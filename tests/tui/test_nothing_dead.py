@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.present import result_as_dict
 from capacity_tui.engine.schema import stepped
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.view import Field, Kind
 

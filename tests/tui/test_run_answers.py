@@ -8,11 +8,11 @@ from contextlib import closing
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.observe.history import History, RunRecord, history_entry
 from capacity_tui.engine.observe.runs import RunWriter
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
 from capacity_tui.tui.screens.run.run_view import WatchedRuns
 from capacity_tui.tui.shown.watched import Standing
 

@@ -11,7 +11,7 @@ from flow import press, settle
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from capacity_tui.engine.choose import answer
+from capacity_tui.engine.solve import answer
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument

@@ -15,10 +15,10 @@ from capacity_tui.tui.headless.plans import DOES_NOT_FIT, machine_for
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.choose import Audit
-    from capacity_tui.engine.choose import Finding as AuditFinding
     from capacity_tui.engine.estimate import Answer
     from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.solve import Audit
+    from capacity_tui.engine.solve import Finding as AuditFinding
 
 
 @click.command()
@@ -33,8 +33,8 @@ def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, wanted: str |
     FILE is a configuration of DeepSpeed, the Hugging Face Trainer, Accelerate, Axolotl, vLLM or another tool, a shell
     script that starts one, or a folder of them. All of them together are one run. Flags say what they leave out.
     """
-    from capacity_tui.engine.choose import audit as audited
     from capacity_tui.engine.present import audit_as_dict, to_json
+    from capacity_tui.engine.solve import audit as audited
 
     found = imported_of(files, flags)
     told = audited(found, machine_for(found.plan))

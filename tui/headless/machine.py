@@ -18,12 +18,12 @@ from capacity_tui.tui.headless.plan_sources import plan_flags, source_of
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.choose.modes import Comparison, ModePlan
     from capacity_tui.engine.estimate import Answer
     from capacity_tui.engine.machine import Machine
     from capacity_tui.engine.machine.benchmark import BenchmarkReport
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.solve.modes import Comparison, ModePlan
 
 DEFAULT_MODEL = "smollm2-135m"
 """Small enough for any machine, so that the modes differ by what they make of it."""
@@ -129,8 +129,8 @@ def _write_machine(
     found = None if profile_only else _answer(job, machine, supply)
     comparison = None
     if generate_configs:
-        from capacity_tui.engine.choose import open_plan
-        from capacity_tui.engine.choose.modes import compare
+        from capacity_tui.engine.solve import open_plan
+        from capacity_tui.engine.solve.modes import compare
 
         comparison = compare(_with_supply(open_plan(), supply), machine)
     learning = None if learn is None else forecast_of(learn, machine)
@@ -194,8 +194,8 @@ def configs(
     file: str | None, flags: PlanFlags, mode: str | None, folder: Path | None, force: bool, wanted: str | None
 ) -> None:
     """Propose conservative, balanced and extreme configurations, as plan files; of a plan, or of what the flags say."""
-    from capacity_tui.engine.choose.modes import compare
     from capacity_tui.engine.machine import detect as look
+    from capacity_tui.engine.solve.modes import compare
     from capacity_tui.tui.headless.machine_report import settings_comment, settings_data
 
     plan = _open_plan(file, flags)
@@ -229,8 +229,8 @@ def configs(
 
 def _open_plan(file: str | None, flags: PlanFlags) -> Plan:
     """Return a plan, or what the flags say; what they leave open each mode chooses, the model too."""
-    from capacity_tui.engine.choose import changed_by_line, open_plan
     from capacity_tui.engine.plan.line import line_of_flags
+    from capacity_tui.engine.solve import changed_by_line, open_plan
 
     if file is not None:
         return source_of(file, flags).plan()
@@ -240,8 +240,8 @@ def _open_plan(file: str | None, flags: PlanFlags) -> Plan:
 
 def _answer(job: str | None, machine: Machine, supply: float | None) -> Answer:
     """Return the estimate of a plan on this machine, of a small model's training where none is named."""
-    from capacity_tui.engine.choose import answer, open_plan
     from capacity_tui.engine.plan import edited
+    from capacity_tui.engine.solve import answer, open_plan
     from capacity_tui.tui.headless.plans import read_plan
 
     small = edited(open_plan(), {Key.MODEL_NAME: DEFAULT_MODEL}).plan

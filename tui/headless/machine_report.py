@@ -6,25 +6,25 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.modes import ModePlan
     from capacity_tui.engine.estimate import Answer, Note
     from capacity_tui.engine.machine import Machine, Setting
     from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.solve.modes import ModePlan
 
 
 def report_data(machine: Machine, found: Answer | None, is_example: bool) -> dict[str, object]:
     """Return all of this as plain data, of a job that may stand for any; see ``job_notes``."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose import settings_for
-    from capacity_tui.engine.choose.advice import (
+    from capacity_tui.engine.cluster import placement_advice, score_machine
+    from capacity_tui.engine.machine import cooling_now
+    from capacity_tui.engine.solve import settings_for
+    from capacity_tui.engine.solve.advice import (
         job_notes,
         machine_warnings,
         power_need,
         predicted_bottleneck,
         run_space,
     )
-    from capacity_tui.engine.cluster import placement_advice, score_machine
-    from capacity_tui.engine.machine import cooling_now
 
     data: dict[str, object] = {
         "score": asdict(score_machine(machine, load_catalog())),
@@ -50,7 +50,7 @@ def report_data(machine: Machine, found: Answer | None, is_example: bool) -> dic
 def settings_of(plan: Plan, machine: Machine | None) -> tuple[Setting, ...]:
     """Return what suits a plan's hardware; what the plan decides otherwise is left out."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose import settings_for_plan
+    from capacity_tui.engine.solve import settings_for_plan
 
     return settings_for_plan(plan, machine, load_catalog())
 

@@ -170,10 +170,10 @@ def _from_samples(device: str) -> MeasuredEfficiency:
 def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
 ) -> MeasuredEfficiency:
-    from capacity_tui.engine.choose.modes import with_auto_resolved
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.observe.logs import read_log as read_run_log
     from capacity_tui.engine.sampling import fit_runs, keep_run, own_run, resolved_run, run_entry
+    from capacity_tui.engine.solve.modes import with_auto_resolved
     from capacity_tui.tui.headless.kept import opened_history, tell_notes
     from capacity_tui.tui.headless.plans import read_plan
 

@@ -16,10 +16,10 @@ from capacity_tui.tui.headless.plans import changed_plan, machine_for
 from capacity_tui.tui.headless.questions import interrupted, question_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose import Candidate
-    from capacity_tui.engine.choose.need import Needed
     from capacity_tui.engine.estimate import Answer
     from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.solve import Candidate
+    from capacity_tui.engine.solve.need import Needed
 
 NO_ANSWER = 1
 _EVERY = 0.1
@@ -64,9 +64,9 @@ def need(
     of names the best by the goal is taken. What the plan leaves open is chosen anew for each value. Exit code 1 where
     no value keeps the limits; then the nearest is told, and what to relax. Ctrl-C stops and shows the best so far.
     """
-    from capacity_tui.engine.choose import answer as answered
-    from capacity_tui.engine.choose.need import need as solved
     from capacity_tui.engine.present import needed_as_dict, to_json, to_yaml
+    from capacity_tui.engine.solve import answer as answered
+    from capacity_tui.engine.solve.need import need as solved
 
     (source,) = (source_of(each, flags) for each in sources_of((name,) if name else (), flags))
     plan = changed_plan(source.plan(), settings)

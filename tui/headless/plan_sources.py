@@ -82,10 +82,10 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.
     """
-    from capacity_tui.engine.choose import changed_by_line, refuse_faults
     from capacity_tui.engine.plan.files import may_be_line, read_source
     from capacity_tui.engine.plan.imports import refuse_files_of_tools
     from capacity_tui.engine.plan.line import line_of_flags, read_line
+    from capacity_tui.engine.solve import changed_by_line, refuse_faults
 
     if name is None:
         return _imported(flags, {}, None) if flags.imports else _of_line(line_of_flags(flags), "the flags")
@@ -109,9 +109,9 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
 
 def _of_line(line: OneLine, name: str) -> PlanSource:
     """Return the plan that a line says; what was guessed is told."""
-    from capacity_tui.engine.choose import plan_of_line
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.plan.files import PlanSource
+    from capacity_tui.engine.solve import plan_of_line
 
     made = plan_of_line(line, None if line.has(Key.HARDWARE_NAME) else detect())
     if made.assumed:
@@ -125,9 +125,9 @@ def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
     Raises:
         CapacityError: one cannot be read, or model or hardware are missing.
     """
-    from capacity_tui.engine.choose import refuse_faults
     from capacity_tui.engine.plan.imports import import_plan
     from capacity_tui.engine.plan.line import line_of_flags
+    from capacity_tui.engine.solve import refuse_faults
 
     line = line_of_flags(flags)
     refuse_faults(line)
@@ -136,10 +136,10 @@ def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
 
 def _imported(flags: PlanFlags, said: Mapping[str, object], base: Plan | None) -> PlanSource:
     """Return the plan that files of other tools say, with what is typed beside them; what to know of them is told."""
-    from capacity_tui.engine.choose import refuse_faults
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.plan.imports import import_plan
     from capacity_tui.engine.plan.line import line_of_flags
+    from capacity_tui.engine.solve import refuse_faults
 
     line = line_of_flags(flags, base.task if base else None)
     refuse_faults(line)

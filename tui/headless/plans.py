@@ -157,7 +157,7 @@ def _on_each(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...]:
 def _further(source: PlanSource | None, name: str) -> str:
     """Return how many more faults a plan's file has; empty where the one that was told is all."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose import faults as plan_faults
+    from capacity_tui.engine.solve import faults as plan_faults
 
     more = len(plan_faults(source, load_catalog(), machine_for)) - 1 if source else 0
     return f"; and {more} more: capacity-tui validate {name}" if more > 0 else ""
@@ -200,7 +200,7 @@ def machine_for(plan: Plan) -> Machine | None:
 
 
 def _estimated(plan: Plan) -> Answer:
-    from capacity_tui.engine.choose import answer
+    from capacity_tui.engine.solve import answer
 
     return answer(plan, machine_for(plan))
 
@@ -222,8 +222,8 @@ def _explained(plan: Plan, key: str, form: str | None, output: Path | None) -> s
 
 def _placed(plan: Plan, form: str | None, output: Path | None) -> str:
     """Return where a plan lies on its cluster."""
-    from capacity_tui.engine.choose import place_plan
     from capacity_tui.engine.present import placement_as_dict, placement_parts, to_json, to_yaml
+    from capacity_tui.engine.solve import place_plan
     from capacity_tui.tui.headless.tables.layout import rich_parts
 
     found = place_plan(plan, machine_for(plan))

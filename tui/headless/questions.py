@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.keys import Key
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.search import Question
-    from capacity_tui.engine.choose.space import Axis
     from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.solve.search import Question
+    from capacity_tui.engine.solve.space import Axis
 
 MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 
@@ -31,7 +31,7 @@ def question_of(
     Raises:
         CapacityError: an axis, a limit or a goal that makes no sense.
     """
-    from capacity_tui.engine.choose.search import Question, parse_axis, parse_goal, parse_limit
+    from capacity_tui.engine.solve.search import Question, parse_axis, parse_goal, parse_limit
 
     task = plan.task or "train"
     asked: list[Axis] = [parse_axis(text) for text in vary]

@@ -16,11 +16,11 @@ from capacity_tui.tui.headless.plans import changed_plan, machine_for
 from capacity_tui.tui.headless.questions import interrupted, question_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.search import Answer as SearchAnswer
-    from capacity_tui.engine.choose.search import Question
     from capacity_tui.engine.nodes.search import Shared as SharedAnswer
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.solve.search import Answer as SearchAnswer
+    from capacity_tui.engine.solve.search import Question
 
 
 @click.command()
@@ -75,8 +75,8 @@ def search(
     "llama-3.1-70b lora 8xh100 4k 50M"; without one the flags say the plan. What fits is counted as estimated; limits
     hold at the far end of each figure's range. Ctrl-C stops and shows the best so far.
     """
-    from capacity_tui.engine.choose.search import parse_figures
     from capacity_tui.engine.present import search_as_dict, to_json
+    from capacity_tui.engine.solve.search import parse_figures
 
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
@@ -95,8 +95,8 @@ def search(
 
 def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnswer:
     """Return what a search finds; it is told meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
-    from capacity_tui.engine.choose.search import search as search_space
     from capacity_tui.engine.nodes.search import search_on_ray
+    from capacity_tui.engine.solve.search import search as search_space
 
     told, machine = _tell_progress if sys.stderr.isatty() else None, machine_for(plan)
     with interrupted() as stopped:

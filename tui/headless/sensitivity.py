@@ -16,8 +16,8 @@ from capacity_tui.tui.headless.plan_sources import plan_flags, source_of, source
 from capacity_tui.tui.headless.plans import changed_plan, machine_for
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose import Sensitivity
     from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.solve import Sensitivity
 
 _MOST_ROWS = 12
 
@@ -49,7 +49,7 @@ def sensitivity(
     PLAN is as of the command plan. What is unknown goes from the low to the high end of its spread. One measurement
     is named that would narrow the range of the figure most, with the command that takes it.
     """
-    from capacity_tui.engine.choose import sensitivity as sensitivity_of
+    from capacity_tui.engine.solve import sensitivity as sensitivity_of
 
     if len(file) > 1:
         raise click.UsageError("one plan at a time: name one PLAN")

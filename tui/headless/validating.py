@@ -68,8 +68,8 @@ def _checked(name: str | None, flags: PlanFlags, catalog: Catalog) -> _Checked:
     """Return what is wrong with a file, and what it sets in vain."""
     if name is not None and name.endswith(".json") and (found := _checked_fleet_file(Path(name))) is not None:
         return found
-    from capacity_tui.engine.choose import faults as plan_faults
-    from capacity_tui.engine.choose import remarks as plan_remarks
+    from capacity_tui.engine.solve import faults as plan_faults
+    from capacity_tui.engine.solve import remarks as plan_remarks
 
     called = name or "the flags"
     try:

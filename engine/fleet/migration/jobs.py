@@ -9,12 +9,12 @@ from importlib.resources import files
 
 from capacity_tui.engine.catalog import Catalog, Workload, parse_shipped
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, PERFORMANCE_TAG
-from capacity_tui.engine.choose.modes import ModeName
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.migration.question import Goal, JobKind, MigrationQuestion, checked_kind, job_kind_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import DETECTED, Plan, counted_name, edited
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve.modes import ModeName
 
 PRECISION, WEIGHTS = Key.TRAINING_PRECISION, Key.INFERENCE_WEIGHTS
 

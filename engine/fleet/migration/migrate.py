@@ -8,8 +8,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
-from capacity_tui.engine.choose.modes import fill
-from capacity_tui.engine.choose.search import hardware_ids
 from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
@@ -20,6 +18,8 @@ from capacity_tui.engine.fleet.migration.reached import Job, Reached
 from capacity_tui.engine.fleet.migration.remedies import Remedies, with_larger_machines
 from capacity_tui.engine.fleet.migration.risks import risk
 from capacity_tui.engine.fleet.migration.verdict import judged
+from capacity_tui.engine.solve.modes import fill
+from capacity_tui.engine.solve.search import hardware_ids
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine as DetectedMachine

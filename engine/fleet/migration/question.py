@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias, get_args
 from capacity_tui.engine.catalog import key_of, nearest
 from capacity_tui.engine.catalog.fleet_files import words
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
-from capacity_tui.engine.choose.modes import ModeName
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.solve.modes import ModeName
 
 JobKind: TypeAlias = Literal["train", "finetune", "infer", "batch_infer"]
 """Training, fine-tuning, serving people who wait, and answering what nobody waits for."""

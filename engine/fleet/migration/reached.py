@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose.modes import ModeName, fill, is_written
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import estimate_resolved, figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import AUTO, Plan, edited, memory_searched
+from capacity_tui.engine.solve.modes import ModeName, fill, is_written
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.choose.modes import ModePlan
     from capacity_tui.engine.cluster import Cluster
     from capacity_tui.engine.estimate import Estimate
     from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.solve.modes import ModePlan
     from capacity_tui.engine.uncertainty import Interval
 
 NAME, DEVICES, SPOT = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PRICING_SPOT

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes import WEIGHTS, fallbacks
 from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.timing import why_not_read
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
 from capacity_tui.engine.fleet.migration.reached import Job
 from capacity_tui.engine.plan import AUTO
+from capacity_tui.engine.solve.modes import WEIGHTS, fallbacks
 
 # What rounds least of the formats that halve weights of 16 bits; engines advise others besides.
 _EIGHT_BITS = ("int8", "fp8")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import job_seconds
@@ -18,6 +17,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 

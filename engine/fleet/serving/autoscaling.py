@@ -8,7 +8,6 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Assumption
-from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.fleet.serving.candidates import Candidate
 from capacity_tui.engine.fleet.serving.day_prices import DayPrices, day_prices
@@ -19,6 +18,7 @@ from capacity_tui.engine.fleet.serving.simulation import percentile_by, simulate
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized
 from capacity_tui.engine.fleet.startup import Startup, assumed_startup
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.solve.space import Floats
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS
 

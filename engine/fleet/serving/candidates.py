@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes import MOST_REQUESTS, ModePlan, fill
-from capacity_tui.engine.choose.search import hardware_ids
-from capacity_tui.engine.choose.space import powers_of_two
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.serving import ServingRun, room_in_cache, serving_run
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import DETECTED, Plan, edited, with_values
+from capacity_tui.engine.solve.modes import MOST_REQUESTS, ModePlan, fill
+from capacity_tui.engine.solve.search import hardware_ids
+from capacity_tui.engine.solve.space import powers_of_two
 from capacity_tui.engine.uncertainty import Range
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from capacity_tui.engine.catalog import Plain, nearest, parse_shipped, read_text, read_yaml
-from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
+from capacity_tui.engine.solve.space import Floats
 
 DAY_SECONDS = 86400.0
 # Rates a file may have: one for each minute.

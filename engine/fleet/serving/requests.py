@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.choose.space import Floats
+from capacity_tui.engine.solve.space import Floats
 
 Whole = NDArray[np.int64]
 

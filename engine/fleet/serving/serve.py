@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose.modes import fill
 from capacity_tui.engine.estimate import equation, figures_of
 from capacity_tui.engine.fleet.serving.autoscaling import Day, over_day
 from capacity_tui.engine.fleet.serving.candidates import Candidate, Unfit, asked_values, candidates
@@ -19,6 +18,7 @@ from capacity_tui.engine.fleet.serving.sizing import Replica, Sized, sized
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import edited
+from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS, MEGA
 from capacity_tui.engine.verdict import Verdict

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.fleet.serving.requests import Requests, Whole
 from capacity_tui.engine.fleet.serving.step_times import StepTimes
+from capacity_tui.engine.solve.space import Floats
 
 # Stands for no time where something is divided by it.
 SHORTEST = 1e-12

@@ -8,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.estimate.serving import serving_work
 from capacity_tui.engine.fleet.serving.candidates import Candidate
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
@@ -16,6 +15,7 @@ from capacity_tui.engine.fleet.serving.requests import Lengths, Whole, steady_re
 from capacity_tui.engine.fleet.serving.simulation import Answered, percentile_by, simulate
 from capacity_tui.engine.fleet.serving.step_times import StepTimes, step_times
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.solve.space import Floats
 
 End = Literal["value", "low", "high"]
 Binding = Literal["ttft", "tpot", "rate"]

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.estimate.serving import ServingRun, decode_pass, decode_phase, reading_phase
 from capacity_tui.engine.estimate.timing import phase_time
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.solve.space import Floats
 
 # Places of the table: between two of them times are as good as straight lines.
 SEQUENCES, CONTEXTS, CHUNKS = 24, 7, 13

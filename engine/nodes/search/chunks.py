@@ -10,7 +10,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.search import (
+from capacity_tui.engine.solve.search import (
     BlockResult,
     FrontRow,
     Prepared,
@@ -25,7 +25,7 @@ from capacity_tui.engine.choose.search import (
     space_part,
     spaces_of,
 )
-from capacity_tui.engine.choose.space import BLOCK, Axis, LazyBlock, Values
+from capacity_tui.engine.solve.space import BLOCK, Axis, LazyBlock, Values
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine

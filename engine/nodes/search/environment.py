@@ -19,10 +19,10 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.fleet_files import fleet_files_below
-from capacity_tui.engine.choose.search import Question
 from capacity_tui.engine.files import CONFIG_VARIABLE, config_folder
 from capacity_tui.engine.models import GROUP
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Evaluator, outcomes_as_text
+from capacity_tui.engine.solve.search import Question
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine

@@ -8,12 +8,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose.search import Question
 from capacity_tui.engine.files import make_folder, state_folder, storage_error
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, outcomes_as_text, outcomes_from_text
 from capacity_tui.engine.nodes.search.environment import Circumstances
 from capacity_tui.engine.nodes.search.shared_search import Outcomes
 from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.solve.search import Question
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,13 +13,13 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.choose.search import Answer, Question, answerable
 from capacity_tui.engine.errors import HardwareError, MissingPartError
 from capacity_tui.engine.nodes.launchers.ray_nodes import is_local, ray_session
 from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, outcomes_from_text
 from capacity_tui.engine.nodes.search.environment import Work, circumstances, own_files, sources
 from capacity_tui.engine.nodes.search.journal import journal_of
 from capacity_tui.engine.nodes.search.shared_search import Filled, Outcomes, SharedSearch
+from capacity_tui.engine.solve.search import Answer, Question, answerable
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine

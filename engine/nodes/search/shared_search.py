@@ -13,7 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.search import (
+from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
+from capacity_tui.engine.solve.search import (
     REPORT_SECONDS,
     REPORT_SHARE,
     Answer,
@@ -25,8 +26,7 @@ from capacity_tui.engine.choose.search import (
     search,
     spaces_of,
 )
-from capacity_tui.engine.choose.space import Values
-from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Outcome
+from capacity_tui.engine.solve.space import Values
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine

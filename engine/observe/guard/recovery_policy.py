@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.choose import Candidate, EstimatedPlan
-from capacity_tui.engine.choose.advice import remedies
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.observe.guard.failures import Failure, Trouble
 from capacity_tui.engine.plan import Plan, all_fields
 from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.solve import Candidate, EstimatedPlan
+from capacity_tui.engine.solve.advice import remedies
 from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.engine.verdict import Verdict
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
-from capacity_tui.engine.choose import answer
 from capacity_tui.engine.errors import CapacityError, StorageError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import make_folder, storage_error
@@ -42,6 +41,7 @@ from capacity_tui.engine.observe.runs.live_run import LOOKS, LiveRun, list_runs
 from capacity_tui.engine.observe.runs.run_follower import RunFollower
 from capacity_tui.engine.observe.runs.run_writer import RunWriter
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.solve import answer
 
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"))
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from capacity_tui.engine.choose.space import Floats
 from capacity_tui.engine.fleet.serving import (
     ENDS,
     Day,
@@ -21,6 +20,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.solve.space import Floats
 from capacity_tui.engine.units import format_money, format_number, format_percent, format_seconds
 
 HEADS = ("instance", "replicas", "devices each", "batch", "instances", "$/h", "$/M tokens", "TTFT", "TPOT")

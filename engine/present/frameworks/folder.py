@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from capacity_tui.engine.catalog import Catalog, key_of
-from capacity_tui.engine.choose import as_planned
 from capacity_tui.engine.estimate import ResolvedPlan
 from capacity_tui.engine.machine import Setting, power_limit_command
 from capacity_tui.engine.numeric import mean
@@ -22,6 +21,7 @@ from capacity_tui.engine.present.frameworks.adapters import axolotl, llamafactor
 from capacity_tui.engine.present.frameworks.adapters.low_rank import LowRank, low_rank
 from capacity_tui.engine.present.frameworks.environment import environment_script
 from capacity_tui.engine.present.frameworks.job import Job, job_of
+from capacity_tui.engine.solve import as_planned
 
 ENVIRONMENT = "environment.sh"
 _BY_ACCELERATE = (None, "transformers", "fsdp", "ddp", "deepspeed")

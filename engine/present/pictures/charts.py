@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 
-from capacity_tui.engine.choose import Curve
 from capacity_tui.engine.explain import Roofline
 from capacity_tui.engine.present.pictures.rank_chart import Points, rank_frame
 from capacity_tui.engine.present.pictures.roofline_chart import Frame, frame_of, point_text
+from capacity_tui.engine.solve import Curve
 from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
 
 WIDTH = 720

@@ -8,11 +8,11 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import StorageTier
-from capacity_tui.engine.choose.advice import KEPT_CHECKPOINTS
 from capacity_tui.engine.estimate import Answer, checkpoint_period, checkpoint_seconds, equation, interruption_surplus
 from capacity_tui.engine.estimate.data import LOCAL, tier_of
 from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.solve.advice import KEPT_CHECKPOINTS
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 
 SHARED = "network"

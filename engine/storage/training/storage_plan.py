@@ -10,7 +10,6 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import StorageTier
-from capacity_tui.engine.choose.modes import STREAMING, content_of, taken_per_second
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.estimate.data import (
@@ -26,6 +25,7 @@ from capacity_tui.engine.estimate.data import (
 )
 from capacity_tui.engine.estimate.data import Place as DataPlace
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.solve.modes import STREAMING, content_of, taken_per_second
 from capacity_tui.engine.storage.training.checkpoints import Checkpoints, checkpoints_of
 from capacity_tui.engine.storage.training.host_memory import HostMemory, host_memory_of
 from capacity_tui.engine.storage.training.phases import PhaseEstimate, phase_estimates

@@ -89,9 +89,9 @@ def submit(
     plan says. -o FILE writes the script. Exit code 1 where no partition can take the job, or the job that is followed
     fails.
     """
-    from capacity_tui.engine.choose import answer
     from capacity_tui.engine.nodes.jobs import propose as propose_job
     from capacity_tui.engine.nodes.jobs import submit as submit_job
+    from capacity_tui.engine.solve import answer
 
     if file is not None and flags.is_given:
         command, file = (file, *command), None

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.choose.modes import ModeName
     from capacity_tui.engine.fleet.migration import Goal as MigrationGoal
     from capacity_tui.engine.fleet.migration import JobKind, Migration, WorkloadRun
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.present import Part
+    from capacity_tui.engine.solve.modes import ModeName
 
 _FORMS = ("table", "json", "markdown", "csv", "yaml", "html")
 _TOP = 15

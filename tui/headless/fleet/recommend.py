@@ -54,11 +54,11 @@ def recommend(
     Ctrl-C stops and shows the best so far. Exit code 1 where nothing ends in time.
     """
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.choose.search import parse_axis
     from capacity_tui.engine.fleet import DeadlineQuestion
     from capacity_tui.engine.fleet import recommend as recommended
     from capacity_tui.engine.present import to_json, to_yaml
     from capacity_tui.engine.present.fleet import recommended_as_dict, recommended_parts, recommended_so_far
+    from capacity_tui.engine.solve.search import parse_axis
     from capacity_tui.engine.units import parse_quantity
     from capacity_tui.tui.headless.tables.layout import rich_parts
 

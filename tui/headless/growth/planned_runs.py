@@ -33,10 +33,10 @@ class PlannedRuns:
 
     def entry(self, measurement: Measurement, profile: RunRecord) -> RunRecord:
         """Return a run beside what its plan predicts; its profile where its output tells neither step nor memory."""
-        from capacity_tui.engine.choose.modes import with_auto_resolved
         from capacity_tui.engine.plan import all_fields
         from capacity_tui.engine.plan.files import apply_settings
         from capacity_tui.engine.sampling import own_run, run_entry
+        from capacity_tui.engine.solve.modes import with_auto_resolved
 
         if measurement.problem or (measurement.step_seconds is None and measurement.device_memory_bytes is None):
             return profile

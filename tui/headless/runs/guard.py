@@ -38,11 +38,11 @@ def guard(
     CAPACITY_TUI_TRAINING_MICRO_BATCH and so on. The exit code is the command's. Where the guard itself is killed the
     command goes on; `guard --attach RUN` takes it up again.
     """
-    from capacity_tui.engine.choose import answer
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.observe.guard import begin as begin_guarding
     from capacity_tui.engine.observe.guard import new_order as guard_order
     from capacity_tui.engine.observe.guard import take_up as take_up_guarding
+    from capacity_tui.engine.solve import answer
     from capacity_tui.tui.headless.plans import machine_for, read_plan
     from capacity_tui.tui.headless.runs.guard_output import GuardOutput, tell_rehearsal
 

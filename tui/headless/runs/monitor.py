@@ -145,7 +145,7 @@ def _until_over(run: RunMonitor, output: RunOutput, interval: float) -> RunState
 
 
 def _estimated(plan_name: str) -> Answer:
-    from capacity_tui.engine.choose import answer
+    from capacity_tui.engine.solve import answer
     from capacity_tui.tui.headless.plans import machine_for, read_plan
 
     plan = read_plan(plan_name)

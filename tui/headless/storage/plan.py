@@ -32,8 +32,8 @@ def plan(
     What the plan leaves open of its data the balanced mode chooses; a plan that says how or where its data lie also
     has their reading and decoding in the time of its steps.
     """
-    from capacity_tui.engine.choose import answer
     from capacity_tui.engine.present.storage import storage_plan_as_dict, storage_plan_parts
+    from capacity_tui.engine.solve import answer
     from capacity_tui.engine.storage.training import storage_plan
     from capacity_tui.tui.headless.tables.layout import rich_parts
 

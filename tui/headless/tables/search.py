@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from capacity_tui.engine.choose.search import Answer as SearchAnswer
 from capacity_tui.engine.present import reason_rows, search_lines, search_table
+from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.tui.headless.tables.layout import Listing, table
 
 _MOST_REASONS = 8

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from capacity_tui.engine.choose import Sensitivity
 from capacity_tui.engine.present import TORNADO_HEADS, measurement_advice, tornado_headline, tornado_tables
+from capacity_tui.engine.solve import Sensitivity
 from capacity_tui.tui.headless.tables.layout import Listing
 
 

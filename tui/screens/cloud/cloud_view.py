@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from capacity_tui.engine.choose import command_text, explain, fewest_settings
-from capacity_tui.engine.choose.modes import ModeName
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.fleet.migration import (
     JobKind,
@@ -21,6 +19,8 @@ from capacity_tui.engine.fleet.migration import (
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.present import explanation_text
 from capacity_tui.engine.present.fleet import offer_explanation, write_migration
+from capacity_tui.engine.solve import command_text, explain, fewest_settings
+from capacity_tui.engine.solve.modes import ModeName
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.screens.asking.plan_question import PlanQuestion
 from capacity_tui.tui.screens.cloud.offers_view import found_of

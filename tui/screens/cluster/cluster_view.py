@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose import EstimatedPlan, placed
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.nodes.inventory import kept as kept_cluster
 from capacity_tui.engine.nodes.inventory import kept_names as kept_cluster_names
@@ -23,6 +22,7 @@ from capacity_tui.engine.nodes.occupancy import (
 from capacity_tui.engine.nodes.occupancy import planned as planned_nodes
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import level_texts, placement_remarks
+from capacity_tui.engine.solve import EstimatedPlan, placed
 from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.shown.clustered import Clustered, NodeMap, NodesRow, PlacedRow, QueueRow
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose import command_text, command_words
-from capacity_tui.engine.choose.need import solved_path
-from capacity_tui.engine.choose.search import Answer as SearchAnswer
-from capacity_tui.engine.choose.search import Question as EngineQuestion
-from capacity_tui.engine.choose.search import parse_axis, parse_goal, parse_limit, search
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.solve import command_text, command_words
+from capacity_tui.engine.solve.need import solved_path
+from capacity_tui.engine.solve.search import Answer as SearchAnswer
+from capacity_tui.engine.solve.search import Question as EngineQuestion
+from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
 from capacity_tui.tui.screens.asking.plan_question import PlanQuestion
 from capacity_tui.tui.screens.find.found_view import found_of, weighed_figures
 from capacity_tui.tui.screens.find.needed_view import solved
@@ -20,7 +20,7 @@ from capacity_tui.tui.shown.found import Found
 from capacity_tui.tui.view import Field
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.search import Question
+    from capacity_tui.engine.solve.search import Question
 
 _TOP = 60
 """Rows: more than anyone reads, few enough to be estimated one by one several times a second."""

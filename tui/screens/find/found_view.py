@@ -14,10 +14,10 @@ from capacity_tui.tui.screens.asking.figure_cells import figure_cell, range_text
 from capacity_tui.tui.shown.found import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose.search import Answer as SearchAnswer
-    from capacity_tui.engine.choose.search import Question, Rejected
-    from capacity_tui.engine.choose.search import SearchResult as FoundPlan
     from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.solve.search import Answer as SearchAnswer
+    from capacity_tui.engine.solve.search import Question, Rejected
+    from capacity_tui.engine.solve.search import SearchResult as FoundPlan
 
 _MODEL, _HARDWARE, _DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 _NAMED: Mapping[str, str] = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose.need import need, solved_path
-from capacity_tui.engine.choose.search import Answer as SearchAnswer
-from capacity_tui.engine.choose.search import SearchResult
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.present import TextPart, needed_parts
+from capacity_tui.engine.solve.need import need, solved_path
+from capacity_tui.engine.solve.search import Answer as SearchAnswer
+from capacity_tui.engine.solve.search import SearchResult
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.screens.find.found_view import found_of
 from capacity_tui.tui.shown.found import Found, FoundRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.choose import Candidate
-    from capacity_tui.engine.choose.need import Needed
-    from capacity_tui.engine.choose.search import Question
     from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.solve import Candidate
+    from capacity_tui.engine.solve.need import Needed
+    from capacity_tui.engine.solve.search import Question
 
 _TOLD_SECONDS = 0.1
 

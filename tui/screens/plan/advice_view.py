@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.engine.choose.advice import Offer
+from capacity_tui.engine.solve.advice import Offer
 from capacity_tui.tui.shown.what_if import Advice, Effect
 
 _FIRST = "memory."

@@ -7,9 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import EstimatedPlan
-from capacity_tui.engine.choose.advice import larger_devices_note
-from capacity_tui.engine.choose.modes import ModeGroup, ModePlan
 from capacity_tui.engine.estimate import METRICS as FIGURES
 from capacity_tui.engine.estimate import (
     Estimate,
@@ -25,6 +22,9 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import family_of, find_known_model
 from capacity_tui.engine.plan import AUTO, OWN_PARAMETERS, Plan, field_text, plan_values
 from capacity_tui.engine.present import ExplanationText, plan_value_text
+from capacity_tui.engine.solve import EstimatedPlan
+from capacity_tui.engine.solve.advice import larger_devices_note
+from capacity_tui.engine.solve.modes import ModeGroup, ModePlan
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Holds

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.choose import answer, command_text, command_words, settings_for_plan
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.explain import roofline
 from capacity_tui.engine.observe.history import history_entry, history_place, record_run
 from capacity_tui.engine.present import Report, exported_plan, write_report
 from capacity_tui.engine.present.frameworks import adapter_tools, framework_files
+from capacity_tui.engine.solve import answer, command_text, command_words, settings_for_plan
 from capacity_tui.tui.shown.exported import Export
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose.modes import ModePlan, fill, single
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import headline
+from capacity_tui.engine.solve.modes import ModePlan, fill, single
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.screens.plan.estimate_view import column
 from capacity_tui.tui.shown.compared import Column

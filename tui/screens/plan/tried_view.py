@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import estimate_changes
-from capacity_tui.engine.choose.modes import ModePlan, fill
 from capacity_tui.engine.cluster import Quote
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.solve import estimate_changes
+from capacity_tui.engine.solve.modes import ModePlan, fill
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.screens.plan.answer_view import usage, verdict_words
 from capacity_tui.tui.shown.tried import Tried

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import SupportsFloat
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.choose import command_text
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan import AUTO, Plan
+from capacity_tui.engine.solve import command_text
 from capacity_tui.engine.storage import Known as KnownOfPatterns
 from capacity_tui.engine.storage import PatternQuestion
 from capacity_tui.engine.units import format_count, format_number, format_percent, parse_quantity

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from capacity_tui.engine.choose import EstimatedPlan, growing_runs, scaling_points
 from capacity_tui.engine.estimate import figure, limit_label
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import growth_remarks
+from capacity_tui.engine.solve import EstimatedPlan, growing_runs, scaling_points
 from capacity_tui.engine.units import format_number, format_percent, format_quantity
 from capacity_tui.tui.screens.plan.answer_view import usage
 from capacity_tui.tui.shown.columns import TableColumn
 from capacity_tui.tui.shown.scaled import WAITS, WEAK, ScaledPlan, ScaledRow
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.choose import ScaledRun
     from capacity_tui.engine.estimate import Estimate, Scaling
+    from capacity_tui.engine.solve import ScaledRun
 
 _TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
 _SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)

@@ -1,0 +1,280 @@
+"""What to know before relying on a plan, with the figures that say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, Row
+from capacity_tui.engine.cluster import hardware_facts
+from capacity_tui.engine.estimate import (
+    BEST_SIZE,
+    BEST_TOKENS,
+    LEAST_LOSS,
+    LOSS,
+    NETWORK,
+    OVERTRAINING,
+    Note,
+    ResolvedPlan,
+    job_seconds,
+)
+from capacity_tui.engine.estimate.timing import attention_in_place_of, why_not_read
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan import Plan, circumstances, given_in_vain, plan_layout, remarked
+from capacity_tui.engine.solve.advice.machine_notes import supply_note
+from capacity_tui.engine.solve.candidate import EstimatedPlan
+from capacity_tui.engine.solve.changes import unit_seconds
+from capacity_tui.engine.units import (
+    format_bandwidth,
+    format_count,
+    format_flops,
+    format_money,
+    format_number,
+    format_percent,
+    format_power,
+    format_seconds,
+)
+
+# How far from the tokens a parameter that learn most from the work of a training is worth a word.
+FAR = 5.0
+# An assumption matters from this share of the step on, when the assumed network is half as fast.
+MATTERS = 0.05
+# Hardly any published training took longer than this; one that does is more often a slip in a plan.
+LONG_SECONDS = 100 * 86400.0
+
+
+def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
+    """Return what to know about a plan beyond whether it fits, the gravest first."""
+    notes: list[Note] = []
+    if case.resolved.family.kind in ("transformer", "network"):
+        notes += _precision(case)
+    if case.resolved.shape is not None:
+        notes += [*_context(case), *_layout(case), *_unread(case)]
+    if case.resolved.shape is not None and case.plan.task != "infer":
+        notes += [*_batch(case), *_tokens(case)]
+    if case.plan.task == "fit" and case.plan.scalability.enabled:
+        notes.append(Note("no_scaling", "A fit runs on one device", "There is nothing to vary for scalability."))
+    elif case.resolved.shape is None and case.plan.scalability.enabled and case.plan.scalability.model_parallel:
+        detail = "scalability.model_parallel compares nothing here: this model runs whole on each device."
+        notes.append(Note("no_model_parallel", "Only transformers are split over devices", detail))
+    return (
+        *notes,
+        *_long(case),
+        *_mixed(case),
+        *_spot(case),
+        *_ignored(case),
+        *_power(case),
+        *supply_note(case),
+        *_unverified(case),
+        *_assumed(case),
+    )
+
+
+def ignored(resolved: ResolvedPlan, wanted: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield each field that a plan sets in vain, and why."""
+    cluster, task = resolved.cluster, resolved.plan.task or "train"
+    return given_in_vain(circumstances(wanted, resolved.family.kind, task, catalog, hardware_facts(cluster)))
+
+
+def _long(case: EstimatedPlan) -> Iterator[Note]:
+    """Say when a job takes so long that its hardware, its tokens or an efficiency may be meant otherwise."""
+    computation, hardware = case.estimate.computation, case.plan.hardware
+    if computation.steps is None:
+        return
+    seconds = _number(job_seconds(computation.steps, computation.step_seconds.value))
+    if case.plan.task == "infer" or seconds < LONG_SECONDS:
+        return
+    reached = "" if computation.mfu is None else f", at {format_percent(_number(computation.mfu))} of the peak"
+    detail = (
+        f"{format_seconds(seconds)} on {case.resolved.cluster.words}{reached}. Check "
+        f"hardware.name{'' if hardware.efficiency is None else ', hardware.efficiency'} and the length of the job; "
+        "`need PLAN --solve hardware.devices --limit time<=30d` says how many devices end it in a month."
+    )
+    yield Note("very_long", "This takes very long", detail)
+
+
+def _mixed(case: EstimatedPlan) -> Iterator[Note]:
+    """Say which of several unlike devices are used, and why."""
+    cluster = case.resolved.cluster
+    if cluster.mix_reason:
+        title = "Unlike devices work at the pace of the slowest" if cluster.mix else "Only some of the devices are used"
+        yield Note("mixed_devices", title, f"{cluster.words}: {cluster.mix_reason}; hardware.mixed says otherwise.")
+
+
+def _spot(case: EstimatedPlan) -> Iterator[Note]:
+    """Say why a plan on spot capacity has no price, and where spot capacity costs more than on demand."""
+    cost = case.estimate.cost
+    if not case.resolved.cluster.price.is_spot and cost.usd is not None and cost.usd_spot is not None:
+        demand, spot = (float(np.max(np.asarray(usd))) for usd in (cost.usd, cost.usd_spot))
+        if spot > demand:
+            detail = f"{format_money(spot)} with its interruptions, {format_money(demand)} on demand: stay on demand."
+            yield Note("spot_is_dearer", "Spot capacity would cost more", detail)
+    if case.resolved.cluster.price.is_spot and (why := case.estimate.cost.why_no_spot):
+        detail = f"{why[0].upper()}{why[1:]}: no price is told. Fewer nodes are interrupted less often."
+        yield Note("hopeless_on_spot", "Spot capacity is taken back too often for this job", detail)
+
+
+def _ignored(case: EstimatedPlan) -> Iterator[Note]:
+    for path, reason in ignored(case.resolved, case.wanted, case.catalog):
+        yield Note("ignored", f"{path} changes nothing here", f"It {reason}.")
+
+
+def _context(case: EstimatedPlan) -> Iterator[Note]:
+    shape, plan = case.resolved.shape, case.plan
+    if shape is None or not _number(shape.max_context):
+        return
+    length = float(plan.training.seq_len)
+    if plan.task == "infer":
+        length = float(plan.inference.prompt_tokens + plan.inference.output_tokens)
+    if length > _number(shape.max_context):
+        detail = f"{format_number(length)} tokens, trained on up to {format_number(_number(shape.max_context))}."
+        yield Note("beyond_context", "Sequences are longer than the model's context", detail)
+
+
+def _layout(case: EstimatedPlan) -> Iterator[Note]:
+    if case.resolved.shape is not None:
+        layout = plan_layout(case.plan, case.resolved.shape, case.catalog)
+        for rule in remarked(layout):
+            yield Note(f"layout_{rule.id}", rule.broken, rule.figures(layout))
+    tensor, cluster = int(case.plan.parallelism.tp or 1), case.resolved.cluster
+    inside = int(cluster.direct_devices)
+    if tensor <= inside and inside % tensor == 0:
+        return
+    if tensor > 1 and int(cluster.devices) > inside:
+        share = _number(case.estimate.computation.parts.get("tensor_parallel", 0.0)) / _number(
+            case.estimate.computation.step_seconds.value
+        )
+        between, within = _number(cluster.node_bandwidth), _number(cluster.device.link_bandwidth)
+        detail = (
+            f"Groups of {tensor} do not stay inside nodes of {inside}: {format_bandwidth(between)} between nodes, "
+            f"{format_bandwidth(within)} inside; {format_percent(share)} of the step waits for it."
+        )
+        yield Note("tensor_parallel_across_nodes", "Tensor parallelism crosses nodes", detail)
+
+
+def _batch(case: EstimatedPlan) -> Iterator[Note]:
+    training, replicas = case.plan.training, int(case.plan.parallelism.dp or 1)
+    at_once = int(training.micro_batch) * replicas
+    batch = int(training.global_batch or at_once)
+    rest = batch % at_once
+    if rest:
+        near = " or ".join(format_number(size) for size in (batch - rest, batch - rest + at_once) if size)
+        passes = -(-batch // at_once)
+        detail = (
+            f"{format_number(batch)} sequences over {replicas} replicas in micro-batches of {training.micro_batch}: "
+            f"{passes} passes for the work of {batch / at_once:.2f}. {near} would divide."
+        )
+        yield Note("global_batch_not_divisible", "The global batch does not divide", detail)
+
+
+def _precision(case: EstimatedPlan) -> Iterator[Note]:
+    device, plan = case.resolved.cluster.device, case.plan
+    wanted = str(plan.training.precision)
+    if plan.task == "infer":
+        wanted = case.catalog.quantizations.find(plan.inference.weights_format).compute
+    runs = device.native(wanted)
+    if runs != wanted:
+        peak = format_flops(device.peak(wanted), per_second=True)
+        detail = f"It runs as {runs}, with a peak of {peak}."
+        yield Note("precision_not_native", f"{device.name} has no {wanted} units", detail)
+
+
+def _unread(case: EstimatedPlan) -> Iterator[Note]:
+    """Say which kernels the device or the engine lacks."""
+    device, plan, catalog = case.resolved.cluster.device, case.plan, case.catalog
+    if plan.task == "infer":
+        weights = catalog.quantizations.find(plan.inference.weights_format)
+        why = why_not_read(weights, plan.inference.engine, device, catalog)
+        if why:
+            yield Note("no_kernels", f"{weights.name} does not run as planned", why)
+        return
+    instead = attention_in_place_of(plan.training.attention, device, catalog)
+    if instead is not None:
+        yield Note("attention_kernel", f"Attention runs as {instead.value} on {device.name}", instead.reason)
+
+
+def _tokens(case: EstimatedPlan) -> Iterator[Note]:
+    """Say when the work of a training would teach a model of another size more."""
+    learned, model = case.estimate.details, case.estimate.model
+    if OVERTRAINING not in learned or 1.0 / FAR <= _number(learned[OVERTRAINING]) <= FAR:
+        return
+    best, on = _number(learned[BEST_SIZE]), _number(learned[BEST_TOKENS])
+    size, law = _number(model.parameters), next(iter(case.catalog.scaling_laws.values()))
+    is_small = best > size
+    why = "; a smaller model saves work wherever it is used" if is_small else ""
+    ratio = best * on / size**2
+    detail = (
+        f"{ratio:.{0 if ratio > FAR else 2}f} tokens a parameter, expected loss {_number(learned[LOSS]):.3g}. The same "
+        f"work brings {format_count(best)} parameters on {format_count(on)} tokens to "
+        f"{_number(learned[LEAST_LOSS]):.3g}{why} ({law.name})."
+    )
+    yield Note("tokens_per_parameter", f"{'Many' if is_small else 'Few'} tokens for the size of the model", detail)
+
+
+def _power(case: EstimatedPlan) -> Iterator[Note]:
+    """Say when devices draw as much as only the boldest mode lets them."""
+    cluster, watts = case.resolved.cluster, case.estimate.energy.watts_average
+    boldest = case.catalog.modes["extreme"]
+    limit, share, alarm = cluster.device.tdp_watts, boldest.power_share_range[0], boldest.watch.temperature_c
+    known = cluster.device.known.get("tdp_watts")
+    if watts is None or limit is None or share is None or (known is not None and known.origin == "assumed"):
+        return
+    device_watts = _number(watts / cluster.devices)
+    if device_watts >= share * _number(limit):
+        count = int(_number(cluster.devices))
+        what = "processor" if cluster.device.kind == "cpu" else "device"
+        whole = "" if count == 1 else f" a {what}, {format_power(_number(watts))} in all"
+        detail = (
+            f"{format_power(device_watts)} of {format_power(_number(limit))}{whole}: supply and cooling must carry it "
+            f"for the whole run and keep the {what}{'' if count == 1 else 's'} below {alarm:g} C."
+        )
+        subject = f"The {what} runs near its" if count == 1 else f"All {what}s run near their"
+        yield Note("power", f"{subject} power limit", detail)
+
+
+def _unverified(case: EstimatedPlan) -> Iterator[Note]:
+    catalog, plan = case.catalog, case.plan
+    rows: list[Row] = []
+    for table, name in (
+        (catalog.accelerators, case.resolved.cluster.device.id),
+        (catalog.processors, case.resolved.cluster.device.id),
+        (catalog.instances, plan.hardware.name),
+        (catalog.architectures, plan.model.name or ""),
+    ):
+        row_id = table.find_id(name)
+        if row_id is not None:
+            rows.append(table[row_id])
+    for row in rows:
+        if not row.verified:
+            detail = f"{row.source}, as of {row.checked}: no source was seen for its figures; check them first."
+            yield Note("unverified", f"{row.name} is not verified", detail)
+
+
+def _assumed(case: EstimatedPlan) -> Iterator[Note]:
+    """Say how much an assumed network between nodes matters, by halving it."""
+    cluster, parts = case.resolved.cluster, case.estimate.computation.parts
+    network = cluster.networks[0]
+    waits = sum(_number(parts.get(part, 0.0)) for part in NETWORK)
+    crosses = _number(cluster.devices) > _number(cluster.direct_devices)
+    if (
+        not crosses
+        or network.known.origin != "assumed"
+        or waits < MATTERS / 2 * _number(case.estimate.computation.step_seconds.value)
+    ):
+        return
+    ports = _number(network.bandwidth) / 1e9
+    slower = case.pinned.evaluate({Key.HARDWARE_SPEC: {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
+    if slower.filled is None:
+        return
+    change = unit_seconds(slower.estimate) / unit_seconds(case.estimate) - 1.0
+    if change >= MATTERS:
+        detail = (
+            f"{network.link}, {format_bandwidth(_number(network.bandwidth))} a device. With half of it a step takes "
+            f"{format_percent(change)} longer; give hardware.interconnect."
+        )
+        yield Note("assumed", "The time rests on an assumed network", detail)
+
+
+def _number(value: object) -> float:
+    return float(np.max(np.asarray(value)))

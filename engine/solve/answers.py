@@ -1,0 +1,193 @@
+"""What users ask of a plan that may leave fields open: its estimate, its explanation, the plan to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import Answer, estimate_resolved, resolve_plan
+from capacity_tui.engine.explain import Explanation, explain_estimate
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.notebook import ShownInNotebooks
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan.files import (
+    example_names,
+    example_text,
+    load_plan,
+    plan_from_data,
+    plan_from_text,
+    read_source,
+)
+from capacity_tui.engine.plan.imports import import_plan, is_of_tool
+from capacity_tui.engine.schema import TRAINED
+from capacity_tui.engine.solve.advice.advice import notes
+from capacity_tui.engine.solve.candidate import EstimatedPlan
+from capacity_tui.engine.solve.modes.mode_plan import ModePlan, used_shares
+from capacity_tui.engine.solve.modes.modes import fill, open_fields
+from capacity_tui.engine.solve.scaling import scalability
+from capacity_tui.engine.solve.steps import Lever, strongest_lever
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
+
+
+def answer(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> Answer:
+    """Return a plan with everything filled in, and its estimate with advice and, if it asks for it, scalability.
+
+    Args:
+        plan: what to run; fields that are ``auto`` get the balanced mode's values.
+
+    Raises:
+        CapacityError: the plan cannot be estimated; the message names field and remedy.
+    """
+    facts = catalog or load_catalog()
+    filled = fill(plan, "balanced", machine, facts)
+    resolved, estimate = filled.resolved, filled.annotated_estimate
+    case = EstimatedPlan.of(plan, filled, machine)
+    recommendations, warnings = notes(case)
+    advised = replace(
+        estimate,
+        recommendations=recommendations,
+        warnings=(*estimate.warnings, *warnings),
+        scalability=scalability(case),
+    )
+    return Answer(resolved, advised)
+
+
+def step_seconds(plan: Plan | Path | str) -> float:
+    """Return the seconds of one batch: an optimizer step of training, or a batch served.
+
+    Args:
+        plan: a plan, its file, a configuration of another tool, or the name of an example; ``detected`` hardware is
+            looked at.
+
+    Raises:
+        CapacityError: there is no such plan, or it cannot be estimated.
+    """
+    loaded = plan if isinstance(plan, Plan) else _loaded(plan)
+    machine = _this_machine() if loaded.hardware.name == "detected" else None
+    facts = load_catalog()
+    return float(fill(loaded, "balanced", machine, facts).estimate.computation.step_seconds.value)
+
+
+def _this_machine() -> Machine:
+    from capacity_tui.engine.machine import detect  # noqa: PLC0415 - most plans name their hardware
+
+    return detect()
+
+
+def _loaded(name: Path | str) -> Plan:
+    if not Path(name).exists() and str(name) in example_names():
+        return plan_from_text(example_text(str(name)), str(name))
+    source = read_source(str(name))
+    return import_plan([str(name)]).plan if is_of_tool(source.document) else load_plan(str(name))
+
+
+def propose(machine: Machine | None = None, hardware: str | None = None, catalog: Catalog | None = None) -> Plan:
+    """Return a plan that suits this machine, or other hardware.
+
+    With an accelerator it trains the largest well-known model that the balanced mode holds inside its share of the
+    memory; without one, the model and the tokens that this mode would choose.
+
+    Args:
+        hardware: other hardware, such as ``8xH100-SXM``.
+    """
+    facts = catalog or load_catalog()
+    start = plan_from_data(_proposal()["plan"])
+    if not hardware and (machine is None or not machine.accelerators):
+        chosen = fill(start, "balanced", machine, facts).plan
+        return edited(
+            start, {Key.MODEL_NAME: chosen.model.name, Key.TRAINING_TOKENS: chosen.training.tokens}, facts
+        ).plan
+    if hardware:
+        start = edited(start, {Key.HARDWARE_NAME: hardware}, facts).plan
+    start = edited(start, {Key.TRAINING_TOKENS: _proposal()["tokens"]}, facts).plan
+    largest = largest_model(start, _proposal()["models"], machine, facts)
+    return edited(start, {Key.MODEL_NAME: largest.comfortable or largest.smallest}, facts).plan
+
+
+@dataclass(frozen=True, slots=True)
+class LargestModel:
+    """How large a model some hardware takes.
+
+    Attributes:
+        comfortable: the largest that the balanced mode holds inside its share of the memory, with nothing given up for
+            that; None where none is.
+        edge: the largest that fits at all, where that is a larger one.
+        smallest: of those that were tried.
+    """
+
+    comfortable: str | None
+    edge: str | None
+    smallest: str
+
+
+def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, catalog: Catalog) -> LargestModel:
+    """Return the largest models that a plan can have.
+
+    Args:
+        plan: the plan, whose model does not count.
+        names: of models, the largest first.
+    """
+    edge = None
+    for name in names:
+        try:
+            filled = fill(edited(plan, {Key.MODEL_NAME: name}, catalog).plan, "balanced", machine, catalog)
+        except CapacityError:
+            continue
+        if _is_comfortable(filled):
+            return LargestModel(name, edge, names[-1])
+        if filled.estimate.fits and edge is None:
+            edge = name
+    return LargestModel(None, edge, names[-1])
+
+
+def _is_comfortable(filled: ModePlan) -> bool:
+    """Whether a plan stays inside its mode's share of memory, and nothing was given up for that."""
+    shares = used_shares(filled.mode, filled.estimate, filled.resolved.cluster)
+    is_inside = not any(share.why for share in shares if share.figure == "memory")
+    gave_up = any(note.code in ("way_out", "nothing_fits") for note in filled.estimate.warnings)
+    return filled.estimate.fits is not False and is_inside and not gave_up
+
+
+def open_plan(task: str | None = None) -> Plan:
+    """Return a plan that leaves to the modes all that they can choose in a task, the model too."""
+    return plan_from_data(_proposal()["open" if task in (None, *TRAINED) else "open_otherwise"])
+
+
+@cache
+def _proposal() -> dict[str, Any]:
+    rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "proposal.yaml")
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Explained(ShownInNotebooks):
+    """Why a figure is what it is, and what would improve it most."""
+
+    explanation: Explanation
+    lever: Lever | None
+
+
+def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Explained:
+    """Explain one figure of a plan: formula, numbers put in, sources, strongest lever.
+
+    A plan without open fields is estimated once for its explanation; the lever tries changes of it.
+
+    Raises:
+        CapacityError: no result has that key, or the plan cannot be estimated.
+    """
+    facts = catalog or load_catalog()
+    is_open = bool(open_fields(plan))
+    resolved = fill(plan, "balanced", machine, facts).resolved if is_open else resolve_plan(plan, facts, machine)
+    estimate = estimate_resolved(resolved, facts, recorded=True)
+    explanation = explain_estimate(resolved, estimate, key, facts)
+    return Explained(
+        explanation, strongest_lever(EstimatedPlan(plan, resolved, estimate, facts, machine), explanation.key)
+    )

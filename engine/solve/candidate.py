@@ -1,0 +1,336 @@
+"""A change of a plan tried: made as anybody makes it, filled as planning fills it, and held against limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.estimate import Constraint, Estimate, ResolvedPlan, figure
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan import AUTO, Plan, chosen_last, edited, model_sizes, paths_where, with_values
+from capacity_tui.engine.schema import Knob
+from capacity_tui.engine.solve.changes import plain_change
+from capacity_tui.engine.solve.modes.mode_plan import ModePlan
+from capacity_tui.engine.solve.modes.modes import MODES, ModeName, fill, open_fields
+from capacity_tui.engine.solve.search.question import Goal, Limit
+from capacity_tui.engine.verdict import Verdict
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
+
+MEMORY, RESERVED = Figure.MEMORY_UTILIZATION_PERCENT, Figure.MEMORY_RESERVED_BYTES
+
+# What says the same of a constraint that a plan has anyway.
+_SAME: Mapping[str, str] = {MEMORY: RESERVED}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedConstraint:
+    """A constraint of a single plan, and how sure it has to be.
+
+    Attributes:
+        constraint: the limit beside what the plan reaches.
+        surely: whether the far end of the range counts, as it does for what a question asks; else the estimate itself.
+    """
+
+    constraint: Constraint
+    surely: bool = False
+
+    @property
+    def key(self) -> str:
+        """The figure's result key."""
+        return self.constraint.figure
+
+    @property
+    def most(self) -> float | None:
+        """The most that the figure may be."""
+        return _single(self.constraint.most)
+
+    @property
+    def least(self) -> float | None:
+        """The least that the figure must be."""
+        return _single(self.constraint.least)
+
+    @property
+    def value(self) -> float | None:
+        """The figure itself; None where the plan has none of it."""
+        reached = self.constraint.reached
+        return None if reached is None else _single(reached.value)
+
+    @property
+    def bound_value(self) -> float | None:
+        """What counts of the figure: the end of its range that is nearer to the limit, or the figure itself."""
+        reached = self.constraint.reached
+        if reached is None or not self.surely:
+            return self.value
+        return _single(reached.low if self.most is None else reached.high)
+
+    @property
+    def violation(self) -> float:
+        """By which share of the limit it is missed; negative where it holds, infinite where there is no figure."""
+        end, most, least = self.bound_value, self.most, self.least
+        if end is None:
+            return np.inf
+        over = [] if most is None else [(end - most) / abs(most or 1.0)]
+        under = [] if least is None else [(least - end) / abs(least or 1.0)]
+        return max((*over, *under), default=-np.inf)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the figure keeps the limit."""
+        return self.violation <= 0.0
+
+
+def checked_constraints(estimate: Estimate, limits: Iterable[Limit] = ()) -> Iterator[CheckedConstraint]:
+    """Yield the limits of a question, then the constraints of the plan itself, each beside what is reached.
+
+    Args:
+        estimate: of a plan without open fields.
+        limits: limits of a question.
+    """
+    asked = tuple(limits)
+    named = {key for limit in asked for key in (limit.figure, _SAME.get(limit.figure))}
+    for limit in asked:
+        yield CheckedConstraint(limit.constraint(estimate), surely=True)
+    yield from (CheckedConstraint(constraint) for constraint in estimate.constraints if constraint.figure not in named)
+
+
+def _single(value: object) -> float | None:
+    return None if value is None else float(np.max(np.asarray(value)))
+
+
+GLOBAL_BATCH, MICRO_BATCH = Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A plan with a change.
+
+    Attributes:
+        change: plan fields and their new values, as plain data: all that has to be set to plan the same.
+        plan: the plan with it, before what it leaves open is filled; None where such a plan cannot be.
+        filled: the same as planning it fills and estimates it; None where such a plan cannot be.
+        constraints: every limit beside what is reached.
+        fault: why such a plan cannot be; empty where it can.
+    """
+
+    change: Mapping[str, object]
+    plan: Plan | None = None
+    filled: ModePlan | None = None
+    constraints: tuple[CheckedConstraint, ...] = ()
+    fault: str = ""
+
+    @property
+    def made(self) -> ModePlan:
+        """The plan as filled and estimated.
+
+        Raises:
+            PlanError: such a plan cannot be.
+        """
+        if self.filled is None:
+            raise PlanError("there is no such plan", self.fault)
+        return self.filled
+
+    @property
+    def estimate(self) -> Estimate:
+        """Its estimate, which only a plan that can be has."""
+        return self.made.estimate
+
+    @property
+    def violations(self) -> tuple[CheckedConstraint, ...]:
+        """The limits that it does not keep, the one that is missed most first."""
+        return tuple(
+            sorted(
+                (constraint for constraint in self.constraints if not constraint.holds),
+                key=lambda constraint: -constraint.violation,
+            )
+        )
+
+    @property
+    def holds(self) -> bool:
+        """Whether it can be, and keeps every limit."""
+        return self.filled is not None and not self.violations
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be, and memory holds it as estimated; unknown memory does."""
+        return self.filled is not None and self.filled.estimate.verdict is not Verdict.DOES_NOT_FIT
+
+    @property
+    def violation(self) -> float:
+        """By which share the limit that is missed most is missed; infinite where such a plan cannot be."""
+        return (
+            np.inf
+            if self.filled is None
+            else max((constraint.violation for constraint in self.violations), default=0.0)
+        )
+
+    def number(self, key: str) -> float | None:
+        """Return one of its figures; None where it has none of this key."""
+        return None if self.filled is None else figure(self.filled.estimate, key).number
+
+
+def candidate(
+    plan: Plan,
+    change: Mapping[str, object],
+    catalog: Catalog,
+    machine: Machine | None = None,
+    mode: ModeName = "balanced",
+    limits: Iterable[Limit] = (),
+) -> Candidate:
+    """Return what becomes of a plan with a change.
+
+    Args:
+        plan: the plan as somebody wants it, open fields and all.
+        change: new values by path.
+        limits: what is to be kept besides the plan's own limits.
+    """
+    try:
+        plain = plain_change(change)
+        changed = edited(plan, plain, catalog).plan
+        filled = fill(changed, mode, machine, catalog)
+    except CapacityError as error:
+        return Candidate(change, fault=error.one_line())
+    return Candidate(plain, changed, filled, tuple(checked_constraints(filled.estimate, limits)))
+
+
+def is_better(one: Candidate, other: Candidate, goal: Goal) -> bool:
+    """Whether a candidate reaches a goal better than another; one without the figure never does."""
+    mine, theirs = one.number(goal.figure), other.number(goal.figure)
+    if mine is None or theirs is None:
+        return mine is not None
+    return goal.sign * mine < goal.sign * theirs
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatedPlan:
+    """An estimated plan and all it takes to try changes of it.
+
+    Attributes:
+        wanted: the plan as the user gave it.
+        resolved: the same with nothing open.
+        estimate: its estimate.
+        catalog: facts.
+        machine: the detected machine, where there is one.
+        mode: what filled the fields that were open.
+    """
+
+    wanted: Plan
+    resolved: ResolvedPlan
+    estimate: Estimate
+    catalog: Catalog
+    machine: Machine | None = None
+    mode: ModeName = "balanced"
+
+    @classmethod
+    def of(cls, wanted: Plan, filled: ModePlan, machine: Machine | None = None) -> EstimatedPlan:
+        """Return a plan as a mode fills it."""
+        mode = next(name for name in MODES if name == filled.mode.id)
+        return cls(wanted, filled.resolved, filled.estimate, filled.catalog, machine, mode)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with nothing open."""
+        return self.resolved.plan
+
+    @property
+    def violations(self) -> tuple[CheckedConstraint, ...]:
+        """The limits that it does not keep."""
+        return tuple(constraint for constraint in checked_constraints(self.estimate) if not constraint.holds)
+
+    @property
+    def pinned(self) -> EstimatedPlan:
+        """The same with all that was filled in given: what is tried of it leaves everything else as it is.
+
+        What follows from other fields, and what is chosen last, stays open, as does a batch that follows.
+        """
+        resolving, following = paths_where(_resolves_from_others), chosen_last()
+        if self.wanted.training.global_batch is None:
+            following = (*following, GLOBAL_BATCH)
+        # A size that follows from the others is open to nobody once these are given: it is left out.
+        given = {path: self.wanted.value(path) if self.gives(path) else None for path in resolving}
+        wanted = {**given, **{path: self.wanted.value(path) for path in following}}
+        return replace(self, wanted=with_values(self.plan, wanted))
+
+    @property
+    def filled_values(self) -> dict[str, object]:
+        """What was chosen for the open fields: with these given as well, a change of what is pinned is complete."""
+        return {path: self.plan.value(path) for path in open_fields(self.wanted)}
+
+    def gives(self, path: str) -> bool:
+        """Whether the user gave a field's value."""
+        return self.wanted.value(path) not in (None, AUTO)
+
+    def is_open(self, path: str) -> bool:
+        """Whether the user left a field to the modes."""
+        return self.wanted.value(path) == AUTO
+
+    def evaluate(self, change: Mapping[str, object]) -> Candidate:
+        """Return what becomes of the plan with a change."""
+        return candidate(self.wanted, change, self.catalog, self.machine, self.mode)
+
+    def feasible(self, changes: Iterable[Mapping[str, object]]) -> Iterator[Candidate]:
+        """Yield what becomes of the plan with each of several changes, as far as there are such plans."""
+        yield from (tried for change in changes if (tried := self.evaluate(change)).filled is not None)
+
+    def same_batch(self, change: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a change of a layout with the global batch that there is, where that follows and divides then."""
+        parallel, training, batch = self.plan.parallelism, self.plan.training, self.plan.training.global_batch
+        moved = any(path in change for path in (*model_sizes(), MICRO_BATCH)) and not set(change) & _OTHER_JOBS
+        if not moved or not batch or self.plan.task == "infer" or self.gives(GLOBAL_BATCH):
+            return change
+        sizes = [change.get(f"parallelism.{name}", getattr(parallel, name)) for name in ("tp", "pp", "cp")]
+        micro_batch = change.get(MICRO_BATCH, training.micro_batch)
+        if AUTO in (*sizes, micro_batch):
+            return change
+        model = int(np.prod([int(str(size or 1)) for size in sizes]))
+        at_once = int(str(micro_batch)) * max(1, int(self.resolved.cluster.devices) // model)
+        return change if int(batch) % at_once else {**change, GLOBAL_BATCH: int(batch)}
+
+
+# What asks for another batch anyway.
+_OTHER_JOBS = frozenset({GLOBAL_BATCH, Key.HARDWARE_DEVICES, Key.HARDWARE_NAME})
+
+
+def _resolves_from_others(knob: Knob) -> bool:
+    return knob.resolved_from_others
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Plans candidates of one plan as the balanced mode fills them, each of them once.
+
+    Attributes:
+        plan: what is asked about.
+        limits: what every candidate must keep.
+        catalog: facts.
+        machine: the detected machine, for plans that run on it.
+        callback: is told every candidate that was planned.
+        evaluated: what was planned, by change.
+    """
+
+    plan: Plan
+    limits: tuple[Limit, ...]
+    catalog: Catalog
+    machine: Machine | None = None
+    callback: Callable[[Candidate], None] | None = None
+    evaluated: dict[tuple[tuple[str, str], ...], Candidate] = field(default_factory=dict)
+
+    @property
+    def all(self) -> tuple[Candidate, ...]:
+        """Everything that was planned, in its order."""
+        return tuple(self.evaluated.values())
+
+    def evaluate(self, change: Mapping[str, object]) -> Candidate:
+        """Return what becomes of the plan with a change."""
+        key = tuple((path, str(entry)) for path, entry in change.items())
+        if key not in self.evaluated:
+            self.evaluated[key] = candidate(self.plan, change, self.catalog, self.machine, limits=self.limits)
+            if self.callback is not None:
+                self.callback(self.evaluated[key])
+        return self.evaluated[key]

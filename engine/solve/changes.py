@@ -1,0 +1,320 @@
+"""What a change does to the figures, and many changes estimated at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import (
+    METRICS,
+    Estimate,
+    Metric,
+    ResolvedPlan,
+    assemble,
+    central,
+    estimate_resolved,
+    estimate_run,
+    evidence_before,
+    figure,
+    resolve_plan,
+    run_splits,
+    with_numbers,
+)
+from capacity_tui.engine.estimate.serving import ServingRun, serving_run
+from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan import Section, Values, all_fields, edited
+from capacity_tui.engine.solve.space.grid import Floats
+from capacity_tui.engine.solve.space.stacking import alike, select, stacked
+from capacity_tui.engine.uncertainty import Evidence
+from capacity_tui.engine.units import format_percent, format_quantity
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.plan import Plan
+
+# Changes smaller than this are the arithmetic's, not the machine's.
+_NOTHING = 1e-6
+
+_WORTH_TELLING = 0.005
+
+
+def value_of(estimate: Estimate, key: str) -> float | None:
+    """Return a figure without its range; None where there is none."""
+    if key == Figure.TOKENS_PER_SECOND and estimate.computation.unit != "token":
+        return None
+    return figure(estimate, key).number
+
+
+def saves(before: Estimate, after: Estimate) -> dict[str, float]:
+    """Return what changes, by result key: new value minus old."""
+    savings: dict[str, float] = {}
+    for key in _compared(before, after):
+        old, new = value_of(before, key), value_of(after, key)
+        if old is not None and new is not None and abs(new - old) > _NOTHING * max(abs(old), abs(new)):
+            savings[key] = new - old
+    return savings
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a change does to one figure.
+
+    Attributes:
+        metric: the figure, in the words of the run.
+        before: its value without the change.
+        after: its value with it.
+    """
+
+    metric: Metric
+    before: float
+    after: float
+
+    @property
+    def text(self) -> str:
+        """The value with the change."""
+        return format_quantity(self.after, self.metric.unit)
+
+    @property
+    def percent(self) -> str:
+        """The difference, with its sign; empty where there was nothing before."""
+        return _signed(self.after / self.before - 1.0) if self.before else ""
+
+    @property
+    def gain(self) -> int:
+        """1 where the figure got better, -1 where it got worse, 0 where neither is said of it."""
+        return self.metric.better * (1 if self.after > self.before else -1)
+
+
+def effects(before: Estimate, after: Estimate) -> Iterator[Effect]:
+    """Yield what changes by more than nothing: time or speed, memory, money."""
+    compared = set()
+    for key in _compared(before, after):
+        subject, old, new = METRICS[key].told, value_of(before, key), value_of(after, key)
+        if not subject or subject in compared or old is None or new is None:
+            continue
+        compared.add(subject)
+        if abs(new - old) > _WORTH_TELLING * abs(old):
+            yield Effect(figure(before, key).metric, old, new)
+
+
+def effect_text(before: Estimate, after: Estimate) -> str:
+    """Return the change in words."""
+    return ", ".join(map(_effect_text, effects(before, after)))
+
+
+def _effect_text(effect: Effect) -> str:
+    percent = f" ({effect.percent})" if effect.percent else ""
+    return (
+        f"{effect.metric.name} {effect.text} instead of {format_quantity(effect.before, effect.metric.unit)}{percent}"
+    )
+
+
+def _compared(before: Estimate, after: Estimate) -> tuple[str, ...]:
+    """Return the keys of the figures that a change is judged by; those of the job only where it is the same work."""
+    kinds = ("all", "same work") if _same_work(before, after) else ("all",)
+    return tuple(metric.key for metric in METRICS.values() if metric.difference in kinds)
+
+
+def _same_work(before: Estimate, after: Estimate) -> bool:
+    """Whether both jobs work through as many tokens or samples, to a hundredth."""
+    old, new = _units(before), _units(after)
+    if old is None or new is None:
+        return False
+    return abs(new - old) <= 0.01 * old
+
+
+def _units(estimate: Estimate) -> float | None:
+    computation = estimate.computation
+    return None if computation.steps is None else mean(computation.steps * computation.units_per_step)
+
+
+def plain_change(change: Mapping[str, object]) -> dict[str, object]:
+    """Return a change as plain data."""
+    return {
+        path: value.model_dump(mode="json") if isinstance(value, Section) else value for path, value in change.items()
+    }
+
+
+def change_text(change: Mapping[str, object]) -> str:
+    """Return the fields to set, as the command line takes them."""
+    return ", ".join(f"{path}={_written(value)}" for path, value in plain_change(change).items())
+
+
+def setting_words(change: Mapping[str, object]) -> str:
+    """Return what to set in the words of the screen."""
+    known = all_fields()
+    named = ((known[path].knob.label if path in known else path, value) for path, value in plain_change(change).items())
+    return "Set " + ", ".join(f"{label} {_written(value)}" for label, value in named)
+
+
+def _written(value: object) -> str:
+    """Return a value as YAML on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_written(entry)}" for key, entry in value.items()) + "}"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _signed(share: float) -> str:
+    text = format_percent(share)
+    return text if share < 0 else f"+{text}"
+
+
+def reserved_bytes(estimate: Estimate) -> float:
+    """Return the bytes on the fullest device."""
+    return float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))
+
+
+def unit_seconds(estimate: Estimate) -> float:
+    """Return the seconds of one token or sample."""
+    computation = estimate.computation
+    return mean(computation.step_seconds.value / computation.units_per_step)
+
+
+def cost_ratio(after: Estimate, before: Estimate) -> float:
+    """Return how many times as dear a token or sample is: in money, in seconds where devices are free of charge.
+
+    Where not both have a price, device-seconds stand for money.
+    """
+    priced = None not in (after.cost.usd_per_million_tokens, before.cost.usd_per_million_tokens)
+    return _unit_cost(after, priced) / _unit_cost(before, priced)
+
+
+def _unit_cost(estimate: Estimate, priced: bool) -> float:
+    usd = estimate.cost.usd_per_million_tokens
+    if not priced or usd is None:
+        return unit_seconds(estimate) * mean(estimate.computation.devices)
+    return mean(usd) or unit_seconds(estimate)
+
+
+Run: TypeAlias = TransformerRun | ServingRun
+
+# What these fields say is looked up anew.
+_ELSEWHERE = ("model.", "hardware.", "pricing.")
+
+
+@dataclass(frozen=True, slots=True)
+class StackedEstimate:
+    """Variants that one estimate of arrays covers.
+
+    Attributes:
+        indices: which of the variants asked for these are, in the order of the arrays.
+        estimate: their estimate.
+    """
+
+    indices: tuple[int, ...]
+    estimate: Estimate
+
+    def numbers(self, key: str) -> Floats | None:
+        """Return a figure of each of them; None where they have none of this key."""
+        value = central(figure(self.estimate, key).value)
+        if value is None:
+            return None
+        return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(self.indices),))
+
+
+def estimate_stacked(
+    variants: Sequence[ResolvedPlan], catalog: Catalog, *, with_ranges: bool = False
+) -> list[StackedEstimate]:
+    """Estimate variants of a plan in as few calls as there are kinds of them; what cannot run is left out.
+
+    Args:
+        with_ranges: whether figures have ranges, for which the variants have to name the same things.
+    """
+    groups: list[tuple[list[int], list[Run]]] = []
+    estimates: list[StackedEstimate] = []
+    for place, resolved in enumerate(variants):
+        try:
+            run = _run(resolved, catalog)
+            if run is None:
+                estimates.append(StackedEstimate((place,), estimate_resolved(resolved, catalog)))
+        except CapacityError:
+            continue
+        if run is None:
+            continue
+        for places, runs in groups:
+            if _same_job(resolved, variants[places[0]]) and alike(run, runs[0]):
+                places.append(place)
+                runs.append(run)
+                break
+        else:
+            groups.append(([place], [run]))
+    for places, runs in groups:
+        like = variants[places[0]]
+        evidence = evidence_before(like, catalog) if with_ranges else None
+        estimates.append(_together(places, runs, like, evidence))
+    return estimates
+
+
+def estimate_changes(
+    plan: Plan, changes: Sequence[Values], machine: Machine | None = None, catalog: Catalog | None = None
+) -> tuple[Estimate | CapacityError, ...]:
+    """Estimate a plan with each of several changes; what cannot be is told by its error.
+
+    Args:
+        changes: new values by path, as a file or a person writes them.
+    """
+    facts = catalog or load_catalog()
+    base = resolve_plan(plan, facts, machine)
+    estimates: dict[int, Estimate | CapacityError] = {}
+    variants: list[tuple[int, ResolvedPlan]] = []
+    for number, change in enumerate(changes):
+        same = None if any(path.startswith(_ELSEWHERE) for path in change) else base
+        try:
+            changed = edited(plan, change, facts).plan
+            variants.append((number, resolve_plan(changed, facts, machine, same)))
+        except CapacityError as error:
+            estimates[number] = error
+    for together in estimate_stacked([resolved for _, resolved in variants], facts, with_ranges=True):
+        shape = (len(together.indices),)
+        for at, place in enumerate(together.indices):
+            estimates[variants[place][0]] = select(together.estimate, (at,), shape)
+    for number, resolved in variants:
+        if number not in estimates:
+            estimates[number] = _alone(resolved, facts)
+    return tuple(estimates[number] for number in range(len(changes)))
+
+
+def _alone(resolved: ResolvedPlan, catalog: Catalog) -> Estimate | CapacityError:
+    try:
+        return estimate_resolved(resolved, catalog)
+    except CapacityError as error:
+        return error
+
+
+def _run(resolved: ResolvedPlan, catalog: Catalog) -> Run | None:
+    """Return the run of a transformer; None for other kinds of models."""
+    if resolved.shape is None:
+        return None
+    if resolved.plan.task == "infer":
+        return serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
+    return transformer_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
+
+
+def _same_job(one: ResolvedPlan, other: ResolvedPlan) -> bool:
+    """Whether two plans ask for as much work, at the same prices, in the type whose measured rates they share."""
+    a, b = one.plan.training, other.plan.training
+    measured = bool(one.cluster.device.efficiency.curves)
+    return (
+        (a.steps, a.tokens, a.epochs, a.samples) == (b.steps, b.tokens, b.epochs, b.samples)
+        and one.plan.pricing == other.plan.pricing
+        and not (measured and a.precision != b.precision)
+    )
+
+
+def _together(
+    places: Sequence[int], runs: Sequence[Run], like: ResolvedPlan, evidence: Evidence | None
+) -> StackedEstimate:
+    run = stacked(runs, (len(runs),)) if len(runs) > 1 else runs[0]
+    estimate = estimate_run(run, like.plan)
+    if evidence is not None:
+        splits = run_splits(run.layout)
+        work = replace(estimate.work, evidence=with_numbers(evidence, estimate.work, run.cluster.devices, splits))
+        estimate = assemble(work, run.cluster, like.plan.pricing, estimate.computation.iteration)
+    return StackedEstimate(tuple(places), estimate)

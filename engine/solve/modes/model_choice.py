@@ -1,0 +1,162 @@
+"""Choose the model: the largest a mode's hours, parameters and memory allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from capacity_tui.engine.catalog import Architecture, Catalog
+from capacity_tui.engine.catalog.rows import Mode
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate import job_steps
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models.transformer import count_parameters
+from capacity_tui.engine.plan import AUTO, Plan, with_values
+from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Settled
+from capacity_tui.engine.units import format_count, format_seconds
+from capacity_tui.engine.verdict import Verdict
+
+HOUR = 3600.0
+# A mode whose hours are open above still ends: this many times their lower bound (this program's choice).
+OPEN_HOURS = 4.0
+# A model called 70M may have 70.4 million parameters.
+ROUNDING = 1.02
+# Bytes of weights, gradients and states of one trained parameter at the least: 16-bit everything, 8-bit Adam.
+LEAST_BYTES_PER_PARAMETER = 6.0
+# Sums of a search and of an estimate may differ in their last digits.
+MARGIN = 1.0 + 1e-6
+
+
+def choose_model(
+    plan: Plan, mode: Mode, cluster: Cluster, catalog: Catalog, settle: Callable[[Plan], Settled]
+) -> tuple[ModePlan, str]:
+    """Return the plan with a model in place of ``auto``, filled and estimated, and why that model was chosen.
+
+    Args:
+        plan: a plan whose ``model.name`` is ``auto``.
+        settle: fills a plan that names its model.
+    """
+    lower, upper = mode.training_hours_range
+    hours = upper or OPEN_HOURS * (lower or 1.0)
+    tried: list[Tried] = []
+    for row in _candidates(mode, cluster, catalog, hours):
+        candidate = Tried(settle(_named(plan, row.id)), catalog)
+        tried.append(candidate)
+        # What takes too long by its steps alone needs no estimate, unless it turns out to be the smallest that fits.
+        if candidate.least_seconds > hours * HOUR * MARGIN:
+            continue
+        seconds = job_seconds(candidate.filled)
+        if (
+            candidate.filled.estimate.verdict is not Verdict.DOES_NOT_FIT
+            and seconds is not None
+            and seconds <= hours * HOUR
+        ):
+            size = format_count(float(row.params_total or 0))
+            time = format_seconds(seconds)
+            return candidate.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
+    by_size = sorted(tried, key=lambda model: model.size)
+    smallest = next(
+        (candidate.filled for candidate in by_size if candidate.filled.estimate.verdict is not Verdict.DOES_NOT_FIT),
+        None,
+    )
+    if smallest is None:
+        chosen = settle(_named(plan, smallest_model(catalog))).estimated(catalog)
+        return chosen, "nothing of the mode's range fits; this is the smallest model of the catalogue"
+    return _shortened(plan, smallest, hours, settle)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A model that may be chosen, estimated when that is first asked for.
+
+    Attributes:
+        settled: the plan that names it, with everything filled in.
+        catalog: facts.
+    """
+
+    settled: Settled
+    catalog: Catalog
+
+    @property
+    def size(self) -> float:
+        """Its parameters."""
+        shape = self.settled.resolved.shape
+        return plan_size(self.filled) if shape is None else float(count_parameters(shape).total)
+
+    @property
+    def least_seconds(self) -> float:
+        """What the whole job takes at the least; 0 where nothing is known before it is estimated."""
+        steps = job_steps(self.settled.resolved.plan)
+        return (steps or 0.0) * (self.settled.step_seconds or 0.0)
+
+    @cached_property
+    def filled(self) -> ModePlan:
+        """Its estimate."""
+        return self.settled.estimated(self.catalog)
+
+
+def smallest_model(catalog: Catalog) -> str:
+    """Return the id of the smallest language model of the catalogue."""
+    return min(_sized(catalog), key=lambda entry: entry.params_total or 0).id
+
+
+def plan_size(filled: ModePlan) -> float:
+    """Return the parameters of a filled plan's model."""
+    return float(filled.estimate.model.parameters)
+
+
+def job_seconds(filled: ModePlan) -> float | None:
+    """Return the length of the whole job; None where it is open."""
+    computation = filled.estimate.computation
+    return None if computation.steps is None else float(computation.steps * computation.step_seconds.value)
+
+
+def _shortened(plan: Plan, smallest: ModePlan, hours: float, settle: Callable[[Plan], Settled]) -> tuple[ModePlan, str]:
+    """Return the smallest model with as many tokens as the mode's hours allow."""
+    seconds = job_seconds(smallest)
+    tokens = smallest.plan.training.tokens
+    if seconds is None or not isinstance(tokens, float) or plan.training.tokens != AUTO:
+        return smallest, "smallest model of the mode's range"
+    cut = _rounded_down(tokens * hours * HOUR / seconds)
+    why = f"smallest of the mode's models; all its tokens would take {format_seconds(seconds)}, cut to {hours:g} h"
+    named = _named(plan, str(smallest.plan.model.name))
+    filled = settle(with_values(named, {Key.TRAINING_TOKENS: cut})).estimated(smallest.catalog)
+    return replace(filled, reasons={**filled.reasons, Key.TRAINING_TOKENS: f"as many as end within {hours:g} h"}), why
+
+
+def _rounded_down(value: float) -> float:
+    """Return a number cut to two digits, so that what it takes stays inside a limit."""
+    digit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.floor(value / digit) * digit
+
+
+def _named(plan: Plan, name: str) -> Plan:
+    return with_values(plan, {Key.MODEL_NAME: name})
+
+
+def _sized(catalog: Catalog) -> list[Architecture]:
+    rows = (row for row in catalog.architectures.values() if row.kind == "decoder" and row.params_total)
+    return sorted(rows, key=lambda row: -(row.params_total or 0))
+
+
+def _candidates(mode: Mode, cluster: Cluster, catalog: Catalog, hours: float) -> Iterator[Architecture]:
+    """Yield models of the mode's range, largest first, that could fit and end in time at all."""
+    low, high = mode.parameters_range
+    yielded = False
+    memory = cluster.device.memory_bytes
+    room = None if memory is None else float(memory * cluster.devices)
+    flops = float(cluster.devices) * max(cluster.device.peaks.values()) * hours * HOUR
+    for row in _sized(catalog):
+        size, active = float(row.params_total or 0), float(row.params_active or row.params_total or 0)
+        if not (low or 0.0) / ROUNDING <= size <= (high or float("inf")) * ROUNDING:
+            continue
+        if room is not None and size * LEAST_BYTES_PER_PARAMETER > room:
+            continue
+        if 6.0 * active * size * mode.tokens_per_parameter > flops and size > 2.0 * (low or 0.0):
+            continue
+        yielded = True
+        yield row
+    if not yielded:
+        yield _sized(catalog)[-1]

@@ -1,0 +1,257 @@
+"""Open fields of training a transformer: the wish, and layout and settings that stay inside a mode's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.rows import Mode
+from capacity_tui.engine.cluster import Cluster, Device, device_setting
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.models.transformer import count_parameters
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan import EQUAL_STAGES, LayoutRule, Plan, open_jobs, with_values
+from capacity_tui.engine.solve.modes.mode_plan import Reasons, Values, budget_text, memory_budget
+from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH, choices_of, open_axes, published_tokens
+from capacity_tui.engine.solve.space.grid import Grid
+from capacity_tui.engine.solve.space.space import Block, Ranked, SpaceCache, best
+from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
+from capacity_tui.engine.units import format_bytes, format_count
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
+
+RESERVED, ALLOCATED, HOST = Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES, Figure.MEMORY_HOST_BYTES
+STEP, SPEED = Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND
+# A micro-batch of the mode's range is worth this share of speed (this program's choice).
+BATCH_WORTH = 0.05
+# Unequal pipeline stages have to be written down by hand: they are taken where they save this share of time (likewise).
+SPLIT_WORTH = 0.10
+# Memory that differs by less than this share is the same where least memory is wanted: the faster is taken then.
+SAME_MEMORY = 0.01
+INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0
+"""Where settings stand: inside the mode's memory, inside the device and its host, or in neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The settings a search chose.
+
+    Attributes:
+        values: what was chosen.
+        reasons: why.
+        inside: whether they stay inside the mode's memory.
+        fits: whether they fit the device and its host at all.
+        needed: bytes of the fullest device.
+        step_seconds: time of a step.
+    """
+
+    values: Values
+    reasons: Reasons
+    inside: bool
+    fits: bool
+    needed: float
+    step_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What stays the same from one search to the next.
+
+    Attributes:
+        plan: the plan as the user gave it.
+        resolved: the same with placeholders where it is open.
+        mode: whose figures decide.
+        catalog: facts.
+        machine: the detected machine, where there is one.
+        cache: spaces that other modes evaluated.
+    """
+
+    plan: Plan
+    resolved: ResolvedPlan
+    mode: Mode
+    catalog: Catalog
+    machine: Machine | None
+    cache: SpaceCache = field(default_factory=SpaceCache)
+
+    def before(self, wanted: tuple[str, ...]) -> tuple[Values, Reasons]:
+        """Choose what memory does not decide: precision and sequence."""
+        values: Values = {}
+        reasons: Reasons = {}
+        device, shape = self.resolved.cluster.device, self.resolved.shape
+        if Key.TRAINING_PRECISION in wanted:
+            values[Key.TRAINING_PRECISION], reasons[Key.TRAINING_PRECISION] = chosen_precision(device, self.catalog)
+        if Key.TRAINING_SEQ_LEN in wanted:
+            context = 0.0 if shape is None else float(shape.max_context)
+            upper = self.mode.sequence_range[1] or 2 * (self.mode.sequence_range[0] or 1024)
+            values[Key.TRAINING_SEQ_LEN] = int(min(upper, context or upper))
+            reasons[Key.TRAINING_SEQ_LEN] = f"upper end of the mode's range, within a context of {context:,.0f}"
+        return values, reasons
+
+    def settings(self, base: Values, wanted: tuple[str, ...]) -> Searched:
+        """Choose the fastest settings that stay inside the mode's memory.
+
+        Args:
+            base: values besides the plan's own, which the search leaves alone.
+            wanted: paths of the fields it may set.
+        """
+        resolved = resolve_plan(with_values(self.resolved.plan, base), self.catalog, self.machine, self.resolved)
+        space = self._space(resolved, wanted)
+        ranked = self._best(space, whole=True) or self._best(space, whole=False)
+        if ranked is None:
+            raise _nothing_possible(space)
+        values: Values = space.settled(dict(ranked.values))
+        training, counts = self.plan.training, count_parameters(space.shape)
+        if Key.TRAINING_TOKENS in wanted and not (training.steps or training.epochs):
+            values[Key.TRAINING_TOKENS] = float(counts.total) * self.mode.tokens_per_parameter
+        if isinstance(self.plan.parallelism.dp, int):
+            values[Key.PARALLELISM_DP] = self.plan.parallelism.dp
+        standing, needed = ranked.order[0], ranked.number(RESERVED)
+        speed = format_count(ranked.number(SPEED))
+        reasons = self._reasons(values, wanted, space, standing == INSIDE, f"{format_bytes(needed)}, {speed} tok/s")
+        return Searched(
+            {**base, **values}, reasons, standing == INSIDE, standing < TOO_LARGE, needed, ranked.number(STEP)
+        )
+
+    def _space(self, resolved: ResolvedPlan, wanted: tuple[str, ...]) -> TrainingSpace:
+        """Return what to try for every open field that memory and speed decide."""
+        shape = resolved.shape
+        assert shape is not None  # noqa: S101 - only transformers come here
+        replica_batch = self.mode.replica_batch
+        axes = tuple(open_axes(self.plan, resolved, wanted, replica_batch, self.catalog))
+        open_batch = replica_batch if Key.TRAINING_GLOBAL_BATCH in wanted else None
+        group = _sharding_group(self.plan.parallelism.shard or 1)
+        for besides in ((group,), ()):
+            space = training_space(self.plan, resolved, shape, self.catalog, axes, *besides, replica_batch=open_batch)
+            if space.grid.size:
+                break
+        return space
+
+    def _best(self, space: TrainingSpace, *, whole: bool) -> Ranked | None:
+        """Return the fastest settings inside the mode's memory; where none is, the fastest of those that need least."""
+        ranked = best(self.cache.blocks(space), lambda block: self._order(block, space, 0.0, whole=whole))
+        if ranked is None or ranked.order[0] == INSIDE:
+            return ranked
+        most = ranked.number(RESERVED) * (1.0 + SAME_MEMORY)
+        return best(self.cache.blocks(space), lambda block: self._order(block, space, most, whole=whole))
+
+    def _order(self, block: Block, space: TrainingSpace, most: float, *, whole: bool) -> tuple[Number, ...]:
+        """Return what settings are chosen by, less being better: where they stand, memory where it is short, time.
+
+        Args:
+            most: memory up to which all that is not inside the mode's counts the same.
+            whole: whether a step has to be a whole number of micro-batches for each replica.
+        """
+        standing, reserved = self._standing(block, space.resolved.cluster), block.number(RESERVED)
+        micro_batch = _along(block.grid, Key.TRAINING_MICRO_BATCH, lambda size: float(str(size)), 1.0)
+        ways = choices_of(Key.TRAINING_CHECKPOINTING, self.catalog)
+        recomputed = _along(block.grid, Key.TRAINING_CHECKPOINTING, lambda name: float(ways.index(name)), 0.0)
+        # A hair less speed is worth less recomputation: settle ties, not differences.
+        speed = block.number(SPEED) * (1.0 - 1e-6 * recomputed)
+        preferred = np.greater_equal(micro_batch, self.mode.batch_range[0] or 1.0)
+        speed = speed * np.where(np.equal(standing, INSIDE) & ~preferred, 1.0 - BATCH_WORTH, 1.0)
+        speed = speed * np.where(EQUAL_STAGES.holds(space.layout(block.grid)), 1.0, 1.0 - SPLIT_WORTH)
+        excluded = np.greater(micro_batch, self._largest_micro_batch)
+        if whole:
+            excluded = excluded | ~space.has_whole_steps(block.grid)
+        short = np.where(np.equal(standing, INSIDE) | np.less_equal(reserved, most), 0.0, reserved)
+        return np.where(excluded, np.inf, standing), short, -speed, reserved
+
+    def _standing(self, block: Block, cluster: Cluster) -> Number:
+        """Return where settings stand: inside a mode's memory, inside the device and its host, or in neither.
+
+        The allocator also keeps room for fragmentation, or for a spike of the peak, whichever is larger.
+        """
+        reserve, reserved, host_bytes = self.mode.reserve, block.number(RESERVED), block.number(HOST)
+        capacity, budget = cluster.device.memory_bytes, memory_budget(self.mode, cluster)
+        inside = fits = np.asarray(True)
+        if budget is not None and capacity is not None:
+            margin = max(reserve.fragmentation, reserve.spikes)
+            peak = block.number(ALLOCATED) * (1.0 + margin) + reserve.context_gb * 1e9
+            inside = np.less_equal(reserved, budget) & (np.less_equal(peak, capacity) | (cluster.device.kind == "cpu"))
+            fits = np.less_equal(reserved, capacity)
+        if cluster.host_memory_bytes is not None:
+            there = float(np.max(cluster.host_memory_bytes))
+            host = max(0.0, there - reserve.system_gb * 1e9)
+            inside = inside & np.less_equal(host_bytes, host * self.mode.utilization)
+            fits = fits & np.less_equal(host_bytes, there)
+        return np.where(inside & fits, INSIDE, np.where(fits, FITS, TOO_LARGE))
+
+    @property
+    def _largest_micro_batch(self) -> float:
+        return self.mode.batch_range[1] or LARGEST_MICRO_BATCH
+
+    def _reasons(
+        self, values: Values, wanted: tuple[str, ...], space: TrainingSpace, inside: bool, reached: str
+    ) -> Reasons:
+        """Say why each value was chosen, with the figures that decided."""
+        limit, tried = budget_text(self.mode, space.resolved.cluster), f"{space.count:,}"
+        verdict = f"fastest of {tried} settings that stay inside {limit}: {reached}"
+        if not inside:
+            verdict = (
+                f"nothing of {tried} settings stays inside {limit}; the fastest of those that need least: {reached}"
+            )
+        reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
+        if Key.TRAINING_GLOBAL_BATCH in values and space.batch is not None:
+            reasons[Key.TRAINING_GLOBAL_BATCH] = _batch_reason(values, space, self.mode)
+        if Key.TRAINING_TOKENS in values:
+            ratio = f"{self.mode.tokens_per_parameter:g}"
+            reasons[Key.TRAINING_TOKENS] = f"{ratio} tokens a parameter (Hoffmann et al. 2022; the mode's ratio)"
+        return reasons
+
+
+def chosen_precision(device: Device, catalog: Catalog) -> tuple[str, str]:
+    """Return the type that suits a device's generation, else the widest of 16 bits that it runs natively, and why."""
+    suits, native = device_setting("precision", device, catalog), device.native("bf16")
+    if suits is not None and suits.value in device.peaks:
+        return suits.value, suits.reason
+    if native == "fp32":
+        return native, f"{device.name} has no 16-bit matrix units"
+    return native, f"widest range of the 16-bit types {device.name} runs natively"
+
+
+def _batch_reason(values: Values, space: TrainingSpace, mode: Mode) -> str:
+    """Say how the sequences of a step came about."""
+    sequences, length = float(str(values[Key.TRAINING_GLOBAL_BATCH])), float(space.resolved.plan.training.seq_len)
+    published = published_tokens(space.shape, space.catalog)
+    tokens = f"{format_count(sequences * length)} tokens a step"
+    if sequences * length > published:
+        least = "the least that its layout takes, and more than published"
+        return f"{tokens}: {least} for models of this size ({format_count(published)})"
+    if space.batch is not None and sequences < mode.replica_batch * float(space.resolved.plan.hardware.devices or 1):
+        return f"{tokens}: no more than published for models of this size ({format_count(published)})"
+    return f"{mode.replica_batch} sequences a device, {tokens}"
+
+
+def _nothing_possible(space: TrainingSpace) -> PlanError:
+    """Return why no layout can use the devices, with what to change."""
+    reasons = [rejection.words for rejection in space.excluded] or [
+        "the global batch is no whole number of micro-batches"
+    ]
+    remedies = dict.fromkeys(rejection.rule.remedy for rejection in space.excluded if "{" not in rejection.rule.remedy)
+    place = Place(field=space.excluded[0].rule.field if space.excluded else Key.TRAINING_GLOBAL_BATCH)
+    hint = "; ".join((*remedies, "another number of devices, or a global batch that their replicas divide"))
+    return PlanError("no layout can use these devices", "; ".join(reasons), hint, place)
+
+
+def _along(grid: Grid, path: str, number: Callable[[object], float], otherwise: float) -> Number:
+    return grid.along(path, number) if grid.has(path) else otherwise
+
+
+def _sharding_group(ranks: int) -> LayoutRule:
+    """Return the rule that a layout leaves as many replicas as a given sharding group has."""
+    return LayoutRule(
+        "sharding_group",
+        "fewer replicas than the sharding group has ranks",
+        "{tp} x {pp}, devices {devices}",
+        "lower parallelism.shard",
+        Key.PARALLELISM_SHARD,
+        lambda layout: np.asarray(layout.tp * layout.pp * ranks <= layout.devices),
+        refuses=False,
+    )

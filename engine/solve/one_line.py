@@ -1,0 +1,274 @@
+"""The one line and the one command that say a plan."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.estimate import resolve_plan
+from capacity_tui.engine.estimate.serving import released_format, vendor_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan import AUTO, DETECTED, Assumption, HardwareSection, Plan, edited, leaves
+from capacity_tui.engine.plan.files import apply_settings, setting_text
+from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, OneLine, PlanFlags, line_of_flags, vocabulary
+from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan
+from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields
+from capacity_tui.engine.solve.modes.modes import with_placeholders
+from capacity_tui.engine.units import format_count
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
+
+_MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
+
+_TOKENS, _EPOCHS = Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlan:
+    """The plan that a line says.
+
+    Attributes:
+        plan: the plan.
+        assumptions: what nobody said.
+        remarks: what to know of words that the plan cannot follow.
+        readings: what numbers were taken to count.
+    """
+
+    plan: Plan
+    assumptions: tuple[Assumption, ...]
+    remarks: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What nobody said, in words."""
+        return (*self.remarks, *self.readings, *dict.fromkeys(entry.why for entry in self.assumptions))
+
+
+def plan_of_line(
+    line: OneLine,
+    machine: Machine | None = None,
+    hardware: HardwareSection | None = None,
+    catalog: Catalog | None = None,
+) -> LinePlan:
+    """Return the plan that a line says.
+
+    Args:
+        hardware: what is planned for where the line names none; this machine by default.
+
+    Raises:
+        PlanError: a word was not understood, or the words contradict each other; ``further`` has the other faults.
+    """
+    refuse_faults(line)
+    facts = catalog or load_catalog()
+    values, assumed = dict(line.values), list(line.assumptions)
+    if not line.has(_HARDWARE):
+        here = hardware or HardwareSection()
+        named = {path: value for path, value in values.items() if path.startswith("hardware.")}
+        values = {"hardware": here, **{path: value for path, value in values.items() if path not in named}, **named}
+        devices = f"{here.devices} x " if here.devices else ""
+        why = "on this machine" if here.name == DETECTED else f"on {devices}{here.name}, as before"
+        assumed.append(Assumption(_HARDWARE, here.name, why))
+    for entry in _length(line):
+        values[entry.key] = entry.value
+        assumed.append(entry)
+        if entry.key == _TOKENS:
+            values.pop(_EPOCHS, None)  # they are counted in the tokens
+    if line.task == FIT and not line.has(_MODEL):
+        hint = "name an algorithm, such as xgboost_like or kmeans"
+        raise PlanError("nothing says what is fitted", hint=hint, place=Place(field=_MODEL))
+    plan = edited(open_plan(line.task), {_MODEL: _sized(facts)[-1], **values}, facts).plan
+    if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts)):
+        engine, where = guess
+        plan = edited(plan, {Key.INFERENCE_ENGINE: engine}, facts).plan
+        assumed.append(Assumption(Key.INFERENCE_ENGINE, engine, f"engine: {engine}, usual for {where}"))
+    if not line.has(_MODEL):
+        largest = largest_model(plan, _sized(facts), machine, facts)
+        name = largest.comfortable or largest.edge or largest.smallest
+        plan = edited(plan, {_MODEL: name}, facts).plan
+        assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
+    assumed += _settings_of_the_model(line, plan)
+    return LinePlan(plan, tuple(assumed), line.remarks, line.readings)
+
+
+def changed_by_line(plan: Plan, line: OneLine, catalog: Catalog | None = None) -> Plan:
+    """Return a plan changed by what a line says; other hardware takes the place of all that was said of hardware.
+
+    Raises:
+        PlanError: a word was not understood, or does not suit the plan.
+    """
+    refuse_faults(line)
+    own = {path: value for path, value in line.values.items() if path.startswith(_OF_HARDWARE)}
+    if not line.has(_HARDWARE):
+        return edited(plan, line.values, catalog).plan
+    section = {path.removeprefix(_OF_HARDWARE): value for path, value in own.items()}
+    rest = {path: value for path, value in line.values.items() if path not in own}
+    return edited(plan, {**rest, "hardware": section}, catalog).plan
+
+
+def refuse_faults(line: OneLine) -> None:
+    """Check that a line was understood.
+
+    Raises:
+        PlanError: it was not; ``further`` has what else was not.
+    """
+    if line.faults:
+        first = line.faults[0]
+        first.further = line.faults[1:]
+        raise first
+
+
+def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog) -> tuple[str, str] | None:
+    """Return the engine that usually serves a plan's language model, and what it is usual for; None for other plans."""
+    if plan.task != INFER:
+        return None
+    try:
+        resolved = resolve_plan(with_placeholders(plan, catalog), catalog, machine)
+        name = plan.inference.weights or released_format(plan.model, catalog)[0]
+        weights = catalog.quantizations.find(resolved.plan.inference.weights_format if name == AUTO else name)
+    except CapacityError:
+        return None
+    if resolved.shape is None or resolved.shape.kind != "decoder":
+        return None
+    maker, usual = vendor_of(resolved.cluster.device, catalog), vocabulary().engines
+    if weights.family in usual:
+        return usual[weights.family], f"a model of {weights.family} weights"
+    return (usual[maker], f"a model on {maker}") if maker in usual else None
+
+
+def _why_largest(largest: LargestModel) -> str:
+    """Return why a model was chosen, with the one that is on the edge of the memory."""
+    if largest.comfortable is None:
+        name = largest.edge or largest.smallest
+        why = "on the edge of the memory, and no smaller one has room" if largest.edge else "the smallest; none fits"
+        return f"{name}: {why}"
+    edge = f" ({largest.edge} is on the edge)" if largest.edge else ""
+    return f"{largest.comfortable}: the largest well-known model that fits with room to spare{edge}"
+
+
+def _sized(catalog: Catalog) -> list[str]:
+    """Return the usual language models, the largest first."""
+    known = (catalog.architectures[name] for name in vocabulary().models if name in catalog.architectures)
+    rows = [row for row in known if row.kind == "decoder" and row.params_total and not row.experts]
+    return [row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0))]
+
+
+def _length(line: OneLine) -> Iterator[Assumption]:
+    """Yield what a job whose length is not said, or only in part, is taken to be long."""
+    if line.task not in (TRAIN, FINETUNE) or line.has(_TOKENS) or line.has(Key.TRAINING_STEPS):
+        return
+    if line.has(Key.TRAINING_SAMPLES):
+        if not line.has(_EPOCHS):
+            yield Assumption(_EPOCHS, 1, "1 epoch of the samples, each as long as the sequence (say 3 epochs)")
+        return
+    usual = vocabulary().usual.get(line.task, {}).get(_TOKENS)
+    if usual is not None:
+        epochs = float(str(line.values.get(_EPOCHS, 1)))
+        count = format_count(usual * epochs, decimals=0)
+        factor = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
+        yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{factor} (say 50M, or {_TOKENS}=)")
+
+
+def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:
+    """Yield the settings that a kind of model begins with, and that nobody said."""
+    for path in (Key.TRAINING_STEPS, Key.TRAINING_MICRO_BATCH):
+        value = plan.value(path)
+        if line.task == TRAIN and not line.has(path) and value not in (None, AUTO):
+            label = "steps" if path.endswith("steps") else "batch"
+            yield Assumption(path, value, f"{label} {value} (say another, or {path}=)")
+
+
+COMMAND = ("capacity-tui", "plan")
+
+_NOTHING = "null"
+
+
+def command_words(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> tuple[str, ...] | None:
+    """Return the shortest command found that says a plan; None where no command says all of it."""
+    facts = catalog or load_catalog()
+    flags = _flags(plan)
+    try:
+        base = plan_of_line(line_of_flags(flags, catalog=facts), machine, catalog=facts).plan
+    except CapacityError:
+        return None
+    settings = fewest_settings(base, plan)
+    if settings is None:
+        return None
+    given = {name: getattr(flags, name) for name in ("model", "task", "gpu", "seq", "tokens")}
+    words = (word for name, value in given.items() if value is not None for word in (f"--{name}", value))
+    return (*COMMAND, *words, *(word for setting in settings for word in ("--set", setting)))
+
+
+def fewest_settings(base: Plan, plan: Plan) -> tuple[str, ...] | None:
+    """Return settings ``KEY=VALUE`` that make one plan of another, none of them needless; None where none do."""
+    settings = [*_settings(base, plan)]
+    if not _says(base, settings, plan):
+        return None
+    # What follows from another setting need not be said.
+    for setting in tuple(settings):
+        fewer = [other for other in settings if other != setting]
+        if _says(base, fewer, plan):
+            settings = fewer
+    return tuple(settings)
+
+
+def command_text(words: tuple[str, ...]) -> str:
+    """Return a command as it is typed into a shell."""
+    return shlex.join(words)
+
+
+def _flags(plan: Plan) -> PlanFlags:
+    """Return what the short flags can say of a plan."""
+    training, hardware = plan.training, plan.hardware
+    is_trained = plan.task not in {"infer", "fit"}
+    devices = f"{hardware.devices}x" if hardware.devices not in (None, 1) else ""
+    return PlanFlags(
+        model=plan.model.name or plan.model.config,
+        task=(training.method if plan.task == "finetune" else None) or plan.task,
+        gpu=None if hardware.name in (DETECTED, None) else f"{devices}{hardware.name}",
+        seq=str(training.seq_len) if is_trained and training.seq_len != AUTO else None,
+        tokens=setting_text(training.tokens) if is_trained and training.tokens not in (None, AUTO) else None,
+    )
+
+
+def _settings(base: Plan, plan: Plan) -> Iterator[str]:
+    """Yield a setting for each value in which a plan differs from another."""
+    # Parameters of other hardware or of another model go as a whole.
+    lacking = set(base.model.spec) - set(plan.model.spec)
+    whole = {Key.HARDWARE_SPEC, *([Key.MODEL_SPEC] if lacking else [])}
+    before, wanted = (dict(leaves(one.model_dump(mode="json"), whole)) for one in (base, plan))
+    written = _written(plan)
+    other = _written(base) ^ written
+    for path, value in wanted.items():
+        if (before.get(path) != value or path in other) and path != "version":
+            is_open = path in _decisive() and path not in written and value != AUTO
+            yield f"{path}={_NOTHING if value is None or is_open else setting_text(value)}"
+
+
+def _written(plan: Plan) -> frozenset[str]:
+    """Return the fields that somebody wrote, of those where that matters."""
+    return frozenset(path for path in _decisive() if is_written(plan, path))
+
+
+@cache
+def _decisive() -> frozenset[str]:
+    """Return the fields where a default that is written differs from one that is not.
+
+    What is written modes never give up where nothing fits.
+    """
+    return touched_fields(load_catalog())
+
+
+def _says(base: Plan, settings: list[str], plan: Plan) -> bool:
+    """Return whether settings make one plan of another, what it leaves to the modes included."""
+    try:
+        made = apply_settings(base, settings).plan
+    except CapacityError:
+        return False
+    return made == plan and _written(made) == _written(plan)

@@ -1,0 +1,198 @@
+"""A plan on its cluster: where it lies, what it costs to cross the fast links, what unlike devices make of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import Answer, Estimate, estimate_resolved, resolve_plan
+from capacity_tui.engine.explain import Placement, placement_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan import DeviceGroup, Plan, with_values
+from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
+from capacity_tui.engine.solve.changes import effect_text
+from capacity_tui.engine.solve.modes.modes import fill, open_fields
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
+
+_FOLLOWING = (Key.HARDWARE_DEVICES, Key.PARALLELISM_DP, Key.PARALLELISM_SHARD)
+"""What follows from the devices, and is another for some of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The plan with tensor parallel on the other side of the end of the fast links.
+
+    Attributes:
+        size: tensor parallel size of the plan.
+        other: the size it is compared with.
+        direct: devices that the fast links join.
+        unit: what holds them: node, rack ...
+        trial: the estimate with the other size.
+        effect: what that changes, in words.
+        waited: share of an iteration that waits for tensor parallel, in the plan and with the other size.
+    """
+
+    size: int
+    other: int
+    direct: int
+    unit: str
+    trial: Candidate
+    effect: str
+    waited: tuple[float, float]
+
+    @property
+    def crosses(self) -> bool:
+        """Whether it is the plan that crosses."""
+        return self.size > self.direct
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShare:
+    """Equal devices among others.
+
+    Attributes:
+        group: the devices.
+        rate: tokens or samples a second that they work through by themselves.
+        share: of the batch with which they end at the same time as the others.
+        sequences: the same in sequences or samples of a batch.
+        fits: whether they hold the run; None where their memory is not known.
+    """
+
+    group: DeviceGroup
+    rate: float
+    share: float
+    sequences: int
+    fits: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Two ways to share a batch among unlike devices.
+
+    Attributes:
+        groups: the devices, group by group.
+        even_rate: tokens or samples a second where every device has as much to do, and waits for the slowest.
+        unit: ``token`` or ``sample``.
+    """
+
+    groups: tuple[GroupShare, ...]
+    even_rate: float
+    unit: str
+
+    @property
+    def balanced_rate(self) -> float:
+        """Tokens or samples a second at most where each group has the share that it works through in the same time."""
+        return sum(group.rate for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPlan:
+    """A plan on its cluster.
+
+    Attributes:
+        answer: its estimate.
+        placement: where it lies; None where it is not divided.
+        crossing: tensor parallel across the end of the fast links, or no longer across; None where neither can be.
+        sharing: how unlike devices share the work; None where all are alike, or not all can run it.
+    """
+
+    answer: Answer
+    placement: Placement | None
+    crossing: Crossing | None
+    sharing: Sharing | None
+
+
+def place_plan(plan: Plan, machine: Machine | None = None, catalog: Catalog | None = None) -> PlacedPlan:
+    """Return a plan on its cluster; the balanced mode fills what it leaves open.
+
+    Raises:
+        CapacityError: the plan cannot be estimated.
+    """
+    facts = catalog or load_catalog()
+    resolved = (
+        fill(plan, "balanced", machine, facts).resolved if open_fields(plan) else resolve_plan(plan, facts, machine)
+    )
+    return placed(EstimatedPlan(plan, resolved, estimate_resolved(resolved, facts), facts, machine))
+
+
+def placed(case: EstimatedPlan) -> PlacedPlan:
+    """Return an estimated plan on its cluster."""
+    answer = Answer(case.resolved, case.estimate)
+    return PlacedPlan(answer, placement_of(answer), crossing_of(case), sharing_of(case))
+
+
+def crossing_of(case: EstimatedPlan) -> Crossing | None:
+    """Return the plan with tensor parallel just beyond the fast links, or just inside if it is beyond them.
+
+    None where the cluster ends before, or the model cannot be divided so.
+    """
+    cluster, size = case.resolved.cluster, int(case.plan.parallelism.tp or 1)
+    direct = int(cluster.direct_devices)
+    if case.resolved.shape is None or direct >= cluster.devices or direct < 1:
+        return None
+    inside = 1 << (direct.bit_length() - 1)
+    other = inside if size > direct else 2 * inside
+    trial = case.pinned.evaluate(case.same_batch({Key.PARALLELISM_TP: other}))
+    if trial.filled is None:
+        return None
+    waited = _waited(case.estimate), _waited(trial.estimate)
+    effect = effect_text(case.estimate, trial.estimate)
+    return Crossing(size, other, direct, cluster.direct[-1].name, trial, effect, waited)
+
+
+def sharing_of(case: EstimatedPlan) -> Sharing | None:
+    """Return how the unlike devices of a plan would share its batch; None where all are alike, or not all can run it.
+
+    What the groups exchange with each other is left out of their rates, so that these together are a bound.
+    """
+    groups = case.plan.hardware.groups
+    if len(groups) < 2 or case.plan.task == "fit":
+        return None
+    even = _alone(case, groups)
+    estimates = [_alone(case, (group,)) for group in groups]
+    if even is None or None in estimates:
+        return None
+    alone = [estimate for estimate in estimates if estimate is not None]
+    rates = [_rate(estimate) for estimate in alone]
+    batch = int(case.plan.training.global_batch or case.plan.inference.batch)
+    shares = [rate / sum(rates) for rate in rates]
+    return Sharing(
+        tuple(
+            GroupShare(group, rate, share, round(share * batch), estimate.fits)
+            for group, rate, share, estimate in zip(groups, rates, shares, alone, strict=True)
+        ),
+        _rate(even),
+        case.estimate.model.unit,
+    )
+
+
+def _alone(case: EstimatedPlan, groups: tuple[DeviceGroup, ...]) -> Estimate | None:
+    """Return the run on all devices of some groups, with their even share of the batch; None where it cannot be."""
+    part, whole = (sum(group.devices for group in some) for some in (groups, case.plan.hardware.groups))
+    batch = int(case.plan.training.global_batch or 1) * part / whole
+    change: dict[str, object] = {
+        **dict.fromkeys(_FOLLOWING),
+        Key.HARDWARE_GROUPS: groups,
+        Key.HARDWARE_MIXED: "all",
+        Key.TRAINING_GLOBAL_BATCH: int(batch) if batch == int(batch) else None,
+    }
+    try:
+        resolved = resolve_plan(with_values(case.plan, change), case.catalog, case.machine)
+        return estimate_resolved(resolved, case.catalog)
+    except CapacityError:
+        return None
+
+
+def _rate(estimate: Estimate) -> float:
+    computation = estimate.computation
+    return mean(computation.units_per_step / computation.step_seconds.value)
+
+
+def _waited(estimate: Estimate) -> float:
+    computation = estimate.computation
+    return mean(computation.parts.get("tensor_parallel", 0.0)) / mean(computation.step_seconds.value)

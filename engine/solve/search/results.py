@@ -1,0 +1,222 @@
+"""What a search returns: configurations, those that a reason excludes, and the front of several figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.notebook import ShownInNotebooks
+from capacity_tui.engine.solve.space.grid import Axis, Floats, Values
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Configurations that one reason excludes, each counted under the first reason that it meets.
+
+    Attributes:
+        rule: what is wrong with them, in words.
+        count: how many.
+        example: one of them, with the sizes that show it.
+    """
+
+    rule: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult(ShownInNotebooks):
+    """One configuration.
+
+    Attributes:
+        set: the change that makes it of the plan that was asked about: plan keys with their values.
+        verdict: what its estimate comes to.
+        figures: its figures by result key; where no range is known, low and high are the value itself.
+        dominated_by: position among the best of one that is no worse in any of the compared figures and better in one;
+            None where there is none.
+    """
+
+    set: Mapping[str, object]
+    verdict: Verdict
+    figures: Mapping[str, Interval]
+    dominated_by: int | None = None
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether it keeps every constraint by its estimate; None where a device's memory is unknown."""
+        return self.verdict.holds
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(ShownInNotebooks):
+    """What a search found, or has found so far.
+
+    Attributes:
+        evaluated: configurations that were judged: by rules, and those that these leave by their estimate.
+        valid: those that no rule excludes.
+        fitting: those of them that memory holds as estimated and that keep every limit at the far end of its range.
+        seconds: how long it took.
+        rejected: what excluded the others, most first.
+        missed: what the valid ones that are not fitting miss: memory, or a limit; each counted under the first.
+        top: the best, the very best first; behind them those of the front that are not among them.
+        pareto: positions in ``top`` of configurations that nothing dominates in the compared figures.
+        compared: result keys of those figures.
+        goal: result key of the figure the best are chosen by.
+        varied: plan keys that were tried with several values, and how many values each.
+        complete: whether everything was looked at.
+        share_done: share of it that was, as far as that is known.
+    """
+
+    evaluated: int = 0
+    valid: int = 0
+    fitting: int = 0
+    seconds: float = 0.0
+    rejected: tuple[Rejected, ...] = ()
+    missed: tuple[Rejected, ...] = ()
+    top: tuple[SearchResult, ...] = ()
+    pareto: tuple[int, ...] = ()
+    compared: tuple[str, ...] = ()
+    goal: str = ""
+    varied: tuple[tuple[str, int], ...] = ()
+    complete: bool = False
+    share_done: float = 0.0
+
+    @property
+    def plans_per_second(self) -> float:
+        """Configurations that no rule excludes, each with its estimate, a second."""
+        return self.valid / self.seconds if self.seconds > 0 else 0.0
+
+
+Positions: TypeAlias = NDArray[np.intp]
+
+
+class Front:
+    """Points that nothing dominates; less of every figure is better, and of equal points the first stays."""
+
+    def __init__(self, figures: int) -> None:
+        self.points: Floats = np.empty((0, figures))
+        self.owners: list[object] = []
+
+    def improving(self, points: Floats) -> Positions:
+        """Return the positions of points that would join the front, in the order of their first figure."""
+        places = np.flatnonzero(~self._behind(points))
+        return places[undominated(points[places])]
+
+    def join(self, points: Floats, owners: list[object]) -> None:
+        """Take points that improve the front, and drop what they dominate."""
+        together = np.concatenate([self.points, points])
+        everyone = [*self.owners, *owners]
+        kept = undominated(together)
+        self.points, self.owners = together[kept], [everyone[place] for place in kept]
+
+    def _behind(self, points: Floats) -> NDArray[np.bool_]:
+        """Return which points the front dominates, or has already."""
+        if not len(self.points) or not len(points):
+            return np.zeros(len(points), dtype=np.bool_)
+        if points.shape[1] == 2:
+            # The front is in the order of its first figure, so the second falls along it: the last point not beyond.
+            last = np.searchsorted(self.points[:, 0], points[:, 0], side="right") - 1
+            best = np.where(last >= 0, self.points[np.maximum(last, 0), 1], np.inf)
+            return np.asarray(best <= points[:, 1])
+        behind = np.zeros(len(points), dtype=np.bool_)
+        for own in self.points:
+            behind |= np.all(own <= points, axis=1)
+        return behind
+
+
+def undominated(points: Floats) -> Positions:
+    """Return the positions of points that no other dominates, in the order of their first figure.
+
+    Args:
+        points: a row for each point, a column for each figure, of which less is better.
+    """
+    order = np.lexsort(points.T[::-1]).astype(np.intp)
+    if points.shape[1] == 2:
+        second = points[order, 1]
+        before = np.minimum.accumulate(np.concatenate([[np.inf], second[:-1]]))
+        return np.asarray(order[second < before], dtype=np.intp)
+    front: list[int] = []
+    while order.size:
+        first = order[0]
+        front.append(int(first))
+        order = order[~np.all(points[first] <= points[order], axis=1)]
+    return np.array(front, dtype=np.intp)
+
+
+def dominator(points: Floats, place: int) -> int | None:
+    """Return the first point that is no worse than one in any figure and better in one; None where there is none."""
+    own = points[place]
+    better = np.all(points <= own, axis=1) & np.any(points < own, axis=1)
+    return int(np.argmax(better)) if better.any() else None
+
+
+# Fields by which rows are of one kind, where a question wants few of each.
+KIND_PATHS = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A configuration that may be among the best.
+
+    Attributes:
+        order: the goal's figure and what settles ties; less is better, and what has the same is the same to a user.
+        change: what makes it of the plan that was asked about.
+    """
+
+    order: tuple[float, ...]
+    change: Values
+
+    @property
+    def score(self) -> float:
+        """The goal's figure; less is better."""
+        return self.order[0]
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What runs on what."""
+        return tuple(str(self.change.get(path)) for path in KIND_PATHS)
+
+
+@dataclass(frozen=True, slots=True)
+class FrontRow:
+    """A configuration that may be on the front.
+
+    Attributes:
+        point: the compared figures, less of each being better.
+        row: the configuration.
+    """
+
+    point: tuple[float, ...]
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class BlockResult:
+    """A piece of a search: a block of a space, what rules exclude from a space, or a space that cannot be.
+
+    Attributes:
+        evaluated: configurations that were judged.
+        valid: those that no rule excludes.
+        fitting: those of them that are held and keep every limit.
+        rejected: what excluded the others.
+        missed: what the valid ones that are not fitting miss.
+        varied: the axes of a space, and what sets it apart.
+        rows: those that may be among the best, by what the goal is.
+        front: those that may be on the front.
+    """
+
+    evaluated: int = 0
+    valid: int = 0
+    fitting: int = 0
+    rejected: tuple[Rejected, ...] = ()
+    missed: tuple[Rejected, ...] = ()
+    varied: tuple[Axis, ...] = ()
+    rows: tuple[Row, ...] = ()
+    front: tuple[FrontRow, ...] = ()

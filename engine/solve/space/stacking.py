@@ -1,0 +1,212 @@
+"""Runs of several plans as one run of arrays, and fields that change several numbers of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Generic, TypeAlias, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
+
+Run = TypeVar("Run")
+
+
+class UnlikeError(Exception):
+    """Two runs differ in more than numbers, and so need an estimate each."""
+
+
+def stacked(runs: Sequence[Run], shape: tuple[int, ...]) -> Run:
+    """Return runs as one: a number that is the same in all of them stays one, another becomes an array.
+
+    Args:
+        runs: records of numbers, and of records of numbers.
+        shape: shape of the arrays; the runs are in its order.
+
+    Raises:
+        UnlikeError: the runs differ in words, in kinds of records, or in what they have at all.
+    """
+    return cast("Run", _stacked(runs, shape))
+
+
+def alike(one: object, other: object) -> bool:
+    """Whether two runs differ in numbers alone, so that they can be stacked."""
+    if one is other:
+        return True
+    if _is_number(one) and _is_number(other):
+        return True
+    if type(one) is not type(other):
+        return False
+    if is_dataclass(one):
+        return all(alike(getattr(one, entry.name), getattr(other, entry.name)) for entry in fields(one))
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+def _stacked(values: Sequence[object], shape: tuple[int, ...]) -> object:
+    first = values[0]
+    if all(value is first for value in values):
+        return first
+    if any(type(value) is not type(first) for value in values) and not all(map(_is_number, values)):
+        raise UnlikeError
+    if is_dataclass(first) and not isinstance(first, type):
+        entries = {entry.name: [getattr(value, entry.name) for value in values] for entry in fields(first)}
+        changed = {
+            name: together
+            for name, entry_values in entries.items()
+            if (together := _stacked(entry_values, shape)) is not getattr(first, name)
+        }
+        return replace(first, **changed) if changed else first
+    if isinstance(first, Mapping):
+        maps = cast("Sequence[Mapping[str, object]]", values)
+        if any(mapping.keys() != first.keys() for mapping in maps):
+            raise UnlikeError
+        return {key: _stacked([mapping[key] for mapping in maps], shape) for key in first}
+    if all(map(_is_number, values)):
+        numbers = [float(cast("float", value)) for value in values]
+        return first if len(set(numbers)) == 1 else np.array(numbers).reshape(shape)
+    if any(value != first for value in values):
+        raise UnlikeError
+    return first
+
+
+def select(record: Run, place: tuple[int, ...], shape: tuple[int, ...]) -> Run:
+    """Return what a record of arrays holds at one place of their shape.
+
+    Args:
+        record: numbers, arrays that broadcast to the shape, and records and mappings of them.
+        place: where, in each dimension.
+    """
+    return cast("Run", _picked(record, place, shape))
+
+
+def _picked(value: object, place: tuple[int, ...], shape: tuple[int, ...]) -> object:
+    if isinstance(value, np.ndarray):
+        selected = np.broadcast_to(value, shape)[place]
+        return float(selected) if value.dtype.kind == "f" else np.asarray(selected)
+    if is_dataclass(value) and not isinstance(value, type):
+        changed = {}
+        for entry in fields(value):
+            before = getattr(value, entry.name)
+            after = _picked(before, place, shape)
+            if after is not before:
+                changed[entry.name] = after
+        return replace(value, **changed) if changed else value
+    if isinstance(value, Mapping):
+        return {key: _picked(entry, place, shape) for key, entry in value.items()}
+    return value
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+# Runs that are kept at once: a space of more settings makes some of them anew for each of its blocks.
+MOST_KNOWN = 4096
+
+Kinds: TypeAlias = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why settings do not go together."""
+
+    title: str
+    detail: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(Generic[Run]):
+    """The runs of settings, each worked out once.
+
+    Attributes:
+        numbers: paths of axes that are no settings: a run takes their numbers as they are.
+        run: returns the run of a plan with such settings; raises where they do not go together.
+        known: runs so far.
+    """
+
+    numbers: Collection[str]
+    run: Callable[[Values], Run]
+    known: dict[str, Run | Refused] = field(default_factory=dict, compare=False, repr=False)
+
+    def parts(self, grid: Grid) -> Iterator[Grid]:
+        """Yield parts of a grid whose runs are alike; settings that do not go together are left out."""
+        return (part for part, run in self._parts(grid) if not isinstance(run, Refused))
+
+    def refused(self, grid: Grid) -> Iterator[tuple[Grid, Refused]]:
+        """Yield parts of a grid whose settings do not go together, and why."""
+        return ((part, run) for part, run in self._parts(grid) if isinstance(run, Refused))
+
+    def over(self, grid: Grid) -> Run:
+        """Return the runs of a part of a grid as one run of arrays.
+
+        Raises:
+            UnlikeError: they differ in more than numbers.
+            PlanError: some do not go together.
+        """
+        runs = []
+        for run in self._runs(grid):
+            if isinstance(run, Refused):
+                raise PlanError(run.title, run.detail, run.hint)
+            runs.append(run)
+        return stacked(runs, self._settings(grid).shape)
+
+    def _parts(self, grid: Grid) -> Iterator[tuple[Grid, Run | Refused]]:
+        first: list[Run | Refused] = []
+        kinds = np.array([_kind(run, first) for run in self._runs(grid)], dtype=np.intp)
+        kinds = kinds.reshape(self._settings(grid).shape)
+        return ((part, first[kind]) for part, kind in _alike_parts(grid, kinds))
+
+    def _settings(self, grid: Grid) -> Grid:
+        return grid.over(axis.path for axis in grid.axes if axis.path not in self.numbers)
+
+    def _runs(self, grid: Grid) -> Iterator[Run | Refused]:
+        for values in self._settings(grid).combinations():
+            yield self._run({path: value for path, value in values.items() if path not in self.numbers})
+
+    def _run(self, values: Values) -> Run | Refused:
+        key = repr(values)
+        if key not in self.known:
+            if len(self.known) >= MOST_KNOWN:
+                self.known.clear()
+            try:
+                self.known[key] = self.run(values)
+            except CapacityError as error:
+                self.known[key] = Refused(error.title, error.detail, error.hint)
+        return self.known[key]
+
+
+def _kind(run: Run | Refused, first: list[Run | Refused]) -> int:
+    """Return which of the first runs of each kind a run is like; one that is like none is the first of its own."""
+    for place, other in enumerate(first):
+        if alike(run, other):
+            return place
+    first.append(run)
+    return len(first) - 1
+
+
+def _alike_parts(grid: Grid, kinds: Kinds) -> Iterator[tuple[Grid, int]]:
+    """Yield parts of a grid of one kind each, cut along as few axes as that takes."""
+    if not kinds.size:
+        return
+    if (kinds == kinds.flat[0]).all():
+        yield grid, int(kinds.flat[0])
+        return
+    for place, axis in enumerate(grid.axes):
+        rows = np.moveaxis(kinds, place, 0).reshape(kinds.shape[place], -1)
+        _, groups = np.unique(rows, axis=0, return_inverse=True)
+        if groups.max() == 0:
+            continue
+        for group in range(int(groups.max()) + 1):
+            chosen = [int(at) for at in np.flatnonzero(groups.ravel() == group)]
+            kept = Axis(axis.path, tuple(axis.values[at] for at in chosen))
+            part = Grid((*grid.axes[:place], kept, *grid.axes[place + 1 :]))
+            yield from _alike_parts(part, np.take(kinds, chosen, axis=place))
+        return

@@ -1,0 +1,258 @@
+"""Every field of a plan one step away: how far it moves a figure, and which step improves it most."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import LESS, METRICS, Estimate, ResolvedPlan, figure
+from capacity_tui.engine.estimate.timing import why_not_read
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan import PlanField, plan_fields
+from capacity_tui.engine.schema import next_number
+from capacity_tui.engine.solve.candidate import EstimatedPlan
+from capacity_tui.engine.solve.changes import estimate_changes
+from capacity_tui.engine.verdict import Verdict
+
+Kind = Literal["knob", "unknown"]
+
+# A figure that moves by less than this share stands still.
+_LEAST = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Swing:
+    """One thing that moves a figure, alone.
+
+    Attributes:
+        kind: ``knob`` for a field of the plan, ``unknown`` for what nobody decides.
+        key: path of the field; of an unknown the name it goes by.
+        label: what it is called.
+        now: its value in the plan.
+        start: its value with which the figure is ``low``.
+        end: its value with which the figure is ``high``.
+        low: the smallest value of the figure.
+        high: the largest.
+        unit: unit of its values; ``x`` for a ratio of measured to estimated.
+    """
+
+    kind: Kind
+    key: str
+    label: str
+    now: object
+    start: object
+    end: object
+    low: float
+    high: float
+    unit: str = ""
+
+    @property
+    def swing(self) -> float:
+        """The difference that it makes."""
+        return self.high - self.low
+
+
+def swing_of(
+    kind: Kind, key: str, label: str, now: object, tried: Iterable[tuple[object, float | None]], unit: str = ""
+) -> Swing | None:
+    """Return how far something moves a figure; None where the figure stands still.
+
+    Args:
+        tried: its values, each with the figure; None where there is no figure.
+    """
+    values = [(number, value) for value, number in tried if number is not None]
+    if not values:
+        return None
+    low, start = min(values, key=lambda pair: pair[0])
+    high, end = max(values, key=lambda pair: pair[0])
+    if high - low <= _LEAST * max(abs(low), abs(high)):
+        return None
+    return Swing(kind, key, label, now, start, end, low, high, unit)
+
+
+def one_step_away(
+    resolved: ResolvedPlan, catalog: Catalog, wanted: Callable[[PlanField], bool]
+) -> Iterator[tuple[PlanField, object]]:
+    """Yield the wanted fields that have a value, with each value one step away: down and up, or every other choice.
+
+    Args:
+        wanted: whether a field is to be stepped.
+    """
+    for field in plan_fields(resolved.plan, resolved.family.kind, catalog=catalog):
+        if field.value is not None and wanted(field):
+            for value in _steps(field):
+                if _has_kernels(resolved, field.path, value, catalog):
+                    yield field, value
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A field one step away, the rest of the plan as it is.
+
+    Attributes:
+        field: the field, with its value now.
+        value: the next one.
+        change: the same with what keeps the work of a step the same.
+        estimate: what the plan comes to then; None where it cannot be.
+    """
+
+    field: PlanField
+    value: object
+    change: Mapping[str, object]
+    estimate: Estimate | None
+
+
+def estimated_steps(case: EstimatedPlan, wanted: Callable[[PlanField], bool]) -> list[Step]:
+    """Return the wanted fields one step away, all of them estimated together.
+
+    Args:
+        wanted: whether a field is to be stepped.
+    """
+    steps = tuple(one_step_away(case.resolved, case.catalog, wanted))
+    changes = [case.same_batch({field.path: value}) for field, value in steps]
+    looks = estimate_changes(case.pinned.wanted, changes, case.machine, case.catalog)
+    return [
+        Step(*step, change, None if isinstance(look, CapacityError) else look)
+        for step, change, look in zip(steps, changes, looks, strict=True)
+    ]
+
+
+def _has_kernels(resolved: ResolvedPlan, path: str, value: object, catalog: Catalog) -> bool:
+    """Whether the device and the engine run a value as it is named."""
+    device = resolved.cluster.device
+    if path == Key.TRAINING_PRECISION:
+        # A type the device has no units for runs as another one, which is tried itself.
+        return value in device.peaks
+    if path == Key.INFERENCE_WEIGHTS:
+        weights = catalog.quantizations.find(str(value))
+        return not why_not_read(weights, resolved.plan.inference.engine, device, catalog)
+    return True
+
+
+def _steps(field: PlanField) -> Iterator[object]:
+    knob, value = field.knob, field.value
+    if isinstance(value, bool):
+        yield not value
+    elif knob.kind == "choice":
+        for choice in knob.choices:
+            if choice != str(value):
+                yield int(choice) if choice.isdigit() else choice
+    elif isinstance(value, int | float):
+        for direction in (-1, 1):
+            after = next_number(knob, value, direction)
+            if after is not None and after != value:
+                yield type(value)(after)
+
+
+# A step of these is another question: what kind of run it is.
+OTHER_RUNS = frozenset({"task"})
+
+# Sizes that follow from others, and what changes reports alone.
+NO_KNOBS = frozenset({"derived", "output"})
+
+
+def knob_swings(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
+    """Yield the fields whose next values move a figure, the rest of the plan staying as it is."""
+    moved: dict[str, tuple[PlanField, list[tuple[object, float | None]]]] = {}
+    for step in estimated_steps(case, _is_knob):
+        if step.estimate is not None:
+            _, values = moved.setdefault(step.field.path, (step.field, [(step.field.value, value)]))
+            values.append((step.value, figure(step.estimate, of).number))
+    for path, (field, values) in moved.items():
+        swing = swing_of("knob", path, field.knob.label, field.value, values, field.knob.unit)
+        if swing is not None:
+            yield swing
+
+
+def _is_knob(field: PlanField) -> bool:
+    return not field.idle and field.knob.role not in NO_KNOBS and field.path not in OTHER_RUNS
+
+
+# A utilization is measured against what the precision could reach: another precision moves the measure itself.
+MEASURES = frozenset({Figure.MFU, Figure.BOTTLENECK_ARITHMETIC_INTENSITY, Figure.BOTTLENECK_RIDGE_POINT})
+
+# Fields that say how a plan is run; those for memory are levers where it is short.
+LEVERS = ("setting", "memory")
+
+# A smaller change is no lever.
+LEAST_CHANGE = 0.005
+
+MOST_PLANNED = 3
+"""So many of those that promise most are planned."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Lever:
+    """The knob that would improve a number most with one step.
+
+    Attributes:
+        field: plan path.
+        label: its name.
+        before: value now.
+        after: value one step away.
+        change: relative change of the number, -0.5 for half.
+        also: what else has to be set so that the work stays the same.
+    """
+
+    field: str
+    label: str
+    before: str
+    after: str
+    change: float
+    also: Mapping[str, object] = dataclasses.field(default_factory=dict)
+
+
+def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
+    """Return the knob that improves a figure most with one step, as planning that step says.
+
+    All steps are ranked with the rest of the plan as it is; those that promise most are planned.
+
+    Returns:
+        None for a figure that no knob improves, and for facts: a model's size, what a device offers, a price.
+    """
+    metric = METRICS.get(key)
+    better = LESS if metric is None else metric.better
+    value = figure(case.estimate, key).number
+    if not value or not better:
+        return None
+    short = case.estimate.verdict is Verdict.DOES_NOT_FIT
+    promised = [
+        (_gain(figure(step.estimate, key).number, value, better), step)
+        for step in estimated_steps(case, lambda known: _is_lever(known) and _concerns(known, key, short=short))
+        if step.estimate is not None
+    ]
+    best, most = None, LEAST_CHANGE
+    for promise, step in sorted(promised, key=lambda pair: -pair[0])[:MOST_PLANNED]:
+        number = case.evaluate(step.change).number(key) if promise > LEAST_CHANGE else None
+        gain = _gain(number, value, better)
+        if number is not None and gain > most:
+            known = step.field
+            also = {path: entry for path, entry in step.change.items() if path != known.path}
+            moved = number / value - 1.0
+            best, most = Lever(known.path, known.knob.label, str(known.value), str(step.value), moved, also), gain
+    return best
+
+
+def _gain(number: float | None, value: float, better: int) -> float:
+    return 0.0 if number is None else (number / value - 1.0) * better
+
+
+def _concerns(known: PlanField, key: str, *, short: bool) -> bool:
+    """Whether a knob may be the lever of a figure, where memory is short or not."""
+    if known.knob.role == "memory":
+        return short and key.startswith("memory.")
+    return known.path != Key.TRAINING_PRECISION or key not in MEASURES
+
+
+def neighbours(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:
+    """Yield every knob that can be stepped, with each value one step away."""
+    return one_step_away(resolved, catalog, _is_lever)
+
+
+def _is_lever(known: PlanField) -> bool:
+    """Whether a field is a choice of how to run: not what to run, nor its price."""
+    return known.knob.role in LEVERS and known.knob.kind in ("power-of-two", "choice")

@@ -1,0 +1,276 @@
+"""Questions asked backwards: the answer keeps the limits, the next value does not, and nothing better was missed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.estimate import figure
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan import edited
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.plan.line import read_line
+from capacity_tui.engine.present import needed_as_dict
+from capacity_tui.engine.solve import answer, plan_of_line
+from capacity_tui.engine.solve.modes import fill
+from capacity_tui.engine.solve.need import need
+from capacity_tui.engine.solve.need.bounds import Bounds
+from capacity_tui.engine.solve.search import Question, parse_axis, parse_goal, parse_limit
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.verdict import Verdict
+
+FACTS = load_catalog()
+TRAINED = plan_from_data(
+    {
+        "model": {"name": "llama-3.2-1b"},
+        "training": {"seq_len": 4096, "global_batch": 64, "tokens": 1e9, "micro_batch": 2, "checkpointing": "full"},
+        "parallelism": {"zero": 1},
+        "hardware": {"name": "a100-sxm-80gb", "devices": 8},
+    }
+)
+SERVED_DATA = {
+    "task": "infer",
+    "model": {"name": "llama-3.1-8b"},
+    "inference": {"batch": 16, "output_tokens": 512, "engine": "vllm"},
+    "hardware": {"name": "l40s", "devices": 1},
+}
+SERVED = plan_from_data(SERVED_DATA)
+
+
+def asked(plan, solve, *limits, goal=None, **more):
+    found = tuple(parse_limit(text, plan.task) for text in limits)
+    wanted = None if goal is None else parse_goal(goal, plan.task)
+    return need(Question(plan, limits=found, goal=wanted, **more), solve, catalog=FACTS)
+
+
+def far_end(estimate, key):
+    value = figure(estimate, key).value
+    return None if value is None else mean(value.high if isinstance(value, Interval) else value)
+
+
+def holds(plan, change, *limits):
+    """Whether a changed plan keeps limits, by an estimate of its own."""
+    try:
+        estimate = fill(edited(plan, change, FACTS).plan, "balanced", catalog=FACTS).estimate
+    except CapacityError:
+        return False
+    ends = [(far_end(estimate, limit.figure), limit.most) for limit in (parse_limit(text) for text in limits)]
+    return estimate.verdict is not Verdict.DOES_NOT_FIT and all(end is not None and end <= most for end, most in ends)
+
+
+def test_the_fewest_devices_are_those_that_trying_every_number_finds():
+    limits = ("time<=3h", "memory<=100%")
+    found = asked(TRAINED, "hardware.devices", *limits)
+    # Beyond one node, whole nodes are rented.
+    counts = [*range(1, 9), 16, 24, 32]
+    by_hand = [count for count in counts if holds(TRAINED, {"hardware.devices": count}, *limits)]
+    assert found.value == by_hand[0] and 1 < by_hand[0] < 24
+    assert found.neighbour is not None and found.value_of(found.neighbour) == counts[counts.index(by_hand[0]) - 1]
+    assert found.binding == "computation.estimated_train_time_seconds"
+
+
+def test_the_longest_prompt_is_the_one_that_a_plan_tells_of():
+    found = asked(SERVED, "inference.prompt_tokens")
+    told = figure(answer(SERVED, catalog=FACTS).estimate, "inference.longest_context").number
+    assert found.value + 512 == told
+    assert not found.neighbour.holds and found.value_of(found.neighbour) == found.value + 1
+
+
+def test_a_context_ends_where_the_model_reads_no_more():
+    small = edited(SERVED, {"inference.batch": 1, "hardware.name": "h200-sxm-141gb"}, FACTS).plan
+    found = asked(small, "inference.prompt_tokens")
+    assert found.value == FACTS.architectures["llama-3.1-8b"].max_context - 512
+    assert (found.neighbour, found.binding) == (None, "model.max_context")
+
+
+@settings(max_examples=4, deadline=None)
+@given(
+    hours=st.floats(0.3, 30),
+    usd=st.floats(5, 400),
+    path=st.sampled_from(["hardware.devices", "training.tokens", "training.seq_len", "training.micro_batch"]),
+)
+@example(26.9, 400.0, "hardware.devices")
+def test_an_answer_holds_and_its_neighbour_fails(hours, usd, path):
+    limits = (f"time<={hours:.3g}h", f"usd<={usd:.3g}")
+    found = asked(TRAINED, path, *limits)
+    if found.best is None:
+        assert found.nearest is not None and found.nearest.violations
+        return
+    assert holds(TRAINED, found.best.change, *limits)
+    if found.neighbour is not None:
+        assert not holds(TRAINED, found.neighbour.change, *limits)
+        keys = {"computation.estimated_train_time_seconds", "cost.usd", "memory.reserved_bytes"}
+        # A value may also end where there is no such plan, as with fewer sequences than replicas.
+        assert found.binding in keys if found.neighbour.violations else found.neighbour.fault
+
+
+def test_tokens_for_a_budget_are_as_many_as_it_pays():
+    found = asked(TRAINED, "training.tokens", "usd<=20")
+    cost = far_end(found.best.filled.estimate, "cost.usd")
+    assert 19.8 < cost <= 20.0
+    assert found.binding == "cost.usd"
+
+
+def test_a_goal_decides_between_values_that_hold():
+    fewest = asked(TRAINED, "hardware.devices", "time<=10h", "usd<=60")
+    fastest = asked(TRAINED, "hardware.devices", "time<=10h", "usd<=60", goal="time")
+    assert fastest.value > fewest.value
+    assert fastest.neighbour is None or "cost.usd" in {each.key for each in fastest.neighbour.violations}
+
+
+OPEN = plan_from_data(
+    {"model": {"name": "llama-3.2-1b"}, "training": {"tokens": 1e9}, "hardware": {"name": "a100-sxm-80gb"}}
+)
+
+
+def test_a_budget_beside_a_deadline_buys_no_more_devices_than_the_deadline_needs():
+    assert asked(TRAINED, "hardware.devices", "time<=1000h", "usd<=60").value == 1
+    budget = asked(OPEN, "hardware.devices", "usd<=100")
+    assert budget.value > 1 and budget.binding == "cost.usd"
+    assert asked(OPEN, "hardware.devices", "usd<=100", "time<=24h").value < budget.value
+
+
+def test_the_cheapest_device_is_that_of_trying_each():
+    names = ("l4", "l40s", "a100-sxm-80gb", "a10g", "h100-sxm-80gb", "rtx-4090")
+    limits = ("time<=30h",)
+    found = asked(TRAINED, "hardware.name", *limits, goal="usd", hardware=names)
+    costs = {}
+    for name in names:
+        if holds(TRAINED, {"hardware.name": name, "hardware.devices": 8}, *limits):
+            plan = edited(TRAINED, {"hardware.name": name}, FACTS).plan
+            cost = figure(fill(plan, "balanced", catalog=FACTS).estimate, "cost.usd").number
+            costs.update({} if cost is None else {name: cost})
+    assert found.value == min(costs, key=costs.get)
+
+
+def test_the_largest_model_is_that_of_trying_each():
+    names = ("llama-3.1-8b", "gpt2-small", "tinyllama-1.1b", "qwen2.5-3b", "llama-3.2-1b", "qwen2.5-0.5b")
+    limits = ("usd<=60",)
+    found = asked(TRAINED, "model.parameters", *limits, models=names)
+    sizes = {name: FACTS.architectures[name].params_total for name in names}
+    fitting = [name for name in names if holds(TRAINED, {"model.name": name}, *limits)]
+    assert found.best.change == {"model.name": max(fitting, key=sizes.get)}
+    assert found.value == max(sizes[name] for name in fitting)
+    assert found.value_of(found.neighbour) == min(size for size in sizes.values() if size > found.value)
+
+
+@pytest.mark.parametrize("name", ["h100-sxm-80gb", "rtx-4090", "a100-sxm-80gb", "mi300x", "l4", "t4", "b200-sxm"])
+def test_nothing_is_better_than_at_best(name):
+    for plan in (
+        TRAINED,
+        edited(TRAINED, {"training.precision": "auto", "training.tokens": "auto"}, FACTS).plan,
+        SERVED,
+    ):
+        for model in ("llama-3.2-1b", "gpt2-small", "qwen2.5-7b"):
+            change = {"hardware.name": name, "model.name": model}
+            best = Bounds(plan, FACTS).at_best(change)
+            try:
+                found = fill(edited(plan, change, FACTS).plan, "balanced", catalog=FACTS).estimate
+            except CapacityError:
+                continue
+            assert best["model.parameters"] == figure(found, "model.parameters").number
+            for key in best.keys() & {
+                "computation.estimated_train_time_seconds",
+                "cost.usd",
+                "memory.utilization_percent",
+            }:
+                assert best[key] <= figure(found, key).number, (key, model)
+
+
+def test_what_else_may_change_comes_with_the_answer():
+    found = asked(SERVED, "hardware.name", "hourly<=10", hardware=("l4", "t4", "a10g"), devices=(1, 2, 4))
+    assert set(found.best.change) == {"hardware.name", "hardware.devices"}
+    assert found.best.number("cost.usd_per_hour") <= 10
+
+
+def test_no_answer_says_what_is_nearest_and_which_limit_binds():
+    found = asked(TRAINED, "hardware.devices", "time<=1h", "usd<=1")
+    assert found.value is None and found.binding == "cost.usd"
+    data = needed_as_dict(found, None)
+    assert data["result"] is None
+    assert data["nearest"]["broken"][0]["relax_to"] > 1
+    assert any("would do" in line for line in data["remarks"])
+
+
+def test_a_load_has_to_be_served_without_any_limit():
+    loaded = edited(SERVED, {"inference.request_rate": 3.0, "inference.engine": "vllm"}, FACTS).plan
+    found = asked(loaded, "hardware.name", hardware=("l4", "h100-sxm-80gb"))
+    assert found.value == "h100-sxm-80gb"
+    assert found.binding == "computation.infer.largest_requests_per_second"
+
+
+@pytest.mark.parametrize(
+    ("solve", "words"),
+    [
+        ("training.seqlen", "did you mean"),
+        ("inference.batch", "does not apply"),
+        ("training.adapter.rank", "does not apply"),
+        ("report.format", "is no number"),
+        ("training.micro_batch", "is solved for"),
+    ],
+)
+def test_bad_questions_are_refused(solve, words):
+    with pytest.raises(PlanError, match=words):
+        asked(TRAINED, solve, vary=(parse_axis("training.micro_batch=1,2", FACTS),))
+
+
+def test_a_limit_of_which_nothing_is_known_is_refused():
+    endless = edited(TRAINED, {"training.tokens": None}, FACTS).plan
+    with pytest.raises(PlanError, match="length is open"):
+        asked(endless, "hardware.devices", "usd<=100")
+
+
+def test_somebody_may_stop_it():
+    axis = parse_axis("training.micro_batch=1..8", FACTS)
+    question = Question(TRAINED, vary=(axis,))
+    assert not need(question, "hardware.name", catalog=FACTS, stopped=lambda: True).complete
+    assert not need(question, "training.seq_len", catalog=FACTS, stopped=lambda: True).complete
+
+
+def test_a_budget_goes_to_the_size_that_learns_most_from_it():
+    names = ("llama-3.2-1b", "qwen2.5-3b", "gpt2-small", "qwen2.5-0.5b", "llama-3.1-8b", "mixtral-8x7b")
+    plan = edited(TRAINED, {"training.tokens": "auto"}, FACTS).plan
+    found = asked(plan, "model.parameters", "usd<=200", goal="loss", models=names)
+    losses = {}
+    for name in names:
+        paid = asked(edited(plan, {"model.name": name}, FACTS).plan, "training.tokens", "usd<=200")
+        losses[name] = None if paid.best is None else paid.best.number("training.expected_loss")
+    best = min((name for name, loss in losses.items() if loss is not None), key=losses.get)
+    assert found.best.change["model.name"] == best
+    assert found.best.number("training.expected_loss") == pytest.approx(losses[best], rel=1e-3)
+    assert found.binding == "cost.usd"
+
+
+@pytest.mark.parametrize(
+    ("line", "solve", "more", "value"),
+    [
+        ("qlora 4090", "model.name", {}, "qwen3-30b-a3b"),
+        ("llama-65b qlora 512", "hardware.name", {"hardware": ("rtx-a6000",)}, "rtx-a6000"),
+    ],
+)
+def test_what_planning_says_fits_is_found_whatever_a_method_leaves_to_its_default(line, solve, more, value):
+    plan = plan_of_line(read_line(line), catalog=FACTS).plan
+    found = asked(plan, solve, "memory<=100%", **more)
+    assert found.value == value
+    assert holds(plan, found.best.change, "memory<=100%")
+
+
+@pytest.mark.parametrize("method", ["full", "lora", "qlora"])
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "qwen2.5-32b", "mixtral-8x7b"])
+def test_no_plan_takes_less_memory_than_its_bound_says(method, name):
+    tuned = {"model": {"name": name}, "task": "finetune", "training": {"method": method, "micro_batch": 1}}
+    plan = plan_from_data({**tuned, "hardware": {"name": "b200-sxm", "devices": 1}})
+    change = {"hardware.name": "b200-sxm"}
+    reached = figure(fill(plan, "balanced", catalog=FACTS).estimate, "memory.utilization_percent").number
+    assert Bounds(plan, FACTS).at_best(change)["memory.utilization_percent"] <= reached
+
+
+def test_the_next_name_is_the_one_that_comes_nearest():
+    plan = plan_from_data({**SERVED_DATA, "model": {"name": "qwen2.5-72b"}})
+    found = asked(plan, "hardware.name", devices=(1, 2, 4, 8))
+    assert found.value is not None
+    if found.neighbour is not None:
+        assert found.neighbour.violation <= 1.0
