@@ -23,7 +23,7 @@ PLAN_SECONDS, DETECT_SECONDS, HISTORY_MS = 0.40, 0.25, 3
 TIMED = """
 import sys, time
 from capacity_tui.tui.cli import main
-from capacity_tui.tui.headless import plans
+from capacity_tui.tui.cli.plan import plan as plans
 
 keep = plans.keep_estimates
 

@@ -117,7 +117,7 @@ def _placed(text: re.Match[str]) -> str:
 
 def write_report() -> None:
     """Write the same plan as the page that ``plan -o report.html`` makes of it."""
-    from capacity_tui.tui.headless.group import run_command
+    from capacity_tui.tui.cli.program import run_command
 
     plan = Path(os.environ["CAPACITY_TUI_STATE"]).parent / "llama-3.1-8b.yaml"
     plan.write_text(PLAN, encoding="utf-8")

@@ -6,7 +6,7 @@ import shlex
 
 import click
 
-from capacity_tui.tui.headless.group import PROGRAM, group
+from capacity_tui.tui.cli.program import PROGRAM, group
 
 
 def parsed(line: str) -> str:

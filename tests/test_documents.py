@@ -20,7 +20,7 @@ from capacity_tui.engine.present import result_as_dict
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.actions import ACTIONS, VIEWS, key_codes, key_names
 from capacity_tui.tui.cli import main
-from capacity_tui.tui.headless.group import PROGRAM
+from capacity_tui.tui.cli.program import PROGRAM
 
 FEW = 6
 """Commands of a page that need what is not on every machine: they are parsed, not run."""

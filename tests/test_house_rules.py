@@ -29,7 +29,7 @@ VAGUE_NAMES: dict[str, int] = {
     "tui/screens": 280,
     "engine/fleet": 185,
     "engine/plan": 165,
-    "tui/headless": 150,
+    "tui/cli": 2,
     "engine/estimate": 120,
     "engine/cluster": 52,
     "engine/catalog": 41,
@@ -62,7 +62,6 @@ WIDE_FOLDERS: dict[str, int] = {
     "engine/plan/imports": 18,
     "engine/present": 25,
     "tui": 20,
-    "tui/headless": 31,
     "tui/screens/plan": 30,
     "tui/widgets": 18,
 }

@@ -16,9 +16,9 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine import Host, detect
 from capacity_tui.engine.present import machine_parts
 from capacity_tui.engine.printable import csv_table, printable, printable_data, printable_lines
-from capacity_tui.tui.headless.group import group
-from capacity_tui.tui.headless.output import as_text
-from capacity_tui.tui.headless.tables.layout import rich_parts, table
+from capacity_tui.tui.cli.output import as_text
+from capacity_tui.tui.cli.program import group
+from capacity_tui.tui.cli.rich_tables import rich_parts, table
 
 EVIL = "\x1b]0;PWNED\x07\x1b[31mEvil\x9b0m\u202e"
 SIZES = {"num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "vocab_size": 32000}

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from capacity_tui.tui.cli import main
-from capacity_tui.tui.headless.assistant import calls
-from capacity_tui.tui.headless.assistant.calls import CallError, Calls
-from capacity_tui.tui.headless.assistant.reach import Reach, ReachError
-from capacity_tui.tui.headless.assistant.tools import TOOLS, ArgumentError, CommandLine, command_line, schema_of
+from capacity_tui.tui.cli.data import assistant
+from capacity_tui.tui.cli.data.assistant import CallError, Calls
+from capacity_tui.tui.cli.data.assistant_files import Reach, ReachError
+from capacity_tui.tui.cli.data.assistant_tools import TOOLS, ArgumentError, CommandLine, command_line, schema_of
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -176,10 +176,10 @@ def test_a_call_ends_at_its_limit_and_when_it_is_cancelled(monkeypatch: pytest.M
     programs = iter(((sys.executable, "-c", best_so_far), SLEEP, SLEEP))
 
     async def ended() -> None:
-        monkeypatch.setattr(calls, "_PROGRAM", next(programs))
+        monkeypatch.setattr(assistant, "_PROGRAM", next(programs))
         found = await Calls(limit_seconds=1).answer(CommandLine(()))
         assert found.notes == ("stopped after 1 s: this is the best so far",)
-        monkeypatch.setattr(calls, "_PROGRAM", next(programs))
+        monkeypatch.setattr(assistant, "_PROGRAM", next(programs))
         with pytest.raises(CallError, match="took longer than 1 s; ask for less"):
             await Calls(limit_seconds=1).answer(CommandLine(()))
         running = Calls(limit_seconds=60)

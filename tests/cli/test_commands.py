@@ -326,7 +326,7 @@ def test_internal_errors_have_no_traceback(run, monkeypatch: pytest.MonkeyPatch)
     def fail(*arguments: object) -> None:
         raise ZeroDivisionError("division\nby zero")
 
-    monkeypatch.setattr("capacity_tui.engine.solve.answers.answer", fail)
+    monkeypatch.setattr("capacity_tui.engine.solve.answer", fail)
     outcome = run("plan", "plan.yaml")
     assert outcome.code == 70
     assert outcome.err.count("\n") == 1
@@ -337,7 +337,7 @@ def test_interrupt_is_quiet(run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("capacity_tui.engine.solve.answers.answer", interrupt)
+    monkeypatch.setattr("capacity_tui.engine.solve.answer", interrupt)
     outcome = run("plan", "plan.yaml")
     assert (outcome.code, outcome.err.strip()) == (130, "")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.tui.headless.group import run_command
+from capacity_tui.tui.cli.program import run_command
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "growth.md").read_text("utf-8")
 SECTION = PAGE.partition("## Look ahead to larger jobs")[2].partition("\n## ")[0]

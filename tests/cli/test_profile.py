@@ -9,7 +9,7 @@ import pytest
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.observe.history import History
-from capacity_tui.tui.headless.group import run_command
+from capacity_tui.tui.cli.program import run_command
 
 LEAKS = """
 import subprocess, sys, time

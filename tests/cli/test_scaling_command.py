@@ -10,7 +10,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.growth import Measurement, Measuring, measuring, ranked_settings
 from capacity_tui.engine.growth import parse_grid as parse_setting_grid
 from capacity_tui.engine.observe.history import History
-from capacity_tui.tui.headless.group import run_command
+from capacity_tui.tui.cli.program import run_command
 
 POINTS = "n,seconds,peak_memory_bytes\n" + "".join(
     f"{n},{(0.05 + 2e-4 * n) * wobble},{30e6 + 400 * n * wobble}\n"

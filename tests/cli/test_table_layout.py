@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from capacity_tui.tui.headless.tables.layout import Listing, table
+from capacity_tui.tui.cli.rich_tables import Listing, table
 
 HEADS = ("machine", "bar", "time", "cost", "why", "risk")
 ROW = ("aws-p5-48xlarge", "#" * 20, "12 min 30 s", "$1 234", "cheapest of all that keep the deadline", "low")

@@ -18,7 +18,7 @@ from capacity_tui.engine.models import family_of, load_plugins, plugin_problems,
 from capacity_tui.engine.plan import plan_fields
 from capacity_tui.engine.plan.files import load_plan, plan_from_data, plan_from_text
 from capacity_tui.engine.solve import answer
-from capacity_tui.tui.headless.group import group
+from capacity_tui.tui.cli.program import group
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-models-and-hardware.md"
 Install = Callable[[str, str], None]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.tui.headless.group import run_command
+from capacity_tui.tui.cli.program import run_command
 from tests.machine.recorded import RECORDINGS
 from tests.nodes.slurm_cluster import GPU_NODES, PROCESSOR_NODES, SlurmCluster
 

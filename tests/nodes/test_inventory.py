@@ -15,7 +15,7 @@ from capacity_tui.engine.nodes.inventory.hardware import drawn_levels, folded_na
 from capacity_tui.engine.nodes.inventory.inventory import Ports
 from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order, read_hosts
 from capacity_tui.engine.nodes.launchers.slurm import Slurm, names_of
-from capacity_tui.tui.headless.group import run_command
+from capacity_tui.tui.cli.program import run_command
 from tests.machine.recorded import RECORDINGS
 from tests.nodes.inventories import GIB, H100, inventory, node, sixteen
 from tests.nodes.slurm_cluster import SlurmCluster

@@ -10,7 +10,7 @@ from capacity_tui.engine.nodes.jobs import followed as follow_job
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.solve import answer, plan_of_line
-from capacity_tui.tui.headless.group import run_command
+from capacity_tui.tui.cli.program import run_command
 from tests.nodes.slurm_cluster import SlurmCluster
 
 PLAN = "plan.yaml"

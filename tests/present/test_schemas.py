@@ -19,7 +19,7 @@ from capacity_tui.engine.plan.files import dump_plan, example_names, example_tex
 from capacity_tui.engine.present.reference import schema_names
 from capacity_tui.engine.present.reference.schemas import schema_of
 from capacity_tui.engine.schema import Knob
-from capacity_tui.tui.headless.group import run_command
+from capacity_tui.tui.cli.program import run_command
 
 CATALOG = load_catalog()
 WRONG_PLANS = {

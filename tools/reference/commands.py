@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import click
 
-from capacity_tui.tui.headless.group import PROGRAM, group
+from capacity_tui.tui.cli.program import PROGRAM, group
 
 _BLOCK = "\b"
 """Before a paragraph whose lines stay as they are."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from capacity_tui.tui.cli.program import ENTRIES, PROGRAM, TOPICS
 from tools.reference.commands import Command, Paragraph
 
 _HEAD = """# Commands
@@ -24,11 +25,26 @@ def commands_page(commands: Sequence[Command]) -> str:
 
 
 def _contents(commands: Sequence[Command]) -> Iterator[str]:
-    yield "| command | does |"
-    yield "| --- | --- |"
-    for command in commands:
-        first = command.help[0].text if command.help else ""
-        yield f"| [`{_words(command)}`](#{_anchor(command)}) | {_cell(first.partition('. ')[0].rstrip('.'))} |"
+    """Yield a table of the commands of each topic."""
+    topics = {entry.path: entry.topic for entry in ENTRIES}
+    program, *others = commands
+    yield f"[`{_words(program)}`](#{_anchor(program)}) opens the screen. Its commands by group:"
+    for key, topic in TOPICS.items():
+        yield ""
+        yield f"**{topic.title}** (`{PROGRAM} help {key}`): {topic.about}"
+        yield ""
+        yield "| command | does |"
+        yield "| --- | --- |"
+        for command in others:
+            if topics[_topmost(command, topics)] == key:
+                first = command.help[0].text if command.help else ""
+                yield f"| [`{_words(command)}`](#{_anchor(command)}) | {_cell(first.partition('. ')[0].rstrip('.'))} |"
+
+
+def _topmost(command: Command, topics: Mapping[str, str]) -> str:
+    """Return the words of the table that a command belongs to: its own, or those of the group it is in."""
+    words = _words(command)
+    return words if words in topics else words.rpartition(" ")[0]
 
 
 def _section(command: Command) -> Iterator[str]:

@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.present.reference import schema_names, schema_text
 from capacity_tui.tui.cli import COMPLETION_VARIABLE
-from capacity_tui.tui.headless.group import PROGRAM, group
+from capacity_tui.tui.cli.program import PROGRAM, group
 from tools.reference.commands import all_commands
 from tools.reference.commands_page import commands_page
 from tools.reference.field_table_schema import field_table_schema

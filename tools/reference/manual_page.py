@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.tui.headless.group import PROGRAM
+from capacity_tui.tui.cli.program import PROGRAM
 from tools.reference.commands import Command, Paragraph
 
 ENVIRONMENT = {

@@ -1,0 +1,1 @@
+"""Commands that choose: search, one field, sensitivity, configurations, and fleets of instances."""

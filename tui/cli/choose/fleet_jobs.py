@@ -1,0 +1,230 @@
+"""``fleet recommend``, ``regions``, ``schedule`` and ``serve``: machines for jobs and for loads of requests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli.choose.search import DEVICES, names_of
+from capacity_tui.tui.cli.options import config_option
+from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options, read_plan
+from capacity_tui.tui.cli.progress import interrupted, progress, working
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.fleet import Recommended
+    from capacity_tui.engine.fleet.serving import ServingQuestion
+    from capacity_tui.engine.plan import Plan
+
+NO_ANSWER = 1
+
+
+@click.command()
+@plan_options
+@click.option("--deadline", metavar="TIME", required=True, help="When the job has to be done, such as 24h.")
+@click.option("--budget", metavar="USD", help="The most that it may cost, such as 500.")
+@click.option("--hardware", multiple=True, metavar="NAMES", shell_complete=options.devices,
+              help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs. "
+                   "By default all instances.")  # fmt: skip
+@click.option("--devices", metavar="LO..HI", help="Numbers of devices to try, such as 8..64; by default up to 64.")
+@config_option
+@output_options("table", "json", "yaml")
+def recommend(
+    given: GivenPlan,
+    deadline: str,
+    budget: str | None,
+    hardware: tuple[str, ...],
+    devices: str | None,
+    config: Path | None,
+    output: Output,
+) -> int:
+    """Recommend machines for a job that has to end in time: the cheapest, the fastest, and the one that balances.
+
+    Each with its memory, cores, storage, GPUs, database and cost. Time and cost hold at the far end of their ranges.
+    Ctrl-C stops and shows the best so far. Exit code 1 where nothing ends in time.
+    """
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet import DeadlineQuestion
+    from capacity_tui.engine.fleet import recommend as recommended
+    from capacity_tui.engine.present.fleet import recommended_as_dict, recommended_parts, recommended_so_far
+    from capacity_tui.engine.solve.search import parse_axis
+    from capacity_tui.engine.units import parse_quantity
+
+    plan = given.plan
+    question = DeadlineQuestion(
+        plan,
+        parse_quantity(deadline, "s"),
+        None if budget is None else parse_quantity(budget, "USD"),
+        names_of(hardware),
+        tuple(int(str(count)) for count in parse_axis(f"{DEVICES}={devices}").values) if devices else (),
+    )
+    with interrupted() as stopped, progress() as shown:
+
+        def tell(so_far: Recommended) -> None:
+            shown.show(lambda: recommended_so_far(so_far))
+
+        machines = recommended(question, load_catalog(fleet_files=config), machine_for(plan), tell, stopped)
+    output.report(lambda: recommended_as_dict(machines), lambda: recommended_parts(question, machines))
+    return NO_ANSWER if machines.balanced is None else 0
+
+
+@click.command()
+@plan_options
+@click.option("--data", metavar="SIZE", default="0", help="Data that has to be where the job runs, such as 2TB.")
+@click.option("--home", metavar="REGION", help="Where the data is; by default the plan's region.")
+@config_option
+@output_options("table", "json", "yaml")
+def regions(
+    given: GivenPlan,
+    data: str,
+    home: str | None,
+    config: Path | None,
+    output: Output,
+) -> None:
+    """Compare regions for one job: the price of its machines there, and of its data's way there.
+
+    The plan names an instance, or a device whose instances are compared, of which each region has the cheapest.
+    Prices are as the plan pays: on demand, with its commitment, or on spot capacity. A plan whose length is open is
+    compared by the month.
+    """
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet import by_region
+    from capacity_tui.engine.present.fleet import regions_as_dict, regions_parts
+    from capacity_tui.engine.units import parse_quantity
+
+    plan = given.plan
+    with working("comparing regions"):
+        comparison = by_region(
+            plan, parse_quantity(data, "B"), home, load_catalog(fleet_files=config), machine_for(plan)
+        )
+    output.report(lambda: regions_as_dict(comparison), lambda: regions_parts(comparison))
+
+
+MISSED = 1
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--check", is_flag=True, help="Exit with 1 if a deadline is missed.")
+@click.option("--seed", metavar="N", type=click.IntRange(0), default=1, show_default=True,
+              help="Of the search: the same seed gives the same schedule.")  # fmt: skip
+@output_options("table", "json", "yaml")
+def schedule(file: str, check: bool, seed: int, output: Output) -> int:
+    """Schedule jobs on machines: order, start and end, machines, what is late and by how much, and the cost.
+
+    FILE is YAML, - is standard input. Under fleet: entries of instance, count, free_from, usd_per_hour, name; under
+    jobs: entries of plan or time, machines, only_on, earliest, deadline, priority, name. A plan is a file, an example,
+    a saved plan, a line in quotes, or a plan itself. Times are such as 90s, 24h or 2d; plain numbers are hours.
+    """
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.fleet.scheduling import read_entries as read_schedule
+    from capacity_tui.engine.fleet.scheduling import schedule as scheduled
+    from capacity_tui.engine.present.fleet import schedule_as_dict, schedule_parts
+
+    folder = Path(file).parent
+
+    def read(name: str) -> Plan:
+        sibling = folder / name
+        return read_plan(str(sibling) if file != "-" and sibling.is_file() else name)
+
+    try:
+        with working("scheduling the jobs"):
+            result = scheduled(read_schedule(file, sys.stdin.buffer), read, None, None, seed)
+    except PlanError as error:
+        for fault in (error, *error.further):
+            tell(f"capacity-tui: {fault.one_line()}")
+        return error.exit_code
+    output.report(lambda: schedule_as_dict(result), lambda: schedule_parts(result))
+    return MISSED if check and result.missed else 0
+
+
+@click.command()
+@plan_options
+@click.option("--rate", metavar="REQ/S", help="Requests a second; of a load that varies, at its peak.")
+@click.option("--ttft", metavar="TIME", help="Most time to the first token, such as 2s; the plan's own by default.")
+@click.option("--tpot", metavar="TIME", help="Most time of each token after it, such as 50ms; likewise.")
+@click.option("--percentile", metavar="PERCENT", type=float, help="Requests that must keep each limit; 95 by default.")
+@click.option("--hardware", multiple=True, metavar="NAMES", shell_complete=options.devices,
+              help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs, "
+                   "instances for all that are rented. By default the plan's own.")  # fmt: skip
+@click.option("--spread", metavar="SHARE", type=float,
+              help="Standard deviation of prompts and answers over their mean; the plan's own by default.")  # fmt: skip
+@click.option("--load", metavar="FILE|SHAPE",
+              help="How the load varies over a day: a shape (even, office, consumer, global), or a file of rates "
+                   "in even parts of it. Adds the fleet over a day, fixed and autoscaled.")  # fmt: skip
+@click.option("--startup", metavar="TIME", help="Time until a new replica answers; assumed by default.")
+@click.option("--scale-down", metavar="TIME", help="Time for which fewer must be enough before one is given up.")
+@click.option("--reserve", metavar="SHARE", type=float, help="Replicas beyond what the load needs, such as 0.1.")
+@click.option("--seed", metavar="N", type=click.IntRange(0), default=1, show_default=True,
+              help="Of the random requests: the same seed gives the same answer.")  # fmt: skip
+@config_option
+@output_options("table", "json", "yaml")
+def serve(
+    given: GivenPlan,
+    hardware: tuple[str, ...],
+    load: str | None,
+    config: Path | None,
+    output: Output,
+    **limits: str | float | None,
+) -> int:
+    """Find the cheapest fleet that serves a load: replicas, batch, instance and its price.
+
+    Requests are simulated as they come at random and are worked in batches that change with every step. Limits hold
+    for a percentile of them; step times are the estimate's, and its range gives a range of replicas. Exit code 1
+    where nothing keeps the limits.
+    """
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.serving import serve as served
+    from capacity_tui.engine.present.fleet import serving_as_dict, serving_parts
+
+    plan = given.plan
+    question = _question(plan, names_of(hardware), load, limits)
+    with interrupted() as stopped, progress() as shown:
+
+        def tell(text: str) -> None:
+            shown.show(lambda: text)
+
+        answer = served(question, load_catalog(fleet_files=config), machine_for(plan), stopped, tell)
+    output.report(lambda: serving_as_dict(answer), lambda: serving_parts(answer))
+    return NO_ANSWER if answer.best is None else 0
+
+
+def _question(
+    plan: Plan, hardware: tuple[str, ...], load: str | None, limits: dict[str, str | float | None]
+) -> ServingQuestion:
+    """Return what options ask of a plan, which says itself what they leave out."""
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.fleet.serving import ServingQuestion, load_curve
+    from capacity_tui.engine.units import parse_quantity
+
+    def seconds(option: str, otherwise: float | None = None) -> float | None:
+        text = limits[option]
+        return otherwise if text is None else parse_quantity(str(text), "s")
+
+    inference = plan.inference
+    curve = None if load is None else load_curve(load)
+    rate = inference.request_rate if limits["rate"] is None else parse_quantity(str(limits["rate"]), "req/s")
+    if rate is None and curve is not None and curve.peak > 1:
+        rate = curve.peak
+    if rate is None:
+        raise PlanError("no rate of requests", hint="say --rate 20, or set inference.request_rate in the plan")
+    percentile = limits["percentile"]
+    share, reserve, seed = limits["spread"], limits["reserve"], limits["seed"]
+    return ServingQuestion(
+        plan,
+        rate,
+        seconds("ttft", inference.ttft_seconds),
+        seconds("tpot", inference.tpot_seconds),
+        float(inference.percentile if percentile is None else percentile),
+        hardware,
+        None if share is None else float(share),
+        curve,
+        seconds("startup"),
+        seconds("scale_down"),
+        None if reserve is None else float(reserve),
+        int(seed or 0),
+    )

@@ -1,0 +1,220 @@
+"""``fleet check``, ``prices``, ``sizes`` and ``sets``: what is known of instances, model sizes and workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.cli.listings import (
+    Columns,
+    listing_options,
+    named_or_matching,
+    write_listing,
+    write_table,
+)
+from capacity_tui.tui.cli.options import config_option
+from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, tell, tell_problems
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.catalog import WorkloadSet as WorkloadSetRow
+    from capacity_tui.engine.cluster import Quote
+    from capacity_tui.engine.fleet.prices import ListedPrices
+
+_LISTED_BY = {"instances": "instances", "sizes": "fleet sizes", "workloads": "workloads", "sets": "fleet sets"}
+
+
+@click.command()
+@config_option
+@output_options("text", "json", "yaml")
+def check(config: Path | None, output: Output) -> int:
+    """Tell what is known, and name every fault of your own catalogues and JSON files; whatever has none is used."""
+    from capacity_tui.engine.files import config_folder
+    from capacity_tui.engine.fleet import check_fleet_files
+    from capacity_tui.engine.printable import printable
+
+    checked = check_fleet_files(config)
+    form = output.form
+    if form in ("json", "yaml"):
+        data = {
+            "valid": not checked.faults,
+            "files": [str(path) for path in checked.files],
+            "faults": [fault_data(fault) for fault in checked.faults],
+            "remarks": [{**place_data(remark.place), "detail": remark.words} for remark in checked.remarks],
+            "known": dict(checked.known),
+        }
+        output.data(data)
+    else:
+        lines = [f"fault: {fault.one_line()}" for fault in checked.faults]
+        lines += [f"note: {remark.one_line()}" for remark in checked.remarks]
+        lines += [] if checked.faults else ["your own catalogues: no faults"]
+        lines += [f"{count} {kind} known: capacity-tui {_LISTED_BY[kind]}" for kind, count in checked.known.items()]
+        lines += [f"files of your own lie in {config_folder() / 'catalog'}, or where --config says"]
+        output.write("".join(f"{printable(line)}\n" for line in lines))
+    return max((fault.exit_code for fault in checked.faults), default=0)
+
+
+_HEADS = (
+    "id", "$/h", "spot/h", "month", "spot month", "memory", "$/h a device", "1 year/h", "3 years/h", "region",
+    "price of", "devices", "spot region",
+)  # fmt: skip
+
+_OLD, _DOUBT = "*", "?"
+
+_LEGEND = {_OLD: "seen over 90 days ago, or on no known day", _DOUBT: "recalled, no source was seen"}
+"""What a mark behind a price says."""
+
+
+@click.command()
+@click.option("--filter", "text", metavar="TEXT", default="", help="Only instances that contain every word of it.")
+@click.option("--region", metavar="R", help="Prices of this region, or of this part of the world: us, europe, asia ...")
+@click.option("--refresh", is_flag=True, help="Fetch today's prices first, over the network (extra: prices).")
+@config_option
+@output_options("table", "json", "csv", "yaml")
+def prices(text: str, region: str | None, refresh: bool, config: Path | None, output: Output) -> None:
+    """List what every instance costs: whole and by accelerator, on demand, on spot capacity, committed to.
+
+    A month has 720 hours, memory is that of all accelerators together. A star stands behind a price over 90 days old,
+    or of no known day. JSON and CSV hold the prices of all regions.
+    """
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.prices import price_list, price_rows, prices_as_csv
+
+    catalog = load_catalog(fleet_files=config)
+    if refresh:
+        catalog = _refreshed(catalog)
+    tell_problems(catalog.problems)
+    form = output.form
+    listed = price_list(named_or_matching(catalog.instances, text), region, catalog)
+    if form == "csv":
+        output.write(prices_as_csv(listed))
+    elif form in ("json", "yaml"):
+        output.data(price_rows(listed))
+    else:
+        cells = [_price_cells(instance) for instance in listed]
+        write_table(_HEADS, cells, range(1, 9), {0, 1, 2, 3}, output, catalog.instances.nearest(text))
+        marks = {mark for row in cells for cell in row[1:9] for mark in _LEGEND if mark in cell}
+        if marks:
+            tell("behind a price: " + "; ".join(f"{mark} {words}" for mark, words in _LEGEND.items() if mark in marks))
+
+
+def _refreshed(catalog: Catalog) -> Catalog:
+    from capacity_tui.engine.fleet.prices import refresh_prices
+    from capacity_tui.engine.units import format_number
+
+    refreshed = refresh_prices(catalog)
+    left_out = f", {refreshed.dropped} that cannot be left out" if refreshed.dropped else ""
+    tell(
+        f"{format_number(refreshed.prices)} prices of {refreshed.instances} instances from {refreshed.source}"
+        f"{left_out}; {refreshed.missing} instances keep what was known; kept in {refreshed.path}"
+    )
+    return refreshed.catalog
+
+
+def _price_cells(prices: ListedPrices) -> Sequence[str]:
+    from capacity_tui.engine.catalog import marked_day
+    from capacity_tui.engine.units import format_bytes
+
+    first, spot = prices.first, prices.spot
+    region = "" if first is None else first.region or ""
+    spot_region = "" if spot is None else spot.region or ""
+    return (
+        prices.row.id,
+        _usd(prices.on_demand),
+        _usd(spot),
+        _month(prices.on_demand),
+        _month(spot),
+        format_bytes(prices.device_memory_bytes) if prices.device_memory_bytes else "",
+        _usd(prices.on_demand, by_device=True),
+        _usd(prices.one_year),
+        _usd(prices.three_years),
+        f"{prices.row.provider} {region}".rstrip(),
+        marked_day(first.price_date) if first else "",
+        prices.row.devices_words,
+        spot_region if spot_region != region else "",
+    )
+
+
+def _month(quote: Quote | None) -> str:
+    from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH
+    from capacity_tui.engine.units import format_money
+
+    return "" if quote is None else format_money(quote.usd_per_hour * HOURS_OF_A_MONTH, 0)
+
+
+def _usd(quote: Quote | None, by_device: bool = False) -> str:
+    from capacity_tui.engine.units import format_money
+
+    usd = None if quote is None else quote.usd_per_device_hour if by_device else quote.usd_per_hour
+    if quote is None or usd is None:
+        return ""
+    return format_money(usd) + (_OLD if quote.age.is_old else "") + ("" if quote.verified else _DOUBT)
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[SIZE]...")
+@click.option("--precision", "precisions", multiple=True, metavar="P", help="Only this precision; may be repeated.")
+@output_options("table", "json", "yaml")
+@config_option
+def sizes(names: tuple[str, ...], precisions: tuple[str, ...], output: Output, config: Path | None) -> None:
+    """Tell what the weights of models of known sizes take in each precision, in GB (billions of bytes)."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet import sizes_in_precisions
+    from capacity_tui.engine.units import format_number
+
+    catalog = load_catalog(fleet_files=config)
+    tell_problems(catalog.model_sizes.problems)
+    weights = sizes_in_precisions(catalog, precisions, names)
+    form = output.form
+    if form in ("json", "yaml"):
+        rows = [
+            {
+                "id": weight.size.id,
+                "name": weight.size.name,
+                "parameter_count_billion": weight.size.parameter_count_billion,
+                "precision": weight.precision.id,
+                "weights_bytes": weight.weights_bytes,
+                "weights_gb": weight.weights_gb,
+            }
+            for weight in weights
+        ]
+        output.data(rows)
+        return
+    by_size = [(size, list(weight)) for size, weight in groupby(weights, key=lambda weight: weight.size)]
+    of_one = [weight.precision.id for weight in by_size[0][1]] if by_size else []
+    heads = ("id", "parameters", *(f"{precision} GB" for precision in of_one), "stands for", "examples", "uses")
+    cells = [
+        (
+            size.id,
+            f"{size.parameter_count_billion:g} B",
+            *(format_number(weight.weights_gb, decimals=1) for weight in row),
+            size.description,
+            ", ".join(size.examples),
+            ", ".join(size.typical_use_cases),
+        )
+        for size, row in by_size
+    ]
+    numbers = range(1, 2 + len(of_one))
+    write_table(heads, cells, numbers, {0, *numbers}, output, ())
+
+
+@click.command()
+@listing_options
+@click.option("--details", metavar="ID", help="All that is known about one.")
+@config_option
+def sets(listing: bool, details: str | None, text: str, output: Output, config: Path | None) -> None:
+    """List the sets of workloads, with what each is for."""
+    del listing
+    from capacity_tui.engine.catalog import load_catalog
+
+    columns = Columns(("id", "purpose", "workloads", "for", "which"), _set_cells, (2,), (0, 1, 2))
+    rows = load_catalog(fleet_files=config).workload_sets
+    write_listing(rows, columns, details, text, output)
+
+
+def _set_cells(row: WorkloadSetRow) -> Sequence[str]:
+    return (row.id, row.purpose, f"{len(row.workloads)}", row.use_case, ", ".join(row.workloads))

@@ -1,0 +1,259 @@
+"""``fleet migrate``, ``run``, ``set`` and ``promises``: whether moving a job is worth it, for one job or for many."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli.choose.search import names_of
+from capacity_tui.tui.cli.options import config_option
+from capacity_tui.tui.cli.output import Output, output_options, tell_problems
+from capacity_tui.tui.cli.plan_sources import changed_plan, machine_for, settings_option
+from capacity_tui.tui.cli.progress import Progress, interrupted, progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.fleet.migration import Goal as MigrationGoal
+    from capacity_tui.engine.fleet.migration import JobKind, Migration, WorkloadRun
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.solve.modes import ModeName
+
+_FORMS = ("table", "json", "markdown", "csv", "yaml", "html")
+_TOP = 15
+
+_top_option = click.option(
+    "--top", metavar="N", type=click.IntRange(1, 1000), default=_TOP, show_default=True, help="Rows of a table."
+)
+_to_option = click.option(
+    "--to", "targets", multiple=True, metavar="NAMES", shell_complete=options.devices,
+    help="Compare with these alone: instances with commas, or a provider for all of its own.",
+)  # fmt: skip
+
+
+class JobKindType(click.ParamType["JobKind"]):
+    """A kind of job, by this program's name or as workload files of the fleet guide have it."""
+
+    name = "task"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> JobKind:
+        """Return the kind of a name."""
+        from capacity_tui.engine.errors import CapacityError
+        from capacity_tui.engine.fleet.migration import job_kind_called
+
+        try:
+            return job_kind_called(str(value))
+        except CapacityError as error:
+            self.fail(error.one_line(), param, ctx)
+
+
+@click.command()
+@click.option("--from", "instance", metavar="INSTANCE", shell_complete=options.devices,
+              help="Where the job runs: an instance or a device; by default where a plan says.")  # fmt: skip
+@click.option("--count", metavar="N", type=click.IntRange(1, 100_000), default=1, show_default=True,
+              help="Instances that are rented for it now.")  # fmt: skip
+@click.option("--gpus", "devices", metavar="N", type=click.IntRange(1, 1_000_000),
+              help="Devices in use, where those are not all of the instances; instances are paid whole.")  # fmt: skip
+@click.option("--task", "kind", metavar="TASK", type=JobKindType(),
+              help="train, finetune, infer (people wait) or batch_infer (nobody does).")  # fmt: skip
+@click.option("--model", metavar="SIZE|NAME|PLAN", required=True, shell_complete=options.models,
+              help="A size such as small or 13b, a model, or a plan with all that is to be kept.")  # fmt: skip
+@click.option("--precision", metavar="P", help="Of the training, or of the weights that are served.")
+@click.option("--hours", metavar="H", type=click.FloatRange(0, 744, min_open=True), default=720, show_default=True,
+              help="Hours a month that it runs.")  # fmt: skip
+@click.option("--spot", is_flag=True, help="Compare spot prices too; never for infer, where people wait.")
+@click.option("--region", metavar="REGION", help="Region or area of the prices, as us-east-1 or europe.")
+@click.option("--commitment", type=click.Choice(("none", "1y", "3y")), help="How long capacity is committed to.")
+@click.option("--goal", type=click.Choice(("cost", "performance")), default="cost", show_default=True,
+              help="What moving is for: to cost less, or to run faster.")  # fmt: skip
+@click.option("--mode", type=click.Choice(("conservative", "balanced", "extreme")),
+              help="What fills what the plan leaves open; balanced by default, extreme for batch_infer.")  # fmt: skip
+@_to_option
+@click.option("--data", metavar="SIZE", help="Data that moves along, as 2TB.")
+@settings_option
+@_top_option
+@config_option
+@output_options(*_FORMS)
+def migrate(
+    instance: str | None,
+    count: int,
+    devices: int | None,
+    kind: JobKind | None,
+    model: str,
+    precision: str | None,
+    hours: float,
+    spot: bool,
+    region: str | None,
+    commitment: str | None,
+    goal: MigrationGoal,
+    mode: ModeName | None,
+    targets: tuple[str, ...],
+    data: str | None,
+    settings: tuple[str, ...],
+    top: int,
+    config: Path | None,
+    output: Output,
+) -> int:
+    """Compare a job with what it would be on every other instance: stay or move?
+
+    Every instance gets as many machines as do the same: a service the fewest that answer as much, a training as many
+    devices. Savings are for the same work. Ctrl-C stops and shows what was found so far.
+    """
+    from dataclasses import replace
+
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.migration import JobWords, question_of_job
+    from capacity_tui.engine.fleet.migration import migrate as find
+    from capacity_tui.engine.present.fleet import migration_parts, write_migration
+    from capacity_tui.engine.units import parse_quantity
+
+    catalog = load_catalog(fleet_files=config)
+    tell_problems(catalog.instances.problems)
+    job = JobWords(
+        instance=instance,
+        model=_model_or_plan(model, catalog),
+        kind=kind,
+        count=count,
+        devices=devices,
+        precision=precision,
+        hours=hours,
+        spot=spot,
+        region=region,
+        commitment=commitment,
+        instances=names_of(targets),
+        data_bytes=parse_quantity(data, "B") if data else 0.0,
+        goal=goal,
+        mode=mode,
+    )
+    question = question_of_job(job, catalog)
+    question = replace(question, plan=changed_plan(question.plan, settings))
+    with interrupted() as stopped, progress() as shown:
+        migration = find(question, catalog, machine_for(question.plan), partial(_show, shown, ""), stopped)
+    form = output.form or "table"
+    if form == "table":
+        output.parts(migration_parts(migration, top))
+    else:
+        output.write(write_migration(form, migration))
+    return 0
+
+
+@click.command()
+@click.argument("workloads", nargs=-1, metavar="[WORKLOAD]...")
+@_to_option
+@_top_option
+@config_option
+@output_options(*_FORMS)
+def run(
+    workloads: tuple[str, ...],
+    targets: tuple[str, ...],
+    top: int,
+    config: Path | None,
+    output: Output,
+) -> int:
+    """Find out for workloads of the catalogue whether to move; without any, for those of basic_demos."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.migration import workloads_of
+
+    catalog = load_catalog(fleet_files=config)
+    return _run(workloads or workloads_of((), catalog), names_of(targets), catalog, top, output)
+
+
+@click.command("set")
+@click.argument("names", nargs=-1, metavar="[SET]...")
+@_to_option
+@_top_option
+@config_option
+@output_options(*_FORMS)
+def run_set(
+    names: tuple[str, ...],
+    targets: tuple[str, ...],
+    top: int,
+    config: Path | None,
+    output: Output,
+) -> int:
+    """Find out for all workloads of sets whether to move; without any, for those of basic_demos."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.migration import workloads_of
+
+    catalog = load_catalog(fleet_files=config)
+    return _run(workloads_of(names, catalog), names_of(targets), catalog, top, output)
+
+
+@click.command()
+@config_option
+@output_options("table", "json", "markdown", "yaml", "html")
+def promises(config: Path | None, output: Output) -> int:
+    """Hold what is often promised of moving (90 % saved, 2-3 times as fast, spot 60-70 % off) against true prices."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.fleet.migration import check_promises
+    from capacity_tui.engine.present.fleet import promises_parts, write_promises
+
+    catalog = load_catalog(fleet_files=config)
+    tell_problems(catalog.instances.problems)
+    with interrupted() as stopped, progress() as shown:
+        kept = list(check_promises(None, catalog, stopped, partial(_show, shown)))
+    form = output.form or "table"
+    if form == "table":
+        output.parts(promises_parts(kept))
+    else:
+        output.write(write_promises(form, kept))
+    return 0
+
+
+def _run(
+    names: Iterable[str],
+    instances: tuple[str, ...],
+    catalog: Catalog,
+    top: int,
+    output: Output,
+) -> int:
+    from capacity_tui.engine.fleet.migration import run_workloads
+    from capacity_tui.engine.present.fleet import runs_parts, write_runs
+
+    for problems in (catalog.workloads.problems, catalog.workload_sets.problems, catalog.instances.problems):
+        tell_problems(problems)
+    with interrupted() as stopped, progress() as shown:
+        runs: list[WorkloadRun] = list(run_workloads(names, catalog, partial(_show, shown), stopped, instances))
+    form = output.form or "table"
+    if form == "table":
+        output.parts(runs_parts(runs, top))
+    else:
+        output.write(write_runs(form, runs))
+    return 0
+
+
+def _model_or_plan(name: str, catalog: Catalog) -> str | Plan:
+    """Return a model's name as it is, and a plan for what is none."""
+    from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.models import family_of
+    from capacity_tui.engine.plan.files import read_source
+
+    try:
+        family_of(name, catalog)
+    except CapacityError as no_model:
+        try:
+            return read_source(name, sys.stdin.buffer).plan()
+        except CapacityError as no_plan:
+            raise (no_plan if _is_path(name) else no_model) from no_plan
+    return name
+
+
+def _is_path(name: str) -> bool:
+    return name == "-" or bool(Path(name).suffix in (".yaml", ".yml", ".json") or "/" in name)
+
+
+def _show(shown: Progress, name: str, migration: Migration) -> None:
+    shown.show(lambda: _state(name, migration))
+
+
+def _state(name: str, migration: Migration) -> str:
+    """Return how far a comparison is, and what follows from it so far."""
+    named = f"{name}: " if name else ""
+    so_far = f"; so far {migration.verdict}: {migration.reasons[0]}" if migration.reasons else ""
+    return f"{named}{migration.share_done:.0%} of the instances, ctrl-c stops{so_far}"

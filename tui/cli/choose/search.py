@@ -1,0 +1,252 @@
+"""``search`` and ``need``: the best configurations of a plan, and the value of one field that keeps the limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from capacity_tui.engine.keys import Key
+from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
+from capacity_tui.tui.cli.progress import interrupted, progress
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.nodes.search import Shared as SharedAnswer
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.solve import Candidate
+    from capacity_tui.engine.solve.need import Needed
+    from capacity_tui.engine.solve.search import Answer as SearchAnswer
+    from capacity_tui.engine.solve.search import Question
+    from capacity_tui.engine.solve.space import Axis
+
+
+MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
+hardware_option = click.option(
+    "--hardware",
+    multiple=True,
+    metavar="NAMES",
+    shell_complete=options.devices,
+    help="Devices or instances to try: ids with commas, a vendor or cloud for all of theirs, instances for all that "
+    "are rented, or any for every accelerator.",
+)
+_QUESTION_OPTIONS = (
+    click.option("--vary", multiple=True, metavar="KEY=VALUES", shell_complete=options.fields,
+                 help="Values to try of a field: KEY=V1,V2, KEY=LO..HI (doubling, or every whole number), "
+                 "KEY=LO..HI:STEP, KEY=any; may be repeated. A search without it varies layout, ZeRO, micro batch, "
+                 "checkpointing, and what the plan leaves open."),
+    hardware_option,
+    click.option("--devices", metavar="LO..HI", help="Numbers of devices to try: doubling, or a list with commas."),
+    click.option("--limit", "limits", multiple=True, metavar="FIGURE<=VALUE",
+                 help="What must hold at the far end of the range: memory<=95%, time<=24h, usd<=200, ttft<=2s, "
+                 "throughput>=20k; any figure by its result key; may be repeated."),
+    click.option("--goal", metavar="FIGURE",
+                 help="What the best have least or most of: time, usd, throughput, energy or a result key; "
+                 "by default time, and the largest model where models vary."),
+)  # fmt: skip
+
+
+class QuestionOptions(NamedTuple):
+    """What options ask of a plan, as they were given."""
+
+    vary: tuple[str, ...]
+    hardware: tuple[str, ...]
+    devices: str | None
+    limits: tuple[str, ...]
+    goal: str | None
+
+    def question(self, plan: Plan) -> Question:
+        """Return what is asked of a plan.
+
+        Raises:
+            CapacityError: an axis, a limit or a goal that makes no sense.
+        """
+        from capacity_tui.engine.solve.search import Question, parse_axis, parse_goal, parse_limit
+
+        task = plan.task or "train"
+        axes: list[Axis] = [parse_axis(text) for text in self.vary]
+        return Question(
+            plan,
+            tuple(axis for axis in axes if axis.path not in (MODEL, HARDWARE, DEVICES)),
+            hardware=(*names_of(self.hardware), *map(str, _values(axes, HARDWARE))),
+            devices=device_counts(self.devices) or tuple(int(str(count)) for count in _values(axes, DEVICES)),
+            models=tuple(map(str, _values(axes, MODEL))),
+            limits=tuple(parse_limit(text, task) for text in self.limits),
+            goal=parse_goal(self.goal, task) if self.goal else None,
+        )
+
+
+def question_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Give a command the options of a question over plans, together as ``asked``."""
+
+    @wraps(command)
+    def with_question(
+        vary: tuple[str, ...],
+        hardware: tuple[str, ...],
+        devices: str | None,
+        limits: tuple[str, ...],
+        goal: str | None,
+        **others: object,
+    ) -> object:
+        return command(asked=QuestionOptions(vary, hardware, devices, limits, goal), **others)
+
+    wrapped: Callable[..., object] = with_question
+    for option in reversed(_QUESTION_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def device_counts(text: str | None) -> tuple[int, ...]:
+    """Return numbers of devices that an option says."""
+    from capacity_tui.engine.solve.search import parse_axis
+
+    return tuple(int(str(count)) for count in parse_axis(f"{DEVICES}={text}").values) if text else ()
+
+
+def names_of(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names that were given with commas, or one after another."""
+    return tuple(part.strip() for text in texts for part in text.split(",") if part.strip())
+
+
+def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
+    return tuple(value for axis in axes if axis.path == path for value in axis.values)
+
+
+@click.command()
+@plan_options
+@question_options
+@click.option("--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True,
+              help="How many of the best.")  # fmt: skip
+@click.option("--each", metavar="N", type=click.IntRange(1),
+              help="At most so many of each model, device type and number of devices.")  # fmt: skip
+@click.option("--pareto", metavar="FIGURE,FIGURE",
+              help="Add the front of these figures over everything that was tried.")  # fmt: skip
+@click.option("--ray", "address", metavar="ADDRESS",
+              help="Share the search out among the workers of a Ray cluster: HOST:PORT, auto, or local:N for N workers "
+              "here. The answer is the same; ended half way, the same command goes on from there.")  # fmt: skip
+@output_options("table", "json")
+def search(
+    given: GivenPlan,
+    asked: QuestionOptions,
+    top: int,
+    each: int | None,
+    pareto: str | None,
+    address: str | None,
+    output: Output,
+) -> int:
+    """Find the best configurations of a plan: layouts, settings, devices, device types, models.
+
+    PLAN is a plan, an example, a saved plan, - for standard input, or a line in quotes such as
+    "llama-3.1-70b lora 8xh100 4k 50M"; without one the flags say the plan. What fits is counted as estimated; limits
+    hold at the far end of each figure's range. Ctrl-C stops and shows the best so far.
+    """
+    from capacity_tui.engine.present import search_as_dict
+    from capacity_tui.engine.solve.search import parse_figures
+
+    plan = given.plan
+    figures = parse_figures(pareto, plan.task or "train") if pareto else ()
+    question = replace(asked.question(plan), pareto=figures, top=top, per_kind=each)
+    answer = _searched(question, plan, address)
+    if output.form == "json":
+        output.data(search_as_dict(answer))
+        return 0
+    from capacity_tui.tui.cli.rich_tables import search_tables
+
+    output.show(search_tables(answer))
+    return 0
+
+
+def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnswer:
+    """Return what a search finds; it is told meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
+    from capacity_tui.engine.nodes.search import search_on_ray
+    from capacity_tui.engine.present import progress_text
+    from capacity_tui.engine.solve.search import search as search_space
+
+    machine = machine_for(plan)
+    with interrupted() as stopped, progress(elsewhere=False) as shown:
+
+        def show(answer: SearchAnswer) -> None:
+            shown.show(lambda: progress_text(answer))
+
+        callback = show if shown.is_terminal else None
+        if address is None:
+            result = search_space(question, None, machine, callback, stopped)
+        else:
+            shared = search_on_ray(address, question, machine, callback, stopped)
+            result = shared.answer
+    if address is not None:
+        _tell_of_chunks(shared)
+    return result
+
+
+def _tell_of_chunks(shared: SharedAnswer) -> None:
+    """Tell what became of the chunks of a search that was shared out."""
+    if shared.resumed:
+        tell(f"went on from an earlier search: {shared.resumed} of its chunks were done")
+    if shared.lost:
+        tell(f"workers were lost: {shared.lost} chunks were done again")
+    if not shared.answer.complete:
+        tell("stopped; what is done is kept, the same command goes on from there")
+
+
+NO_ANSWER = 1
+
+
+@click.command()
+@plan_options
+@click.option("--solve", required=True, metavar="KEY", shell_complete=options.names_of_fields,
+              help="The field that is asked for, such as hardware.devices, or model.parameters.")  # fmt: skip
+@question_options
+@output_options("table", "json", "yaml")
+def need(
+    given: GivenPlan,
+    solve: str,
+    asked: QuestionOptions,
+    output: Output,
+) -> int:
+    """Solve a plan for one of its fields: everything else is as the plan says, and the limits decide.
+
+    Which GPUs, how many of them, how long a sequence, how large a model: a number goes as far as the limits let it,
+    of names the best by the goal is taken. What the plan leaves open is chosen anew for each value. Exit code 1 where
+    no value keeps the limits; then the nearest is told, and what to relax. Ctrl-C stops and shows the best so far.
+    """
+    from capacity_tui.engine.present import needed_as_dict
+    from capacity_tui.engine.solve import answer as answered
+    from capacity_tui.engine.solve.need import need as solved
+
+    plan = given.plan
+    question = asked.question(plan)
+    machine = machine_for(plan)
+    with interrupted() as stopped, progress(elsewhere=False) as shown:
+        tried: list[Candidate] = []
+
+        def show(candidate: Candidate) -> None:
+            tried.append(candidate)
+            state = "holds" if candidate.holds else "does not hold"
+            shown.show(lambda: f"tried {len(tried)}: {', '.join(map(str, candidate.change.values()))} {state}")
+
+        needed = solved(question, solve, machine, callback=show, stopped=stopped)
+    best = needed.best.plan if needed.best is not None else None
+    answer = None if best is None else answered(best, machine)
+    if output.is_data:
+        output.data(needed_as_dict(needed, answer), given.inputs)
+    else:
+        output.show(_tables(needed, answer), given.inputs)
+    return NO_ANSWER if needed.best is None else 0
+
+
+def _tables(needed: Needed, answer: Answer | None) -> Iterator[RenderableType]:
+    from capacity_tui.engine.present import needed_parts
+    from capacity_tui.tui.cli.rich_tables import answer_tables, rich_parts
+
+    yield from rich_parts(needed_parts(needed))
+    if answer is not None:
+        yield ""
+        yield from answer_tables(answer.plan, answer.estimate)

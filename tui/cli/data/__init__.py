@@ -1,0 +1,1 @@
+"""Commands about data: the catalogues, storage, and the tools of coding assistants."""

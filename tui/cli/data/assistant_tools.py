@@ -1,0 +1,212 @@
+"""The tools that assistants are offered: commands, with the options of theirs that answer a question.
+
+Names, types, choices and help of an option are written once, at its command. A schema is made of them, and arguments
+become the words of a command line, so that a tool takes and refuses what the command does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+import click
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.cli.choose.search import need, search
+from capacity_tui.tui.cli.machine.detect import detect
+from capacity_tui.tui.cli.plan.checks import validate
+from capacity_tui.tui.cli.plan.plan import plan
+
+PLAN = "plan"
+_OF_A_PLAN = ("model", "task", "gpu", "seq", "tokens", "import")
+_PLAN_HELP = (
+    "The plan: the name of an example or of a saved plan, a file's path, a line such as "
+    '"llama-3.1-70b lora 8xh100 4k 50M", or the plan itself as an object with the sections of a plan file. '
+    "Without it the other arguments say the plan."
+)
+_NAMED = "KEY="
+"""How the placeholder of an option begins that takes names with values: an object says as much."""
+
+
+class ArgumentError(CapacityError):
+    """An argument of a tool that is unknown or of another type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One command as a tool.
+
+    Attributes:
+        name: what assistants call it.
+        command: the command.
+        about: what it answers, in a sentence or two.
+        options: the options that are offered, without their dashes.
+        takes_plan: whether it is asked about a plan.
+        fixed: words that every call of it has.
+        named: options offered by another name, as the name to the option.
+        required: what must be given.
+    """
+
+    name: str
+    command: click.Command
+    about: str
+    options: tuple[str, ...]
+    takes_plan: bool = True
+    fixed: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+
+    def offered(self) -> dict[str, click.Option]:
+        """Return the options that are offered, by the names of the arguments."""
+        known = {
+            word.lstrip("-"): option
+            for option in self.command.params
+            if isinstance(option, click.Option)
+            for word in option.opts
+        }
+        return {name: known[self.named.get(name, name)] for name in self.options}
+
+
+_ASKED = (*_OF_A_PLAN, "set")
+_SOUGHT = ("vary", "hardware", "devices", "limit", "goal")
+TOOLS = (
+    Tool(
+        "detect",
+        detect,
+        "What this machine is: processors, memory, accelerators with their links, disks, score, and what limits a job "
+        "on it.",
+        ("profile-only", "job"),
+        takes_plan=False,
+    ),
+    Tool(
+        "plan",
+        plan,
+        "Estimate a training, fine-tuning or inference run: whether it fits, memory by part, time, cost, energy, each "
+        "with its range, what limits it, and advice. Sizes are bytes, times are seconds.",
+        _ASKED,
+        fixed=("--no-history",),
+    ),
+    Tool(
+        "search",
+        search,
+        "Find the best configurations of a plan over layouts, settings, numbers and types of devices, within limits.",
+        (*_ASKED, *_SOUGHT, "top", "each", "pareto"),
+    ),
+    Tool(
+        "need",
+        need,
+        "Ask backwards: which value of one field keeps the limits, such as how many GPUs end a job within a day.",
+        (*_ASKED, "solve", *_SOUGHT),
+        required=("solve",),
+    ),
+    Tool(
+        "validate",
+        validate,
+        "Check a plan, and say what is wrong where, with the remedy, and what it sets in vain.",
+        _OF_A_PLAN,
+    ),
+    Tool(
+        "explain",
+        plan,
+        "Say where one figure of a plan comes from: formula, the numbers put in, their sources, what was assumed, and "
+        "what would change it most.",
+        (*_ASKED, "figure"),
+        fixed=("--no-history",),
+        named={"figure": "explain"},
+        required=("figure",),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command line, and what it reads on standard input."""
+
+    words: tuple[str, ...]
+    given: str = ""
+
+
+def schema_of(tool: Tool) -> dict[str, object]:
+    """Return the JSON schema of a tool's arguments."""
+    properties: dict[str, object] = {}
+    if tool.takes_plan:
+        properties[PLAN] = {"type": ["string", "object"], "description": _PLAN_HELP}
+    properties |= {name: _property(option) for name, option in tool.offered().items()}
+    schema: dict[str, object] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | ({"required": list(tool.required)} if tool.required else {})
+
+
+def _property(option: click.Option) -> dict[str, object]:
+    """Return the schema of one option's values."""
+    schema: dict[str, object] = {"description": option.help or ""}
+    if option.is_flag:
+        return schema | {"type": "boolean"}
+    if option.multiple and (option.metavar or "").startswith(_NAMED):
+        values = {"type": ["string", "number", "boolean", "array"]}
+        return schema | {"type": ["object", "array"], "items": {"type": "string"}, "additionalProperties": values}
+    if option.multiple:
+        return schema | {"type": ["string", "array"], "items": {"type": "string"}}
+    if isinstance(option.type, click.Choice):
+        return schema | {"type": "string", "enum": list(option.type.choices)}
+    if isinstance(option.type, click.IntRange):
+        ends = {"minimum": option.type.min, "maximum": option.type.max}
+        return schema | {"type": "integer"} | {name: end for name, end in ends.items() if end is not None}
+    return schema | {"type": ["string", "number"]}
+
+
+def command_line(tool: Tool, arguments: Mapping[str, object]) -> CommandLine:
+    """Return the command line that answers a call of a tool.
+
+    Raises:
+        ArgumentError: an argument that the tool does not take, one of a type it does not take, or one too few.
+    """
+    offered = tool.offered()
+    known = [*([PLAN] if tool.takes_plan else []), *offered]
+    for name in arguments:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+            raise ArgumentError(f"{tool.name} has no argument {name[:100]!r}", hint=hint)
+    given = {name: value for name, value in arguments.items() if value is not None}
+    for name in tool.required:
+        if name not in given:
+            raise ArgumentError(f"{tool.name} needs {name}", hint=offered[name].help or "")
+    options = [word for name, value in given.items() if name != PLAN for word in _words(name, offered[name], value)]
+    command = (str(tool.command.name), *tool.fixed, "--format=json", *options)
+    if PLAN not in given:
+        return CommandLine(command)
+    asked = given[PLAN]
+    if isinstance(asked, Mapping):
+        return CommandLine((*command, "--", "-"), json.dumps(asked, indent=1))
+    if not isinstance(asked, str) or asked == "-":
+        raise ArgumentError(f"{PLAN} is a name, a path, a line or an object")
+    if "\n" in asked or asked.lstrip().startswith("{"):
+        return CommandLine((*command, "--", "-"), asked)
+    return CommandLine((*command, "--", asked))
+
+
+def _words(name: str, option: click.Option, value: object) -> Iterable[str]:
+    """Yield the words that give an option a value, or several."""
+    flag = option.opts[-1]
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise ArgumentError(f"{name} is true or false")
+        return [flag] if value else []
+    if isinstance(value, Mapping) and (option.metavar or "").startswith(_NAMED):
+        return [f"{flag}={key}={_text(name, item)}" for key, item in value.items()]
+    if isinstance(value, Sequence) and not isinstance(value, str) and option.multiple:
+        return [f"{flag}={_text(name, item)}" for item in value]
+    return [f"{flag}={_text(name, value)}"]
+
+
+def _text(name: str, value: object) -> str:
+    """Return a value as a command takes it: several with commas."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, Sequence):
+        return ",".join(_text(name, item) for item in value)
+    raise ArgumentError(f"{name} is a text, a number or a list of them")

@@ -1,0 +1,348 @@
+"""``models``, ``hardware`` and ``instances``: what the catalogues know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli.listings import (
+    Columns,
+    contains,
+    fields,
+    listing_options,
+    named_or_matching,
+    tell_nothing,
+    write_details,
+    write_listing,
+    write_table,
+)
+from capacity_tui.tui.cli.options import config_option
+from capacity_tui.tui.cli.output import Output, tell_problems
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from capacity_tui.engine.catalog import Accelerator as AcceleratorRow
+    from capacity_tui.engine.catalog import Architecture as ArchitectureRow
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.catalog import Instance as InstanceRow
+    from capacity_tui.engine.catalog import Processor as ProcessorRow
+    from capacity_tui.engine.catalog import Workload as WorkloadRow
+    from capacity_tui.engine.models import KnownModel
+    from capacity_tui.engine.schema import Knob
+
+
+@click.command()
+@listing_options
+@click.option("--details", metavar="ID", shell_complete=options.models, help="All that is known about one.")
+def models(listing: bool, details: str | None, text: str, output: Output) -> None:
+    """List the models a plan can name."""
+    del listing
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.models import known_models, plugin_problems
+
+    catalog = load_catalog()
+    tell_problems((*catalog.architectures.problems, *catalog.networks.problems, *plugin_problems(catalog)))
+    if details is not None:
+        _write_model(details, catalog, output)
+        return
+    known = [model for model in known_models(catalog) if contains(" ".join(known_cells(model)) + model.kind, text)]
+    # Networks whose layers are known stand among those.
+    rows = [row for row in named_or_matching(catalog.architectures, text) if row.id not in catalog.networks]
+    if output.is_data:
+        output.data([*map(fields, rows), *map(known_entry, known)])
+        return
+    from capacity_tui.tui.cli.rich_tables import Listing, table
+
+    heads = ("id", "name", "kind", "parameters", "active", "context")
+    cells = [_model_cells(row) for row in rows]
+    tables: list[RenderableType] = (
+        [Listing(heads, cells, frozenset((3, 4, 5)), frozenset((0, 3)), is_list=True)] if rows else []
+    )
+    tables += [table(KNOWN_HEADS, [known_cells(model) for model in known])] if known else []
+    output.show(tables)
+    if not tables:
+        tell_nothing(catalog.architectures.nearest(text))
+
+
+def _write_model(name: str, catalog: Catalog, output: Output) -> None:
+    from capacity_tui.engine.models import family_of, find_known_model
+
+    model = find_known_model(name, catalog)
+    if model is None:
+        write_details(catalog.architectures[family_of(name, catalog).id], output)
+    elif output.is_data:
+        output.data(known_details(model, catalog))
+    else:
+        output.show(known_parts(model, catalog))
+
+
+@click.command()
+@listing_options
+@click.option("--details", metavar="ID", shell_complete=options.devices, help="All that is known about one.")
+def hardware(listing: bool, details: str | None, text: str, output: Output) -> None:
+    """List the accelerators and processors a plan can name."""
+    del listing
+    from capacity_tui.engine.catalog import load_catalog
+
+    catalog = load_catalog()
+    tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
+    if details is not None:
+        write_details(catalog.find_hardware(details), output)
+        return
+    accelerators = named_or_matching(catalog.accelerators, text)
+    processors = named_or_matching(catalog.processors, text)
+    if output.is_data:
+        output.data([fields(row) for row in (*accelerators, *processors)])
+        return
+    rows = [_accelerator_cells(row) for row in accelerators] + [_processor_cells(row) for row in processors]
+    heads = ("id", "memory", "16-bit peak", "bandwidth", "power", "link", "name")
+    near = (*catalog.accelerators.nearest(text)[:2], *catalog.processors.nearest(text)[:1])
+    write_table(heads, rows, range(1, 6), {0, 1}, output, near)
+
+
+@click.command()
+@listing_options
+@click.option("--details", metavar="ID", help="All that is known about one.")
+def instances(listing: bool, details: str | None, text: str, output: Output) -> None:
+    """List the cloud instances a plan can name, with prices."""
+    del listing
+    from capacity_tui.engine.catalog import load_catalog
+
+    heads = ("id", "memory", "on demand/h", "spot/h", "devices", "network", "region", "spot region", "price of")
+    columns = Columns(heads, _instance_cells, (1, 2, 3, 5), (0, 1, 2))
+    write_listing(load_catalog().instances, columns, details, text, output)
+
+
+@click.command()
+@listing_options
+@click.option("--details", metavar="ID", help="All that is known about one.")
+@config_option
+def workloads(listing: bool, details: str | None, text: str, output: Output, config: Path | None) -> None:
+    """List the workloads that `fleet run` can compare instances for."""
+    del listing
+    from capacity_tui.engine.catalog import load_catalog
+
+    heads = ("id", "instance", "GPUs", "task", "model", "precision", "hours", "spot", "expected", "tags")
+    columns = Columns(heads, _workload_cells, (2, 6), (0, 1, 2, 3, 4))
+    rows = load_catalog(fleet_files=config).workloads
+    write_listing(rows, columns, details, text, output)
+
+
+def _workload_cells(row: WorkloadRow) -> Sequence[str]:
+    scenario = row.scenario
+    return (
+        row.id,
+        scenario.current_instance,
+        f"{scenario.current_gpu_count}",
+        scenario.workload_type,
+        scenario.model_size,
+        scenario.precision,
+        f"{scenario.monthly_hours:g}",
+        "yes" if scenario.use_spot else "no",
+        row.expected_outcome or "",
+        ", ".join(row.tags),
+    )
+
+
+def _model_cells(row: ArchitectureRow) -> Sequence[str]:
+    from capacity_tui.engine.units import format_count, format_number
+
+    active = row.params_active if row.params_active != row.params_total else None
+    return (
+        row.id,
+        row.name,
+        row.kind,
+        format_count(row.params_total, decimals=2),
+        format_count(active, decimals=2) if active else "",
+        format_number(row.max_context) if row.max_context else "",
+    )
+
+
+def _accelerator_cells(row: AcceleratorRow) -> Sequence[str]:
+    from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_power
+
+    peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops
+    return (
+        row.id,
+        format_bytes(row.memory_bytes),
+        format_flops(peak and peak * 1e12, per_second=True),
+        format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
+        format_power(row.tdp_w),
+        format_bandwidth(row.link_gbs * 1e9) if row.link_gbs else "",
+        row.name,
+    )
+
+
+def _processor_cells(row: ProcessorRow) -> Sequence[str]:
+    from capacity_tui.engine.units import format_bandwidth, format_flops, format_power
+
+    peak = row.fp32_gflops_base
+    return (
+        row.id,
+        f"{row.cores + row.efficiency_cores} cores",
+        f"{format_flops(peak and peak * 1e9, per_second=True)} fp32",
+        format_bandwidth(row.bandwidth_gbs and row.bandwidth_gbs * 1e9),
+        format_power(row.tdp_w),
+        "",
+        row.name,
+    )
+
+
+def _instance_cells(row: InstanceRow) -> Sequence[str]:
+    from capacity_tui.engine.catalog import marked_day
+
+    memory, network = row.accelerator_memory_gb, row.rdma_gbit or row.network_gbit
+    return (
+        row.id,
+        f"{memory * row.device_share:g} GB" if memory else "",
+        _price(row.on_demand_usd_per_hour, row.price_date),
+        _price(row.spot_usd_per_hour, row.spot_price_date or row.price_date),
+        row.devices_words,
+        f"{network:g} Gbit/s" if network else "",
+        f"{row.provider} {row.region or ''}".rstrip(),
+        row.spot_region or "",
+        marked_day(row.price_date),
+    )
+
+
+def _price(usd: float | None, day: str | None) -> str:
+    """Return a price, with a star behind one that is old."""
+    from capacity_tui.engine.catalog import price_age
+    from capacity_tui.engine.units import format_money
+
+    return format_money(usd) + ("*" if usd is not None and price_age(day).is_old else "")
+
+
+KNOWN_HEADS = ("id", "what it is", "complexity", "best use")
+
+_PARAMETER_HEADS = ("parameter", "default", "unit", "range", "meaning")
+
+_FIELD_HEADS = ("parameter", "field of the plan", "default", "meaning")
+
+_FIELD_KEYS = ("name", "field", "default", "meaning")
+
+_LARGEST_IN_FULL = 1e7
+
+_ANY_NUMBER = "no limit: time grows in proportion to the samples, memory with the batch"
+
+
+def known_cells(model: KnownModel) -> Sequence[str]:
+    """Return a model's line of the list."""
+    return (model.id, model.title, model.complexity, model.best_use)
+
+
+def known_entry(model: KnownModel) -> dict[str, object]:
+    """Return a model's entry of the list as plain data."""
+    return {
+        "id": model.id,
+        "name": model.title,
+        "kind": model.kind,
+        "complexity": model.complexity,
+        "best_use": model.best_use,
+    }
+
+
+def known_details(model: KnownModel, catalog: Catalog) -> dict[str, object]:
+    """Return all that is known about a model as plain data."""
+    return {
+        **known_entry(model),
+        **_limit(model, catalog),
+        "parameters": [_parameter(name, knob, default) for name, knob, default in model.parameters()],
+        "taken_for_fields": [dict(zip(_FIELD_KEYS, cells, strict=True)) for cells in _fields(model)],
+        "example": starting_plan(model),
+    }
+
+
+def known_parts(model: KnownModel, catalog: Catalog) -> Iterator[RenderableType]:
+    """Yield the same for people: what it is, its parameters, a plan to begin with."""
+    from rich.text import Text
+
+    from capacity_tui.engine.present import to_yaml
+    from capacity_tui.tui.cli.rich_tables import pairs, table
+
+    entries = {**known_entry(model), **_limit(model, catalog)}
+    yield pairs((key.replace("_", " "), str(value) or "n/a (nobody says)") for key, value in entries.items())
+    yield Text("\nparameters of model.spec", style="bold")
+    yield table(_PARAMETER_HEADS, [_parameter_cells(*entry) for entry in model.parameters()], ())
+    if fields := tuple(_fields(model)):
+        yield Text("\nalso taken in model.spec, for fields of the plan", style="bold")
+        yield table(_FIELD_HEADS, fields, ())
+    yield Text("\na plan to begin with", style="bold")
+    yield Text(to_yaml(starting_plan(model)).rstrip())
+
+
+def starting_plan(model: KnownModel) -> dict[str, object]:
+    """Return a small plan of the model on this machine, as data."""
+    return {"model": {"name": model.id, "spec": model.example()}, "hardware": {"name": "detected"}}
+
+
+def _fields(model: KnownModel) -> Iterator[Sequence[str]]:
+    """Yield what ``model.spec`` takes for fields of the plan: its name, the field, its default, what it is."""
+    from capacity_tui.engine.plan import all_fields, field_text
+    from capacity_tui.engine.plan.files import SPEC_NAMES
+    from capacity_tui.engine.present import plan_value_text
+
+    parameters = {name for name, _, _ in model.parameters()}
+    for name, path in SPEC_NAMES.items() if model.kind in ("network", "transformer") else ():
+        entry = all_fields()[path]
+        if name not in parameters and (not entry.knob.families or model.kind in entry.knob.families):
+            yield name, path, plan_value_text(entry.default), field_text(path).help
+
+
+def _limit(model: KnownModel, catalog: Catalog) -> Mapping[str, object]:
+    """Say up to how many samples the model is reasonable on this machine, and what to use beyond."""
+    if model.kind == "plugin":
+        return {"reasonable_up_to": "n/a (its package does not say)"}
+    if model.kind != "classical":
+        return {"reasonable_up_to": _ANY_NUMBER}
+    from capacity_tui.engine.cluster import resolve_cluster
+    from capacity_tui.engine.estimate.classical import reasonable_rows
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.plan import HardwareSection, PricingSection
+    from capacity_tui.engine.units import format_count, format_seconds
+
+    device = resolve_cluster(HardwareSection(), PricingSection(), catalog, detect()).device
+    rows = format_count(float(reasonable_rows(model.id, device, catalog)), decimals=0)
+    time = format_seconds(catalog.algorithms[model.id].reasonable_seconds)
+    limit = f"about {rows} rows with the defaults below, in {time} and the memory of this machine"
+    return {"reasonable_up_to": limit, "beyond": model.beyond}
+
+
+def _parameter(name: str, knob: Knob, default: object) -> dict[str, object]:
+    return {
+        "name": name,
+        "label": knob.label,
+        "default": list(default) if isinstance(default, tuple) else default,
+        "unit": knob.unit or None,
+        "minimum": knob.minimum,
+        "maximum": knob.maximum,
+        "choices": list(knob.choices) or None,
+        "automatic": knob.automatic,
+        "meaning": knob.help or knob.label.lower(),
+    }
+
+
+def _parameter_cells(name: str, knob: Knob, default: object) -> Sequence[str]:
+    from capacity_tui.engine.present import plan_value_text
+
+    return (name, plan_value_text(default), knob.unit, _range(knob), knob.help or knob.label.lower())
+
+
+def _range(knob: Knob) -> str:
+    from capacity_tui.engine.units import format_number
+
+    if knob.kind == "switch":
+        return "on, off"
+    if knob.choices:
+        return ", ".join(knob.choices)
+    if knob.minimum is None or knob.maximum is None:
+        return ""
+    return " to ".join(
+        format_number(end) if float(end).is_integer() and end < _LARGEST_IN_FULL else f"{end:g}"
+        for end in (knob.minimum, knob.maximum)
+    )

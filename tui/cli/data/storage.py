@@ -1,0 +1,198 @@
+"""``storage``: what patterns of a corpus, databases that hold them, and data of a training take."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.cli.output import Output, output_options, tell, tell_problems
+from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
+from capacity_tui.tui.cli.progress import interrupted, progress
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.storage import CorpusFit, FitQuestion, PatternQuestion
+    from capacity_tui.engine.storage import Read as CorpusRead
+
+
+@click.command()
+@click.option("--backend", metavar="NAME", help="sqlite or mongodb; what --uri says, else sqlite.")
+@click.option("--uri", metavar="URI", help="The MongoDB to measure; a collection is made in it, and dropped.")
+@click.option("--documents", metavar="N", default="1000", show_default=True, help="Patterns to store, 1000 or more.")
+@click.option("--chunk", metavar="N", type=int, default=15, show_default=True, help="Words of a pattern.")
+@click.option("--folder", metavar="DIR", type=click.Path(path_type=Path), help="Where the SQLite file lies meanwhile.")
+@output_options("table", "json", "yaml")
+def bench(
+    backend: str | None,
+    uri: str | None,
+    documents: str,
+    chunk: int,
+    folder: Path | None,
+    output: Output,
+) -> None:
+    """Store patterns in a database and find them: rates, latencies, and the size beside what was estimated.
+
+    The size of all is estimated from a tenth of the patterns. Nothing stays.
+    """
+    from capacity_tui.engine.present.storage import database_bench_as_dict, database_bench_parts
+    from capacity_tui.engine.storage.databases import BenchQuestion, measure_database
+    from capacity_tui.engine.units import parse_count
+
+    chosen = backend or ("mongodb" if uri else "sqlite")
+    for option, value, of in (("--uri", uri, "mongodb"), ("--folder", folder, "sqlite")):
+        if value is not None and chosen != of:
+            raise click.UsageError(f"{option} belongs to the back-end {of}, not to {chosen}")
+    question = BenchQuestion(chosen, parse_count(documents), chunk, uri or "", folder)
+    measured = measure_database(question, lambda step: tell(step) if step else None)
+    output.report(lambda: database_bench_as_dict(measured), lambda: database_bench_parts(measured))
+
+
+@click.command()
+@click.option("--samples", required=True, metavar="N", help="Texts, such as 100M.")
+@click.option("--tokens", required=True, metavar="N", help="Mean tokens of a text.")
+@click.option("--chunk", default="15", show_default=True, metavar="N", help="Tokens of a pattern of the first level.")
+@click.option("--levels", default=4, show_default=True, metavar="N", help="Levels of patterns.")
+@click.option("--fan-in", metavar="N", help="Patterns of a level in one of the next; as many as a chunk has tokens.")
+@click.option("--alpha", metavar="A[,A]", help="Exponent of the law of frequencies; by level, as storage fit tells.")
+@click.option("--dedup", metavar="SHARE[,SHARE]", help="Share of the patterns that repeat an earlier one; by level.")
+@click.option("--dedup-decay", metavar="SHARE", help="Share by which that falls with each further level.")
+@click.option("--overhead", metavar="SHARE", help="What the store adds: indexes, padding, its own.")
+@click.option("--pattern-bytes", metavar="N[,N]", help="Bytes of a pattern as a document; by level.")
+@click.option("--kinds", metavar="N[,N]", help="Different patterns there could be; by level. By default as many as "
+              "leave the rarest one occurrence.")  # fmt: skip
+@output_options("table", "json", "yaml")
+def estimate(levels: int, output: Output, **values: str | None) -> None:
+    """Estimate what the patterns of a corpus take to keep, by level and in all.
+
+    Two answers stand beside each other: a rule by which 60 % of the first level's patterns are repetitions, and 30 %
+    less at each further one; and the number of different patterns that a Zipf law makes expect. The range holds both.
+    """
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.present.storage import pattern_storage_as_dict, pattern_storage_parts
+    from capacity_tui.engine.storage import growth as pattern_growth
+    from capacity_tui.engine.storage import pattern_storage
+
+    question, catalog = _question(levels, values), load_catalog()
+    estimated, grown = pattern_storage(question, catalog), pattern_growth(question, catalog)
+    tell_problems(catalog.pattern_storage.problems)
+    output.report(lambda: pattern_storage_as_dict(estimated, grown), lambda: pattern_storage_parts(estimated, grown))
+
+
+def _question(levels: int, values: dict[str, str | None]) -> PatternQuestion:
+    """Return what the options ask; those that are left out the catalogue assumes."""
+    from capacity_tui.engine.errors import Place
+    from capacity_tui.engine.storage import PatternQuestion
+    from capacity_tui.engine.units import parse_quantity
+
+    def number(option: str, unit: str = "") -> float | None:
+        text = values[option]
+        return None if text is None else parse_quantity(text, unit, place=_place(option))
+
+    def by_level(option: str, unit: str = "") -> tuple[float, ...]:
+        texts = (values[option] or "").split(",")
+        return tuple(parse_quantity(text, unit, place=_place(option)) for text in texts if text.strip())
+
+    def _place(option: str) -> Place:
+        return Place(field=f"--{option.replace('_', '-')}")
+
+    return PatternQuestion(
+        number("samples") or 0.0,
+        number("tokens") or 0.0,
+        number("chunk") or 0.0,
+        levels,
+        number("fan_in"),
+        by_level("alpha"),
+        by_level("dedup", "share"),
+        number("dedup_decay", "share"),
+        number("overhead", "share"),
+        by_level("pattern_bytes", "B"),
+        by_level("kinds"),
+    )
+
+
+_WIDTH, _MARGIN = 72, 2
+
+
+@click.command()
+@click.argument("source", metavar="FILE|DIR|-")
+@click.option("--chunk", default=15, show_default=True, metavar="N", help="Tokens of a pattern of the first level.")
+@click.option("--levels", default=4, show_default=True, metavar="N", help="Levels of patterns.")
+@click.option("--fan-in", type=int, metavar="N", help="Patterns of a level in one of the next; as a chunk has tokens.")
+@click.option("--numbers", metavar="TYPE", help="Files hold tokens as numbers: uint16, uint32, int32 or int64.")
+@click.option("--kept", default=1 << 20, show_default=True, metavar="N",
+              help="Different patterns of a level that are counted exactly; of more, a sample is.")  # fmt: skip
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the frequencies over their ranks as a picture.")
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
+@output_options("table", "json", "yaml")
+def fit(
+    source: str,
+    chunk: int,
+    levels: int,
+    fan_in: int | None,
+    numbers: str | None,
+    kept: int,
+    svg: Path | None,
+    ascii_only: bool,
+    output: Output,
+) -> None:
+    """Measure how a text repeats itself: exponent of its frequencies, and the share of patterns that are repetitions.
+
+    Text is taken apart into words and signs; a folder is read with all below it, .jsonl files have a text a line,
+    .npy files tokens as numbers. Memory is bounded; Ctrl-C stops and tells what was counted by then. Exponents are
+    the likeliest ones, and where no law holds it says why.
+    """
+    from capacity_tui.engine.present.storage import corpus_as_dict, corpus_parts, corpus_picture, corpus_svg
+    from capacity_tui.engine.storage import FitQuestion
+    from capacity_tui.tui.cli.rich_tables import rich_parts
+
+    begun = time.monotonic()
+    corpus = _fitted(source, FitQuestion(chunk, levels, fan_in, kept, numbers))
+    seconds = time.monotonic() - begun
+    if svg is not None:
+        Output(path=svg).write(corpus_svg(corpus), (source,))
+    form = output.form
+    if form in ("json", "yaml"):
+        output.data(corpus_as_dict(corpus, seconds))
+        return
+    plain = ascii_only or "utf" not in (sys.stdout.encoding or "").casefold()
+    width = min(_WIDTH, get_terminal_size((_WIDTH + _MARGIN, 0)).columns - _MARGIN)
+    picture = "".join(f"{line}\n" for line in corpus_picture(corpus, width, plain))
+    output.write(output.text(rich_parts(corpus_parts(corpus, seconds))) + picture, (source,))
+
+
+def _fitted(source: str, question: FitQuestion) -> CorpusFit:
+    """Return what a text is like; what was read is shown meanwhile on a terminal."""
+    from capacity_tui.engine.present.storage import progress_line as corpus_progress
+    from capacity_tui.engine.storage import fit_corpus
+
+    with interrupted() as stopped, progress(elsewhere=False) as shown:
+
+        def show(read: CorpusRead) -> None:
+            shown.show(lambda: f"{corpus_progress(read)}; ctrl-c stops")
+
+        corpus = fit_corpus(source, question, show if shown.is_terminal else None, stopped)
+    if not corpus.complete:
+        tell("stopped: these are the counts of the part that was read")
+    return corpus
+
+
+@click.command()
+@plan_options
+@output_options("table", "json", "yaml")
+def plan(given: GivenPlan, output: Output) -> None:
+    """Say what a training keeps and moves: its data, how they reach the devices, checkpoints, caches, main memory.
+
+    What the plan leaves open of its data the balanced mode chooses; a plan that says how or where its data lie also
+    has their reading and decoding in the time of its steps.
+    """
+    from capacity_tui.engine.present.storage import storage_plan_as_dict, storage_plan_parts
+    from capacity_tui.engine.solve import answer
+    from capacity_tui.engine.storage.training import storage_plan
+
+    machine = machine_for(given.plan)
+    needs = storage_plan(answer(given.plan, machine), machine)
+    output.report(lambda: storage_plan_as_dict(needs), lambda: storage_plan_parts(needs))

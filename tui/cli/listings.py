@@ -1,0 +1,149 @@
+"""What commands that list rows of the catalogue have in common: their options, and how rows are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+import click
+
+from capacity_tui.tui.cli.output import Command, Output, output_options, tell, tell_problems
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Row as CatalogRow
+    from capacity_tui.engine.catalog import Table as CatalogTable
+
+RowT = TypeVar("RowT", bound="CatalogRow")
+
+
+def listing_options(command: Command) -> Command:
+    """Add the options that every catalogue has."""
+    for option in (
+        click.option("--filter", "text", metavar="TEXT", default="", help="Only rows that contain every word of it."),
+        click.option("--list", "listing", is_flag=True, help="List the rows (the default)."),
+        output_options("table", "json", "yaml"),
+    ):
+        command = option(command)
+    return command
+
+
+def named_or_matching(rows: CatalogTable[RowT], text: str) -> list[RowT]:
+    """Return the rows whose fields or other names, but for remarks and sources, contain every word; else the one."""
+    others: dict[str, list[str]] = {}
+    for alias, row_id in rows.aliases.items():
+        others.setdefault(row_id, []).append(alias)
+    matches = [
+        row for row in rows.values() if contains(" ".join(map(str, (*_searched(row), *others.get(row.id, ())))), text)
+    ]
+    named = None if matches else rows.find_id(text)
+    return matches if named is None else [rows[named]]
+
+
+def _searched(row: CatalogRow) -> Iterable[object]:
+    return (value for name, value in row if not name.endswith(("notes", "source", "used_by")))
+
+
+def contains(row: str, text: str) -> bool:
+    """Whether a row of texts contains every word of a text."""
+    folded = row.casefold()
+    return all(word in folded for word in text.casefold().split())
+
+
+def fields(row: CatalogRow) -> Mapping[str, object]:
+    """Return the fields of a row that have a value, as plain data."""
+    return row.model_dump(mode="json", exclude_none=True)
+
+
+def write_details(row: CatalogRow, output: Output) -> None:
+    """Write all that is known about one row."""
+    if output.is_data:
+        output.data(fields(row))
+        return
+    from capacity_tui.tui.cli.rich_tables import pairs
+
+    output.show([pairs(list(_entries(fields(row))))])
+
+
+def _entries(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield each field that says something with its value; of blocks by name, such as regions, each by itself."""
+    for key, value in data.items():
+        name = key.replace("_", " ")
+        if isinstance(value, dict) and value and all(isinstance(block, dict) for block in value.values()):
+            yield from ((f"{name} {block_name}", _cell(block)) for block_name, block in value.items())
+        elif value not in ([], {}):
+            yield name, _cell(value)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        filled = {key.replace("_", " "): entry for key, entry in value.items() if entry not in ([], {})}
+        return ", ".join(f"{name} {_cell(entry)}" for name, entry in filled.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+class Columns(NamedTuple, Generic[RowT]):
+    """How rows of a catalogue look as a table.
+
+    Attributes:
+        heads: names of the columns.
+        cells: the texts of a row.
+        right: columns that are aligned at the right.
+        kept: columns that are never left out for want of room.
+    """
+
+    heads: Sequence[str]
+    cells: Callable[[RowT], Sequence[str]]
+    right: Iterable[int]
+    kept: Iterable[int]
+
+
+def write_listing(
+    rows: CatalogTable[RowT],
+    columns: Columns[RowT],
+    details: str | None,
+    text: str,
+    output: Output,
+) -> None:
+    """Write one row with all that is known, or those that match a text.
+
+    Args:
+        rows: the catalogue.
+        columns: its table.
+        details: name of the one row.
+        text: what a row has to contain.
+
+    Raises:
+        CapacityError: no row has that name, or the file cannot be written.
+    """
+    tell_problems(rows.problems)
+    if details is not None:
+        write_details(rows.find(details), output)
+        return
+    matches = named_or_matching(rows, text)
+    if output.is_data:
+        output.data([fields(row) for row in matches])
+        return
+    cells = [columns.cells(row) for row in matches]
+    write_table(columns.heads, cells, columns.right, columns.kept, output, rows.nearest(text))
+
+
+def write_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Iterable[int],
+    kept: Iterable[int],
+    output: Output,
+    near: Sequence[str],
+) -> None:
+    """Write rows of cells as a table; where there are none, say which names are near."""
+    from capacity_tui.tui.cli.rich_tables import Listing
+
+    output.show([Listing(heads, rows, frozenset(right), frozenset(kept), is_list=True)])
+    if not rows:
+        tell_nothing(near)
+
+
+def tell_nothing(near: Sequence[str]) -> None:
+    """Say that no row matches, and which names are near to what was typed."""
+    close = f"; nearest: {', '.join(near)}" if near else ""
+    tell(f"nothing matches{close}; leave --filter out to see everything")

@@ -1,0 +1,161 @@
+"""``accuracy``: predicted against measured, over the published runs or the user's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from capacity_tui.engine.accuracy import COMPARED_KINDS
+from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.progress import working
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from capacity_tui.engine.accuracy import AccuracyReport, LeftOut, VerdictReport
+    from capacity_tui.engine.accuracy import Kind as MeasurementKind
+    from capacity_tui.engine.accuracy import Scores as AccuracyScores
+
+    Unseen = Mapping[MeasurementKind, Mapping[LeftOut, AccuracyScores]]
+
+TAGS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing")
+_WORST = 5
+
+
+@click.command()
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(COMPARED_KINDS), help="Only this; may be repeated.")
+@click.option("--by", "tag", type=click.Choice(TAGS), default="source", show_default=True, help="Rows of the tables.")
+@click.option("--unseen", is_flag=True, help="Also what constants and ranges made without each publisher predict.")
+@click.option(
+    "--mine", is_flag=True, help="Of runs of your own that were given to calibrate, instead of published ones."
+)
+@click.option("--plots", type=click.Path(path_type=Path, file_okay=False), help="Write SVG plots to this folder.")
+@output_options("table", "markdown", "json")
+def accuracy(
+    kinds: tuple[str, ...],
+    tag: str,
+    unseen: bool,
+    mine: bool,
+    plots: Path | None,
+    output: Output,
+) -> None:
+    """Show how far estimates are from measurements."""
+    from capacity_tui.engine.accuracy import fitted_constants, unseen_scores
+    from capacity_tui.engine.accuracy import reports_as_data as accuracy_as_data
+    from capacity_tui.engine.accuracy import reports_as_markdown as accuracy_as_markdown
+
+    if mine and (unseen or plots):
+        raise click.UsageError("--unseen and --plots are of published runs")
+    chosen = cast("tuple[MeasurementKind, ...]", kinds or COMPARED_KINDS)
+    reports, verdicts = _of_own_runs() if mine else _of_published(chosen)
+    left_out: Unseen = {kind: unseen_scores(kind) for kind in chosen} if unseen else {}
+    drawn = _plotted(reports, plots, output.path)
+    form = output.form or "table"
+    if form == "json":
+        output.data(accuracy_as_data(reports, left_out, verdicts))
+    elif form == "markdown":
+        constants = fitted_constants() if unseen else ()
+        output.write(accuracy_as_markdown(reports, left_out, drawn, constants, verdicts))
+    else:
+        output.show(_tables(reports, left_out, verdicts, tag))
+
+
+def _of_published(kinds: Sequence[MeasurementKind]) -> tuple[Sequence[AccuracyReport], VerdictReport]:
+    from capacity_tui.engine.accuracy import accuracy_of, predictor, verdicts_of
+    from capacity_tui.engine.catalog import load_catalog
+
+    catalog = load_catalog()
+    with working("estimating the published runs"):
+        reports = accuracy_of(kinds, catalog)
+        return reports, verdicts_of(reports, predictor(catalog))
+
+
+def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:
+    """Return how far estimates for this machine are from the user's runs, with its constants as they are now."""
+    from capacity_tui.engine.accuracy import evaluate as evaluate_measurements
+    from capacity_tui.engine.accuracy import own_measurements, predictor
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.sampling import kept_runs
+    from capacity_tui.tui.cli.history_store import opened_history, tell_notes
+
+    history = opened_history()
+    rows = [
+        row
+        for number, run in enumerate(kept_runs(history), 1)
+        for row in own_measurements(run.plan, run.step_seconds, run.peak_bytes, run.date, number)
+    ]
+    tell_notes(history)
+    if not rows:
+        raise PlanError(
+            "no runs of your own are kept", hint="capacity-tui calibrate --plan FILE --step-seconds S keeps one"
+        )
+    predict = predictor(load_catalog(), detect())
+    kinds = tuple(dict.fromkeys(row.kind for row in rows))
+    return tuple(
+        evaluate_measurements(predict, kind, [row for row in rows if row.kind == kind]) for kind in kinds
+    ), None
+
+
+def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path | None) -> dict[MeasurementKind, str]:
+    """Write a plot a kind, and return their addresses from the page."""
+    if folder is None:
+        return {}
+    from capacity_tui.engine.accuracy import scatter_svg as accuracy_plot
+    from capacity_tui.engine.files import make_folder, write_atomically
+
+    make_folder(folder)
+    home = page.parent if page else Path()
+    addresses: dict[MeasurementKind, str] = {}
+    for report in reports:
+        if report.pairs:
+            path = folder / f"accuracy-{report.kind.replace('_', '-')}.svg"
+            write_atomically(path, accuracy_plot(report), overwrite=True)
+            tell(f"wrote {path}")
+            addresses[report.kind] = (path.relative_to(home) if path.is_relative_to(home) else path).as_posix()
+    return addresses
+
+
+def _tables(
+    reports: Sequence[AccuracyReport], unseen: Unseen, verdicts: VerdictReport | None, tag: str
+) -> Iterator[RenderableType]:
+    from rich.table import Table
+    from rich.text import Text
+
+    from capacity_tui.engine.accuracy import PAIR_HEADINGS as ACCURACY_PAIR_HEADINGS
+    from capacity_tui.engine.accuracy import SCORE_HEADINGS as ACCURACY_SCORE_HEADINGS
+    from capacity_tui.engine.accuracy import TITLES as ACCURACY_TITLES
+    from capacity_tui.engine.accuracy import VERDICT_HEADINGS as ACCURACY_VERDICT_HEADINGS
+    from capacity_tui.engine.accuracy import pair_cells as accuracy_pair_cells
+    from capacity_tui.engine.accuracy import score_cells as accuracy_score_cells
+    from capacity_tui.engine.accuracy import score_rows as accuracy_score_rows
+    from capacity_tui.engine.accuracy import verdict_rows as accuracy_verdict_rows
+
+    for report in reports:
+        yield Text(ACCURACY_TITLES[report.kind], style="bold")
+        if report.overall is None:
+            yield Text(f"none of {len(report.refused)} runs can be estimated yet")
+            continue
+        table = Table("", *ACCURACY_SCORE_HEADINGS)
+        for row in accuracy_score_rows(report, unseen.get(report.kind, {})):
+            table.add_row(*row)
+        table.add_section()
+        for name, scores in report.groups.get(tag, {}).items():
+            table.add_row(name or "n/a", *accuracy_score_cells(scores))
+        yield table
+        worst = Table(*ACCURACY_PAIR_HEADINGS, title="furthest off", title_justify="left")
+        for pair in report.worst[:_WORST]:
+            worst.add_row(*accuracy_pair_cells(pair))
+        yield worst
+        if report.refused:
+            yield Text(f"{len(report.refused)} not estimated, such as: {report.refused[0].reason}")
+    if verdicts is not None:
+        yield Text("Whether a run fits", style="bold")
+        table = Table(*ACCURACY_VERDICT_HEADINGS)
+        for row in accuracy_verdict_rows(verdicts):
+            table.add_row(*row)
+        yield table

@@ -1,0 +1,201 @@
+"""``cluster submit`` and ``jobs``: batch jobs for plans, and the queue with predicted beside actual figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict, Unpack
+
+import click
+
+from capacity_tui.tui.cli.history_store import history_option, keep_entries
+from capacity_tui.tui.cli.machine.nodes import reaching
+from capacity_tui.tui.cli.output import Output, output_options, say, tell
+from capacity_tui.tui.cli.plan_sources import (
+    changed_plan,
+    machine_for,
+    plan_flags,
+    settings_option,
+    source_of,
+    sources_of,
+)
+from capacity_tui.tui.cli.progress import interrupted
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.nodes.jobs import JobWish
+    from capacity_tui.engine.nodes.jobs import Launcher as JobLauncher
+    from capacity_tui.engine.nodes.jobs import Proposal as JobProposal
+    from capacity_tui.engine.nodes.launchers import Launcher
+    from capacity_tui.engine.plan.line import PlanFlags
+
+
+@click.command()
+@click.argument("numbers", nargs=-1, metavar="[JOB]...")
+@reaching
+@click.option("--all", "everyone", is_flag=True, help="Those of everyone, not only yours.")
+@click.option("--since", metavar="TIME", default="now-7days", show_default=True,
+              help="How far back accounting is read, as sacct reads times.")  # fmt: skip
+@history_option
+@output_options("table", "json", "yaml")
+def jobs(
+    nodes: Launcher,
+    numbers: tuple[str, ...],
+    everyone: bool,
+    since: str,
+    no_history: bool,
+    output: Output,
+) -> None:
+    """List jobs: state, predicted start, time beside what was predicted, energy where nodes measure it.
+
+    What was submitted from here and has ended is kept in the history, with what was predicted of it.
+    """
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.nodes.jobs import jobs_as_dict, jobs_parts, known_jobs
+
+    if nodes.name != "Slurm":
+        raise PlanError(f"{nodes.name} has no queue that is read here", hint="Slurm's is, with --slurm")
+    for number in numbers:
+        if not number.isdigit():
+            raise PlanError(f"{number}: no number of a job", hint="jobs have numbers, such as 4711")
+    listed = known_jobs(numbers, everyone=everyone, since=since)
+    for kept, entry in listed.newly_ended:
+        keep_entries([entry], no_history)
+        if not no_history:
+            replace(kept, is_reported=True).write()
+    output.report(lambda: jobs_as_dict(listed), lambda: jobs_parts(listed))
+
+
+NO_PARTITION, FAILED = 1, 1
+
+_COMPLETED = "COMPLETED"
+
+
+class Options(TypedDict):
+    """What is said of a job beside its plan."""
+
+    partitions: tuple[str, ...]
+    account: str
+    qos: str
+    more: tuple[str, ...]
+    name: str
+    limit: str | None
+    checkpoints: Path | None
+    launcher: JobLauncher | None
+    no_guard: bool
+    prices: Path | None
+    force: bool
+
+
+@click.command()
+@click.argument("file", required=False, metavar="[PLAN]")
+@click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
+@plan_flags
+@settings_option
+@reaching
+@click.option("--partition", "partitions", multiple=True, metavar="NAME",
+              help="Look at this partition alone; may be repeated. All by default.")  # fmt: skip
+@click.option("--account", metavar="NAME", default="", help="Account that pays.")
+@click.option("--qos", metavar="NAME", default="", help="Quality of service.")
+@click.option("--option", "more", multiple=True, metavar="TEXT",
+              help="A further option of sbatch, as in --option=--constraint=ib; may be repeated.")  # fmt: skip
+@click.option("--name", metavar="NAME", default="", help="Name of the job; model and task by default.")
+@click.option("--time", "limit", metavar="TIME",
+              help="Time limit, such as 12h; from the upper end of the predicted range by default.")  # fmt: skip
+@click.option("--checkpoints", metavar="DIR", type=click.Path(path_type=Path),
+              help="Where CMD leaves checkpoints, on a disk that all nodes see: a job that was pre-empted, or whose "
+                   "time ended, goes on from the newest, {run.checkpoint}.")  # fmt: skip
+@click.option("--launcher", type=click.Choice(["torchrun", "queue", "command"]),
+              help="What starts the processes: torchrun on each node, the queue, or CMD itself.")  # fmt: skip
+@click.option("--no-guard", is_flag=True, help="Put no `guard` around CMD; then nodes need no capacity-tui.")
+@click.option("--prices", metavar="FILE", type=click.Path(path_type=Path),
+              help="Dollars by partition: a number for a node and hour, or {usd_per_device_hour: 2.5}.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Take a plan that does not fit all the same.")
+@click.option("--submit", is_flag=True, help="Submit it to the partition where it starts first.")
+@click.option("--follow", is_flag=True, help="Submit it and follow it to its end; Ctrl-C leaves it running.")
+@output_options("table", "json", "yaml")
+def submit(
+    nodes: Launcher,
+    file: str | None,
+    command: tuple[str, ...],
+    flags: PlanFlags,
+    settings: tuple[str, ...],
+    submit: bool,
+    follow: bool,
+    output: Output,
+    **options: Unpack[Options],
+) -> int:
+    """Write a batch script for a plan, say where it would start when and for how much, and submit it if asked.
+
+    Placeholders in CMD are keys of the plan, such as {training.micro_batch}; a `guard` around it answers trouble as the
+    plan says. -o FILE writes the script. Exit code 1 where no partition can take the job, or the job that is followed
+    fails.
+    """
+    from capacity_tui.engine.nodes.jobs import propose as propose_job
+    from capacity_tui.engine.nodes.jobs import submit as submit_job
+    from capacity_tui.engine.solve import answer
+
+    if file is not None and flags.is_given:
+        command, file = (file, *command), None
+    (name,) = sources_of((file,) if file else (), flags)
+    plan = changed_plan(source_of(name, flags).plan(), settings)
+    estimated = answer(plan, machine_for(plan))
+    proposal = propose_job(estimated, _wish(command, options), nodes)
+    if submit or follow:
+        proposal = submit_job(proposal, estimated)
+    _show(proposal, output)
+    if follow:
+        return _followed(proposal.job)
+    return 0 if proposal.script else NO_PARTITION
+
+
+def _wish(command: tuple[str, ...], options: Options) -> JobWish:
+    """Return what options say of a job."""
+    from capacity_tui.engine.nodes.jobs import JobWish, SlurmOptions
+    from capacity_tui.engine.units import parse_quantity
+
+    limit = options["limit"]
+    return JobWish(
+        command=command,
+        name=options["name"],
+        limit_seconds=None if limit is None else parse_quantity(limit, "s"),
+        checkpoints=options["checkpoints"],
+        launcher=options["launcher"],
+        is_guarded=not options["no_guard"],
+        may_fail=options["force"],
+        partitions=options["partitions"],
+        options=SlurmOptions(options["account"], options["qos"], options["more"]),
+        prices=options["prices"],
+    )
+
+
+def _show(proposal: JobProposal, output: Output) -> None:
+    """Write the script to a file and the rest to the terminal, or all of it as data."""
+    from capacity_tui.engine.nodes.jobs import proposal_as_dict, proposal_parts
+
+    form = output.form
+    if form in ("json", "yaml"):
+        output.data(proposal_as_dict(proposal))
+        return
+    if output.is_file and proposal.script:
+        output.write(proposal.script)
+    shows_script = not output.is_file and not proposal.job
+    Output().parts(proposal_parts(proposal, with_script=shows_script))
+
+
+def _followed(job: str) -> int:
+    """Say what becomes of a job whenever that changes; return whether it failed."""
+    from capacity_tui.engine.nodes.jobs import followed as follow_job
+    from capacity_tui.engine.nodes.jobs import job_line
+
+    shown: tuple[object, ...] = ()
+    state = ""
+    with interrupted() as stopped:
+        for job_state in follow_job(job, stopped):
+            now = (job_state.state, job_state.turns, job_state.on_nodes, job_state.start)
+            if now != shown:
+                say(job_line(job_state))
+            shown, state = now, job_state.state
+        if stopped():
+            tell(f"job {job} goes on: `scancel {job}` ends it, `cluster jobs` tells of it")
+            return 0
+    return 0 if state == _COMPLETED else FAILED

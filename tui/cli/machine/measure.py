@@ -1,0 +1,295 @@
+"""``sample`` and ``calibrate``: measure this machine, and let estimates rest on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from capacity_tui.engine.units import format_percent
+from capacity_tui.tui.cli.output import Output, output_options, tell
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.cluster import Device
+    from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.machine import Machine, MeasuredEfficiency
+    from capacity_tui.engine.sampling import OwnRun
+    from capacity_tui.engine.sampling import Progress as SamplingProgress
+    from capacity_tui.engine.sampling import Where as SampledDevice
+
+GIB = 2**30
+
+_INTERRUPTED = "stopped; what was timed is kept, the same command goes on from there"
+
+_device = click.option("--device", type=click.Choice(("auto", "cpu", "gpu")), default="auto", show_default=True,
+                       help="What to sample; auto takes the GPU where torch can use one.")  # fmt: skip
+
+_quick = click.option("--quick", is_flag=True, help="A small grid: about a minute, less exact.")
+
+
+@click.group()
+def sample() -> None:
+    """Time kernels and collectives on this machine."""
+
+
+@sample.command()
+@_device
+@_quick
+@click.option("--with", "software", type=click.Choice(("torch", "numpy")), help="What runs the kernels.")
+@click.option("--kernel", "only", multiple=True, metavar="NAME", help="Only this kernel; may be repeated.")
+def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None, only: tuple[str, ...]) -> None:
+    """Time matrix products, attention, norms, loss, optimizer and copies over a grid of shapes.
+
+    May be stopped at any time; the same command goes on where it stopped.
+    """
+    from capacity_tui.engine.sampling import KERNELS as SAMPLED_KERNELS
+    from capacity_tui.engine.sampling import LIMIT_SECONDS as SAMPLING_LIMIT_SECONDS
+    from capacity_tui.engine.sampling import QUICK_LIMIT_SECONDS as QUICK_SAMPLING_LIMIT_SECONDS
+    from capacity_tui.engine.sampling import sample_kernels, sampling_backend, sampling_grid
+
+    if unknown := [name for name in only if name not in SAMPLED_KERNELS]:
+        raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(SAMPLED_KERNELS)}")
+    where = _where(device) if software != "numpy" else "cpu"
+    backend = sampling_backend(where, software)
+    wanted = frozenset(name for name in SAMPLED_KERNELS if not only or name in only)
+    this, _, _ = _this_device(where)
+    tell(f"sampling {this.name} through {backend.name}")
+    limit = QUICK_SAMPLING_LIMIT_SECONDS if quick else SAMPLING_LIMIT_SECONDS
+    _show(sample_kernels(backend, _key(this), sampling_grid(backend, quick, wanted), limit_seconds=limit))
+    tell("done: capacity-tui calibrate makes constants of the samples")
+
+
+@sample.command()
+@_device
+@_quick
+@click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
+def collectives(device: str, quick: bool, ranks: int | None) -> None:
+    """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
+    from capacity_tui.engine.sampling import QUICK_SIZES as QUICK_COLLECTIVE_SIZES
+    from capacity_tui.engine.sampling import SIZES as COLLECTIVE_SIZES
+    from capacity_tui.engine.sampling import collective_groups, sample_collectives
+
+    where = _where(device)
+    this, machine, count = _this_device(where)
+    most = ranks or (count if where == "gpu" else int(machine.cpu.usable_threads.value or 2))
+    groups = collective_groups(where, most)
+    if not groups:
+        raise click.UsageError("one device alone has nobody to pass messages to")
+    tell(f"sampling collectives of {this.name}, up to {most} ranks")
+    _show(sample_collectives(_key(this), groups, QUICK_COLLECTIVE_SIZES if quick else COLLECTIVE_SIZES))
+    tell("done: capacity-tui calibrate makes constants of the samples")
+
+
+@click.command()
+@_device
+@click.option("--plan", "plan_name", metavar="FILE", help="The plan of a run of your own.")
+@click.option("--step-seconds", type=click.FloatRange(0, min_open=True), help="How long its step took.")
+@click.option("--peak-gib", type=click.FloatRange(0, min_open=True), help="What the driver showed at its peak, GiB.")
+@click.option("--log", "log_path", type=click.Path(path_type=Path, exists=True),
+              help="Read both from its log instead: text, JSON, CSV, event files, or a folder with one.")  # fmt: skip
+@click.option("--from", "shared", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              help="Learn from runs that somebody shared: history export --share writes them.")  # fmt: skip
+@output_options("table", "json", to_file=False)
+def calibrate(
+    device: str,
+    plan_name: str | None,
+    step_seconds: float | None,
+    peak_gib: float | None,
+    log_path: Path | None,
+    shared: Path | None,
+    output: Output,
+) -> None:
+    """Turn samples, and runs of your own, into constants that estimates for this machine use."""
+    from capacity_tui.engine.sampling import constants_before, write_measured
+
+    if shared is not None:
+        if plan_name or step_seconds or peak_gib or log_path:
+            raise click.UsageError("shared runs have their own plans: give --from alone")
+        if not _shared_runs_here(shared, device):
+            return
+    if plan_name is None:
+        if step_seconds or peak_gib or log_path:
+            raise click.UsageError("a run needs its plan: give --plan too")
+        measured = _from_samples(device)
+    else:
+        measured = _from_run(plan_name, step_seconds, peak_gib, log_path)
+    before = constants_before(measured)
+    path = write_measured(measured)
+    if output.is_data:
+        output.data(asdict(measured))
+    else:
+        output.show(measured_tables(measured, before))
+    tell(f"wrote {path}: estimates of every plan on {measured.device} use these constants from now on")
+    tell("to go back to the shipped ones remove that file; runs stay in the history until `history forget ID`")
+
+
+def _shared_runs_here(path: Path, device: str) -> int:
+    """Keep the runs that somebody shared, and return how many are of the device that is calibrated."""
+    from capacity_tui.engine.accuracy import read_shared as read_shared_runs
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.tui.cli.history_store import opened_history, tell_notes
+
+    try:
+        runs = read_shared_runs(path)
+    except PlanError as error:
+        *others, last = (error, *error.further)
+        for fault in others:
+            tell(f"capacity-tui: {fault.one_line()}")
+        raise last from None
+    key = _key(_this_device(_calibrated(device))[0])
+    history = opened_history()
+    history.keep(*runs)
+    tell_notes(history)
+    here = sum(run.device == key for run in runs)
+    elsewhere = sorted({run.device for run in runs} - {key})
+    apart = f"; kept apart, of other devices: {', '.join(elsewhere)}" if elsewhere else ""
+    tell(f"took {len(runs)} runs into the history, {here} of {key}{apart}")
+    return here
+
+
+def _calibrated(device: str) -> SampledDevice:
+    return "cpu" if device == "auto" and not _this_device("gpu")[2] else _named(device)
+
+
+def _from_samples(device: str) -> MeasuredEfficiency:
+    from capacity_tui.engine.sampling import fit_runs, read_runs
+    from capacity_tui.tui.cli.history_store import opened_history, tell_notes
+
+    this, machine, _ = _this_device(_calibrated(device))
+    history = opened_history()
+    runs = read_runs(_key(this), history)
+    tell_notes(history)
+    measured = _sampled(this, needed=not runs)
+    return fit_runs(measured, runs, machine, _catalog(), _tell_left_out) if runs else _needed(measured)
+
+
+def _from_run(
+    plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
+) -> MeasuredEfficiency:
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.observe.logs import read_log as read_run_log
+    from capacity_tui.engine.sampling import fit_runs, keep_run, own_run, resolved_run, run_entry
+    from capacity_tui.engine.solve.modes import with_auto_resolved
+    from capacity_tui.tui.cli.history_store import opened_history, tell_notes
+    from capacity_tui.tui.cli.plan_sources import read_plan
+
+    peak = None if peak_gib is None else peak_gib * GIB
+    if log_path is not None:
+        log = read_run_log(str(log_path))
+        step_seconds, peak = step_seconds or log.step_seconds, peak or log.peak_bytes
+    known, catalog = detect(), _catalog()
+    machine = replace(known, measured=())
+    plan = with_auto_resolved(read_plan(plan_name), machine, catalog)
+    run = own_run(plan, step_seconds, peak)
+    device = resolved_run(plan, catalog, machine).cluster.device
+    base = _sampled(device, needed=False)
+    # Fitted before it is kept, so that a run that cannot be is never kept.
+    fit_runs(base, (run,), machine, catalog)
+    history = opened_history()
+    runs = keep_run(run_entry(run, known, catalog), history)
+    tell_notes(history)
+    return fit_runs(base, runs, machine, catalog, _tell_left_out)
+
+
+def _tell_left_out(run: OwnRun, error: CapacityError) -> None:
+    tell(f"capacity-tui: the run of {run.date} is left out: {error.one_line()}")
+
+
+def _sampled(device: Device, *, needed: bool) -> MeasuredEfficiency | None:
+    """Return what a device's samples say; None where there are none and none are needed."""
+    from capacity_tui.engine.sampling import fit_samples, sampled_constants
+
+    constants = sampled_constants(device, tell)
+    return fit_samples(device, ()) if constants is None and needed else constants
+
+
+def _needed(measured: MeasuredEfficiency | None) -> MeasuredEfficiency:
+    if measured is None:
+        raise click.UsageError("there is nothing to calibrate on")
+    return measured
+
+
+def _where(device: str) -> SampledDevice:
+    """Return what to sample; ``auto`` takes the GPU only where torch can use it."""
+    if device != "auto":
+        return _named(device)
+    from capacity_tui.engine.sampling import gpu_usable
+
+    if not _this_device("gpu")[2]:
+        return "cpu"
+    if gpu_usable():
+        return "gpu"
+    tell("torch cannot use the GPU here: sampling the CPU")
+    return "cpu"
+
+
+def _named(device: str) -> SampledDevice:
+    return "gpu" if device in ("auto", "gpu") else "cpu"
+
+
+def _this_device(where: SampledDevice) -> tuple[Device, Machine, int]:
+    """Return this machine's accelerator or CPU, the machine, and how many accelerators it has (0 without)."""
+    from capacity_tui.engine.cluster import cluster_of_machine
+    from capacity_tui.engine.machine import detect
+
+    machine = replace(detect(), measured=())
+    if where == "cpu":
+        machine = replace(machine, accelerators=())
+    cluster = cluster_of_machine(machine, _catalog())
+    return cluster.device, machine, cluster.devices if cluster.device.kind != "cpu" else 0
+
+
+def _key(device: Device) -> str:
+    from capacity_tui.engine.cluster import device_key
+
+    return device_key(device)
+
+
+def _catalog() -> Catalog:
+    from capacity_tui.engine.catalog import load_catalog
+
+    return load_catalog()
+
+
+def _show(progress: Iterator[SamplingProgress]) -> None:
+    """Tell each timing as it comes; Ctrl-C ends it in good order."""
+    from capacity_tui.engine.units import format_seconds
+
+    try:
+        for step in progress:
+            timing = step.sample
+            result = "cannot run here" if timing is None else f"{format_seconds(timing.seconds)} ± {timing.spread:.0%}"
+            tell(f"{step.done:4d} of {step.total}  {step.what}  {result}")
+    except KeyboardInterrupt:
+        tell(_INTERRUPTED)
+        raise
+
+
+def measured_tables(measured: MeasuredEfficiency, before: MeasuredEfficiency | None) -> Iterator[RenderableType]:
+    """Yield the constants of a device with what they were, and how well they fit."""
+    software = ", ".join(f"{name} {version}" for name, version in measured.software.items())
+    yield Text(f"{measured.device}, measured {measured.date}" + (f" with {software}" if software else ""))
+    constants = Table("constant", "value", "before")
+    known = {} if before is None else _constants(before)
+    for name, value in _constants(measured).items():
+        constants.add_row(name, f"{value:.4g}", f"{known[name]:.4g}" if name in known else "as shipped")
+    yield constants
+    errors = Table("fitted to", "samples", "median error", "worst", "between samples")
+    for error in measured.errors:
+        between = "" if error.interpolated is None else format_percent(error.interpolated, 1)
+        # What one number was fitted to it meets, whatever that is worth.
+        spread = [format_percent(share, 1) if error.count > 1 else "n/a" for share in (error.median, error.worst)]
+        errors.add_row(error.name, str(error.count), *spread, between)
+    yield errors
+
+
+def _constants(measured: MeasuredEfficiency) -> dict[str, float]:
+    return {**{f"gemm.{dtype}": share for dtype, share in measured.gemm.items()}, **measured.constants}

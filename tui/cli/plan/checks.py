@@ -1,0 +1,228 @@
+"""``validate`` and ``audit``: faults of plans and catalogue files, and what files of other tools will do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, say, tell
+from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
+from capacity_tui.tui.cli.plan_sources import imported_of, machine_for, plan_flags, source_of, sources_of
+from capacity_tui.tui.cli.progress import working
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.solve import Audit
+    from capacity_tui.engine.solve import Finding as AuditFinding
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What there is to say of one file.
+
+    Attributes:
+        name: the file, or what stands for it.
+        faults: what is wrong with it.
+        remarks: what it says in vain, and where.
+    """
+
+    name: str
+    faults: tuple[CapacityError, ...] = ()
+    remarks: tuple[tuple[Place, str], ...] = ()
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
+@plan_flags
+@output_options("table", "json", to_file=False)
+def validate(files: tuple[str, ...], flags: PlanFlags, output: Output) -> int:
+    """Check plans, and JSON files of instances, sizes and workloads, and say what is wrong where.
+
+    Without a FILE or flags only your own catalogue is checked.
+    """
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.models import plugin_problems
+
+    catalog = load_catalog()
+    catalogues = _Checked("the catalogues", (*catalog.problems, *plugin_problems(catalog)))
+    names = sources_of(files, flags) if files or flags.is_given else ()
+    if output.is_data:
+        return _write_data(catalogues, [_checked(name, flags, catalog) for name in names], output)
+    _tell_faults(catalogues)
+    if not names:
+        _tell_valid(catalogues)
+        return _exit_code(catalogues)
+    codes = []
+    for name in names:
+        checked = _checked(name, flags, catalog)
+        _tell_faults(checked)
+        _tell_valid(checked)
+        codes.append(_exit_code(checked))
+    return max(codes)
+
+
+def _checked(name: str | None, flags: PlanFlags, catalog: Catalog) -> _Checked:
+    """Return what is wrong with a file, and what it sets in vain."""
+    if name is not None and name.endswith(".json") and (fleet_file := _checked_fleet_file(Path(name))) is not None:
+        return fleet_file
+    from capacity_tui.engine.solve import faults as plan_faults
+    from capacity_tui.engine.solve import remarks as plan_remarks
+
+    called = name or "the flags"
+    try:
+        source = source_of(name, flags)
+        faults = tuple(plan_faults(source, catalog, machine_for))
+        vain = () if faults else tuple(plan_remarks(source, catalog, machine_for))
+    except CapacityError as error:
+        return _Checked(called, (error,))
+    return _Checked(called, faults, tuple((place, f"changes nothing here: {reason}") for place, reason in vain))
+
+
+def _checked_fleet_file(path: Path) -> _Checked | None:
+    """Return what is wrong with a file of instances, sizes or workloads; None where it is no such file."""
+    from capacity_tui.engine.catalog.fleet_files import is_fleet_file
+    from capacity_tui.engine.fleet import check_fleet_files
+
+    if not path.is_file() or not is_fleet_file(path):
+        return None
+    checked = check_fleet_files(path)
+    return _Checked(str(path), tuple(checked.faults), tuple((remark.place, remark.words) for remark in checked.remarks))
+
+
+def _tell_faults(checked: _Checked) -> None:
+    for fault in checked.faults:
+        tell(f"capacity-tui: {fault.one_line()}")
+
+
+def _tell_valid(checked: _Checked) -> None:
+    """Say that a file is valid where it is, and what it says in vain."""
+    if not checked.faults:
+        say(f"{checked.name}: valid")
+    for place, reason in checked.remarks:
+        tell(f"capacity-tui: {place}: {reason}")
+
+
+def _exit_code(checked: _Checked) -> int:
+    return max((fault.exit_code for fault in checked.faults), default=0)
+
+
+def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> int:
+    """Write what was checked as one JSON object; return the exit code."""
+    decisive = files or [catalogues]
+    data: dict[str, object] = {
+        "valid": not any(checked.faults for checked in decisive),
+        "files": [
+            {"file": checked.name, "valid": not checked.faults, "faults": [*map(fault_data, checked.faults)],
+             "remarks": [{**place_data(place), "detail": reason} for place, reason in checked.remarks]}
+            for checked in files
+        ],
+        "catalogue": [*map(fault_data, catalogues.faults)],
+    }  # fmt: skip
+    output.data(data)
+    return max(map(_exit_code, decisive))
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@plan_flags
+@click.option("--ignored", is_flag=True, help="Name the options without a part in an estimate too.")
+@output_options("table", "json")
+def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, output: Output) -> int:
+    """Tell what configurations of other tools will do: what fits, what contradicts itself, what is wasted.
+
+    FILE is a configuration of DeepSpeed, the Hugging Face Trainer, Accelerate, Axolotl, vLLM or another tool, a shell
+    script that starts one, or a folder of them. All of them together are one run. Flags say what they leave out.
+    """
+    from capacity_tui.engine.present import audit_as_dict, to_json
+    from capacity_tui.engine.solve import audit as audited
+
+    imported = imported_of(files, flags)
+    with working("estimating"):
+        report = audited(imported, machine_for(imported.plan))
+    if output.form == "json":
+        output.write(to_json(audit_as_dict(report)), files)
+    else:
+        output.show(_parts(report, ignored), files)
+    return 0 if report.runs else DOES_NOT_FIT
+
+
+def _parts(report: Audit, ignored: bool) -> Iterator[RenderableType]:
+    """Yield an audit from what it will do to what is not counted."""
+    from rich.text import Text
+
+    from capacity_tui.engine.present import figure_rows, setting_rows
+    from capacity_tui.tui.cli.rich_tables import table, verdict_line
+
+    files = ", ".join(f"{reading.file} ({reading.tool.name})" for reading in report.imported.readings)
+    yield Text(f"Read: {files}")
+    yield Text("What it will do:", style="bold")
+    yield table(("setting", "value", "from"), setting_rows(report))
+    if report.imported.guesses:
+        yield Text(f"Not said by any file: {'; '.join(report.imported.guesses)}")
+    if report.answer is not None:
+        yield verdict_line(report.answer.plan, report.answer.estimate)
+        yield table(("figure", "value", "range"), figure_rows(report), right=(1,))
+        yield from _moments(report)
+        if not report.runs:
+            yield from _ways_out(report.answer)
+    yield from _findings("Contradicts itself", report.contradictions, "nothing")
+    yield from _findings("Wasted", report.wasted, "nothing found")
+    yield from _not_counted(report, ignored)
+
+
+def _moments(report: Audit) -> Iterator[RenderableType]:
+    """Yield the memory over a step, and where it does not fit."""
+    from capacity_tui.engine.units import format_bytes
+    from capacity_tui.tui.cli.rich_tables import table
+
+    if report.moments:
+        rows = (
+            (phase.name, format_bytes(phase.size), f"{format_bytes(phase.short)} too much" if phase.short else "")
+            for phase in report.moments
+        )
+        yield table(("moment of a step", "memory", ""), rows, right=(1,))
+
+
+def _ways_out(answer: Answer) -> Iterator[RenderableType]:
+    """Yield what would make it fit, and what else to mind."""
+    from rich.text import Text
+
+    from capacity_tui.engine.present import note_text
+    from capacity_tui.engine.present import notes as answer_notes
+
+    for title, entries in answer_notes(answer.plan, answer.estimate):
+        yield Text(f"{title}:", style="bold")
+        yield from (Text(f"  - {note_text(note)}") for note in entries)
+
+
+def _findings(title: str, findings: tuple[AuditFinding, ...], none: str) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    yield Text(f"{title}:" if findings else f"{title}: {none}", style="bold")
+    for finding in findings:
+        yield Text(f"  - {finding.title}: {finding.detail}" if finding.detail else f"  - {finding.title}")
+
+
+def _not_counted(report: Audit, ignored: bool) -> Iterator[RenderableType]:
+    """Yield the options that count for nothing, and why."""
+    from rich.text import Text
+
+    for reading in report.imported.readings:
+        for remark in reading.unmodelled:
+            yield Text(f"Not modelled: {remark.place}: {remark.why}")
+        for remark in reading.unknown:
+            near = f"; did you mean {remark.why}?" if remark.why else ""
+            yield Text(f"Unknown: {remark.place}: {reading.tool.short_name} has no such option{near}")
+    places = [place for reading in report.imported.readings for place in reading.ignored]
+    if places:
+        names = f": {', '.join(str(place.field) for place in places)}" if ignored else " (--ignored names them)"
+        yield Text(f"Without a part in an estimate: {len(places)} options{names}")

@@ -1,0 +1,319 @@
+"""``plan``: estimates of plans, and where a figure of theirs comes from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.schema import REPORT_FORMATS
+from capacity_tui.tui.cli.history_store import history_option, keep_estimates
+from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.plan_sources import (
+    changed_plan,
+    machine_for,
+    plan_flags,
+    settings_option,
+    source_of,
+    sources_of,
+)
+from capacity_tui.tui.cli.progress import working
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.explain import Roofline
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.plan.files import PlanSource
+    from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.present import Report
+
+BOTTLENECK, PLACEMENT = "bottleneck", "placement"
+
+EXPLAINED_FORMS = ("table", "json", "yaml")
+
+PICTURE_WIDTH = 72
+
+DOES_NOT_FIT = 1
+
+_IN_FULL = ("report.detailed_breakdown=true", "report.include_plots=true", "report.include_recommendations=true")
+
+_files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
+
+
+@click.command()
+@_files
+@plan_flags
+@settings_option
+@click.option("--check", is_flag=True, help="Exit with 1 if a plan does not fit, or misses a limit that it sets.")
+@click.option(
+    "--explain",
+    "key",
+    metavar="KEY",
+    help="Show how one figure came about, such as memory.parts.activations; follow what was put into it with /NAME, "
+    "as in cost.usd/step_seconds; memory, computation and bottleneck draw what happens when, and the roofline; "
+    "placement which parallel dimension lies on which level of the cluster.",
+)
+@click.option(
+    "--frameworks",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Write the files that the plan's framework or engine reads to a folder.",
+)
+@click.option("--force", is_flag=True, help="Replace files that are there; with --frameworks.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show every part and the basis, and draw memory, time and roofline.",
+)
+@click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
+@history_option
+@output_options(*REPORT_FORMATS)
+def plan(
+    files: tuple[str, ...],
+    flags: PlanFlags,
+    settings: tuple[str, ...],
+    check: bool,
+    verbose: bool,
+    compare: bool,
+    key: str | None,
+    folder: Path | None,
+    force: bool,
+    no_history: bool,
+    output: Output,
+    gpus: tuple[str, ...] = (),
+) -> int:
+    """Estimate plans: memory, time, cost, and what limits them.
+
+    FILE is a plan, the name of an example or of a saved plan, - for standard input, or a line in quotes such as
+    "llama-3.1-70b lora 8xh100 4k 50M". Several give one JSON object a line, or stand side by side with --compare.
+    Without one the flags say the plan.
+    """
+    page = output.form if output.form and REPORT_FORMATS[output.form].is_page else None
+    names = sources_of(files, flags)
+    settings = (*settings, *(_IN_FULL if verbose else ()))
+    if compare and (key is not None or folder is not None):
+        raise click.UsageError("--compare shows figures side by side: leave out --explain and --frameworks")
+    if page and len(files) > 1 and not compare:
+        raise click.UsageError(f"{page} is one page for one plan: name one FILE")
+    if folder is not None and (len(files) > 1 or key is not None):
+        raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
+    form = output.form
+    if key is not None and form not in (None, *EXPLAINED_FORMS):
+        raise click.UsageError(f"--explain tells one figure: its --format is {' or '.join(EXPLAINED_FORMS)}")
+    texts: list[str] = []
+    codes = [0]
+    columns: list[tuple[str, Answer]] = []
+    estimated: list[Answer] = []
+    for name, variant in ((name, variant) for name in names for variant in _per_device(flags, gpus)):
+        source = None
+        try:
+            source = source_of(name, variant)
+            loaded = changed_plan(source.plan(), settings)
+            if key is not None:
+                texts.append(_explained(loaded, key, form, output))
+                continue
+            answer = _with_assumed(_estimated(loaded), source, settings)
+            estimated.append(answer)
+            if folder is not None:
+                from capacity_tui.tui.cli.choose.configs import write_framework_files
+
+                write_framework_files(answer.plan, folder, force, machine_for(loaded))
+        except CapacityError as error:
+            tell(
+                f"capacity-tui: {(source.placed(error) if source else error).one_line()}{_further(source, name or '')}"
+            )
+            codes.append(error.exit_code)
+            continue
+        if compare:
+            label = called(name, variant.gpu, len(names) > 1, len(gpus) > 1)
+            columns += [(label, answer), *scenarios_of(label, loaded, _estimated, len(names) > 1)]
+        else:
+            shape = output.form or _default_form(len(files) > 1, output, answer)
+            pictures = _pictures(answer) if verbose and not REPORT_FORMATS[shape].writer else ()
+            of = _reported(answer, len(files) > 1, source.not_understood)
+            texts.append(_report(of, shape, output, in_full=verbose or output.is_file))
+            texts += (_drawn(answer, group, output) for group in pictures)
+        is_short = not answer.estimate.fits
+        codes.append(DOES_NOT_FIT if check and is_short else 0)
+    if compare and max(codes) <= DOES_NOT_FIT:
+        texts.append(comparison(columns, output))
+    if texts:
+        output.write("".join(texts), files)
+    keep_estimates(estimated, no_history)
+    return max(codes)
+
+
+def _per_device(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...]:
+    """Return the flags with each of several devices; as they are where there is but one."""
+    return tuple(replace(flags, gpu=gpu) for gpu in gpus) or (flags,)
+
+
+def _further(source: PlanSource | None, name: str) -> str:
+    """Return how many more faults a plan's file has; empty where the one that was told is all."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.solve import faults as plan_faults
+
+    more = len(plan_faults(source, load_catalog(), machine_for)) - 1 if source else 0
+    return f"; and {more} more: capacity-tui validate {name}" if more > 0 else ""
+
+
+def _estimated(plan: Plan) -> Answer:
+    from capacity_tui.engine.solve import answer
+
+    with working("estimating"):
+        return answer(plan, machine_for(plan))
+
+
+def _explained(plan: Plan, key: str, form: str | None, output: Output) -> str:
+    from capacity_tui.engine.present import explain_along, explanation_as_dict, to_json, to_yaml
+    from capacity_tui.engine.present.pictures import PICTURES
+    from capacity_tui.tui.cli.rich_tables import explanation_tables
+
+    if key == PLACEMENT:
+        return _placed(plan, form, output)
+    if form in ("json", "yaml"):
+        data = explanation_as_dict(explain_along(plan, key, machine_for(plan)))
+        return to_json(data) if form == "json" else to_yaml(data)
+    if key in PICTURES:
+        return _drawn(_estimated(plan), key, output)
+    return output.text(explanation_tables(explain_along(plan, key, machine_for(plan))))
+
+
+def _placed(plan: Plan, form: str | None, output: Output) -> str:
+    """Return where a plan lies on its cluster."""
+    from capacity_tui.engine.present import placement_as_dict, placement_parts, to_json, to_yaml
+    from capacity_tui.engine.solve import place_plan
+    from capacity_tui.tui.cli.rich_tables import rich_parts
+
+    placement = place_plan(plan, machine_for(plan))
+    if form in ("json", "yaml"):
+        data = placement_as_dict(placement)
+        return to_json(data) if form == "json" else to_yaml(data)
+    return output.text(rich_parts(placement_parts(placement)))
+
+
+def _pictures(answer: Answer) -> Iterator[str]:
+    """Yield the groups of figures of which there is a picture."""
+    from capacity_tui.engine.present.pictures import PICTURES, picture_of
+
+    return (group for group in PICTURES if picture_of(group, answer) is not None)
+
+
+def _drawn(answer: Answer, group: str, output: Output) -> str:
+    """Return the picture behind a group of figures; the roofline with what limits the run."""
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.present.pictures import picture_lines, picture_of
+    from capacity_tui.tui.cli.rich_tables import limit_line
+
+    drawn = picture_of(group, answer)
+    if drawn is None:
+        raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")
+    lines = "".join(f"{line}\n" for line in picture_lines(drawn, PICTURE_WIDTH, not output.takes_unicode))
+    return lines + output.text(limit_line(answer)) if group == BOTTLENECK else lines
+
+
+def _roofline(answer: Answer) -> Roofline | None:
+    from capacity_tui.engine.explain import roofline
+
+    return roofline(answer)
+
+
+def _default_form(several: bool, output: Output, answer: Answer) -> str:
+    if several:
+        return "json"
+    return answer.plan.report.format if output.is_file else "table"
+
+
+def _with_assumed(answer: Answer, source: PlanSource, settings: tuple[str, ...]) -> Answer:
+    """Return an answer with what was assumed of a line; what settings give is not."""
+    from capacity_tui.engine.estimate import with_assumed
+
+    given = {setting.partition("=")[0] for setting in settings}
+    left = [entry for entry in source.assumed if entry.key not in given]
+    return replace(answer, estimate=with_assumed(answer.estimate, answer.plan, left))
+
+
+def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Report:
+    from capacity_tui.engine.present import Report
+
+    return Report(answer, _roofline, many, not_understood)
+
+
+def _report(of: Report, form: str, output: Output, *, in_full: bool) -> str:
+    from capacity_tui.engine.present import write_report
+
+    if REPORT_FORMATS[form].writer:
+        return write_report(form, of)
+    from capacity_tui.tui.cli.rich_tables import answer_tables
+
+    return output.text(answer_tables(of.answer.plan, of.answer.estimate, in_full=in_full))
+
+
+def comparison(entries: Sequence[tuple[str, Answer]], output: Output) -> str:
+    """Return answers side by side, in the form that is wanted.
+
+    Args:
+        entries: what each is called, and the answer.
+        wanted: a form of reports; by default what the output's name says, else a table.
+        output: where it goes, where that is a file.
+
+    Raises:
+        UsageError: there are not two.
+    """
+    from capacity_tui.engine.present import Named, comparison_tables, side_by_side, write_comparison
+    from capacity_tui.tui.cli.rich_tables import side_by_side_tables
+
+    if len(entries) < 2:
+        raise click.UsageError("--compare needs two plans: name two FILEs, give --gpu twice, or pin plans beside one")
+    columns = side_by_side(Named(name, answer) for name, answer in _numbered(entries))
+    form = output.form or "table"
+    if REPORT_FORMATS[form].writer:
+        return write_comparison(form, columns)
+    return output.text(side_by_side_tables(columns.names, comparison_tables(columns)))
+
+
+def called(file: str | None, gpu: str | None, one_of_many: bool, has_gpus: bool) -> str:
+    """Return what a plan is called beside others.
+
+    Args:
+        file: where it comes from; None for the flags.
+        gpu: its hardware where a flag says so.
+        one_of_many: whether there are other files.
+        has_gpus: whether there is other hardware.
+    """
+    name = "-" if file == "-" else Path(file).stem if file and Path(file).suffix in (".yaml", ".yml", ".json") else file
+    parts = (name if one_of_many or not has_gpus else None, gpu if has_gpus or name is None else None)
+    return ", ".join(part for part in parts if part) or "the flags"
+
+
+def scenarios_of(
+    label: str, plan: Plan, estimated: Callable[[Plan], Answer], one_of_many: bool
+) -> Iterator[tuple[str, Answer]]:
+    """Yield the plans that a plan's file has beside it, with what they are called.
+
+    Args:
+        label: what the plan itself is called.
+        plan: the plan.
+        estimated: estimates one.
+        one_of_many: whether there are other files.
+    """
+    for name, scenario in plan.scenarios.items():
+        yield f"{label}, {name}" if one_of_many else name, estimated(scenario)
+
+
+def _numbered(entries: Sequence[tuple[str, Answer]]) -> list[tuple[str, Answer]]:
+    """Return the entries, those of one name with numbers behind it."""
+    count = Counter(name for name, _ in entries)
+    seen: Counter[str] = Counter()
+    numbered = []
+    for name, answer in entries:
+        seen[name] += 1
+        numbered.append((f"{name} ({seen[name]})" if count[name] > 1 else name, answer))
+    return numbered

@@ -1,0 +1,224 @@
+"""Where a command's plans come from: files, examples, saved plans, one line in quotes, or the short flags."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import wraps
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from capacity_tui.engine.keys import Key
+from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli.output import tell
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.plan.files import PlanSource
+    from capacity_tui.engine.plan.imports import Imported
+    from capacity_tui.engine.plan.line import OneLine, PlanFlags
+
+_OPTIONS = (
+    click.option("--model", metavar="NAME", shell_complete=options.models, help="Model, by name, hub id or size."),
+    click.option("--task", metavar="TASK", help="train, full, lora, qlora, dora, infer or fit."),
+    click.option("--gpu", "gpus", metavar="NAME", multiple=True, shell_complete=options.devices,
+                 help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)"; may be repeated to compare.'),
+    click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
+    click.option("--tokens", metavar="TOKENS", help="Tokens of the whole job, as 50M."),
+    click.option("--import", "imports", metavar="FILE", multiple=True, type=click.Path(),
+                 help="Configuration of another tool, or a folder of them; may be repeated."),
+)  # fmt: skip
+
+
+def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
+    """Give a command the short flags of a plan, as its argument ``flags``."""
+
+    @wraps(command)
+    def with_flags(
+        model: str | None,
+        task: str | None,
+        gpus: tuple[str, ...],
+        seq: str | None,
+        tokens: str | None,
+        imports: tuple[str, ...],
+        **others: object,
+    ) -> object:
+        from capacity_tui.engine.plan.line import PlanFlags
+
+        if len(gpus) > 1:
+            if "compare" not in others:
+                raise click.UsageError("--gpu may be repeated with `plan` alone, which shows the plan on each")
+            others["gpus"], others["compare"] = gpus, True
+        return command(flags=PlanFlags(model, task, next(iter(gpus), None), seq, tokens, imports), **others)
+
+    wrapped: Callable[..., object] = with_flags
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    shell_complete=options.fields,
+    help="Change a value first, such as training.micro_batch=4; may be repeated.",
+)
+
+
+class GivenPlan(NamedTuple):
+    """The plan that a command is about.
+
+    Attributes:
+        plan: as flags and settings change it.
+        inputs: the file it comes from, which results never replace.
+    """
+
+    plan: Plan
+    inputs: tuple[str, ...]
+
+
+def plan_options(command: Callable[..., object]) -> Callable[..., object]:
+    """Give a command about one plan its argument PLAN, the short flags and ``--set``, together as ``given``."""
+
+    @wraps(command)
+    def with_plan(file: str | None, flags: PlanFlags, settings: tuple[str, ...], **others: object) -> object:
+        files = (file,) if file else ()
+        (name,) = sources_of(files, flags)
+        given = GivenPlan(changed_plan(source_of(name, flags).plan(), settings), files)
+        return command(given=given, **others)
+
+    argument = click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
+    return argument(plan_flags(settings_option(with_plan)))
+
+
+def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ...]:
+    """Return the names of the plans that are meant; None stands for the flags alone.
+
+    Raises:
+        UsageError: there is neither.
+    """
+    if files:
+        return files
+    if not flags.is_given and not flags.imports:
+        raise click.UsageError("Missing argument 'FILE...'; or say a plan with --model, --task and --gpu")
+    return (None,)
+
+
+def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
+    """Return the plan that a name stands for, before it is checked, changed by the flags.
+
+    Args:
+        name: a file, an example, a saved plan, a line in quotes, or ``-``; None for what the flags alone say.
+        flags: the flags.
+
+    Raises:
+        CapacityError: nothing is called that, or a word or flag makes no sense.
+    """
+    from capacity_tui.engine.plan.files import may_be_line, read_source
+    from capacity_tui.engine.plan.imports import refuse_files_of_tools
+    from capacity_tui.engine.plan.line import line_of_flags, read_line
+    from capacity_tui.engine.solve import changed_by_line, refuse_faults
+
+    if name is None:
+        return _imported(flags, {}, None) if flags.imports else _of_line(line_of_flags(flags), "the flags")
+    line = read_line(name) if may_be_line(name) else None
+    if line is not None and not line.understood:
+        line = None  # what says nothing at all is the name of a plan with a slip of the pen
+    if flags.imports:
+        if line is None:
+            return _imported(flags, {}, read_source(name, sys.stdin.buffer).plan())
+        refuse_faults(line)
+        return _imported(flags, line.values, None)
+    if line is not None:
+        return _of_line(line.changed_by(line_of_flags(flags, line.task)), name)
+    source = read_source(name, sys.stdin.buffer)
+    refuse_files_of_tools(source.document)
+    if not flags.is_given:
+        return source
+    plan = source.plan()
+    return replace(source, made=changed_by_line(plan, line_of_flags(flags, plan.task)))
+
+
+def _of_line(line: OneLine, name: str) -> PlanSource:
+    """Return the plan that a line says; what was guessed is told."""
+    from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.plan.files import PlanSource
+    from capacity_tui.engine.solve import plan_of_line
+
+    made = plan_of_line(line, None if line.has(Key.HARDWARE_NAME) else detect())
+    if made.assumed:
+        tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
+    return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks)
+
+
+def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
+    """Return what files of other tools say, with what the flags add.
+
+    Raises:
+        CapacityError: one cannot be read, or model or hardware are missing.
+    """
+    from capacity_tui.engine.plan.imports import import_plan
+    from capacity_tui.engine.plan.line import line_of_flags
+    from capacity_tui.engine.solve import refuse_faults
+
+    line = line_of_flags(flags)
+    refuse_faults(line)
+    return import_plan((*files, *flags.imports), line.values)
+
+
+def _imported(flags: PlanFlags, values: Mapping[str, object], base: Plan | None) -> PlanSource:
+    """Return the plan that files of other tools say, with what is typed beside them; what to know of them is told."""
+    from capacity_tui.engine.plan.files import PlanSource
+    from capacity_tui.engine.plan.imports import import_plan
+    from capacity_tui.engine.plan.line import line_of_flags
+    from capacity_tui.engine.solve import refuse_faults
+
+    line = line_of_flags(flags, base.task if base else None)
+    refuse_faults(line)
+    imported = import_plan(flags.imports, {**values, **line.values}, base)
+    for note in imported.notes():
+        tell(f"capacity-tui: {note}")
+    return PlanSource.of_plan(
+        imported.plan, ", ".join(flags.imports), imported.places, not_understood=tuple(imported.not_understood)
+    )
+
+
+def read_plan(name: str) -> Plan:
+    """Return the plan of a file, an example, a line or standard input.
+
+    Raises:
+        CapacityError: it cannot be read, or is not a plan.
+    """
+    from capacity_tui.engine.plan.line import PlanFlags
+
+    return source_of(name, PlanFlags()).plan()
+
+
+def changed_plan(plan: Plan, settings: tuple[str, ...]) -> Plan:
+    """Return a plan with what settings change.
+
+    Raises:
+        PlanError: a setting that makes no sense.
+    """
+    from capacity_tui.engine.plan.files import apply_settings
+
+    if not settings:
+        return plan
+    changed = apply_settings(plan, settings)
+    for follower in changed.followed:
+        tell(f"capacity-tui: also changed: {follower.words}")
+    return changed.plan
+
+
+def machine_for(plan: Plan) -> Machine | None:
+    """Return this machine if the plan runs on what is detected, else None."""
+    if plan.hardware.name != "detected":
+        return None
+    from capacity_tui.engine.machine import detect
+
+    return detect()

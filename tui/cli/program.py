@@ -1,0 +1,287 @@
+"""The program as a command: its groups of commands, help, version, and the options of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import click
+from click.shell_completion import CompletionItem
+
+from capacity_tui.engine.errors import CapacityError
+
+PROGRAM = "capacity-tui"
+_EPILOG = """\b
+Exit codes: 0 done, 1 the plan does not fit (plan --check), 2 bad input, 3 a missing part.
+Shell completion, for bash (or zsh_source, fish_source):
+  eval "$(_CAPACITY_TUI_COMPLETE=bash_source capacity-tui)"
+"""
+
+
+class Topic(NamedTuple):
+    """A group of commands in the help.
+
+    Attributes:
+        title: its heading.
+        about: what its commands are for.
+    """
+
+    title: str
+    about: str
+
+
+class Entry(NamedTuple):
+    """A command of the help.
+
+    Attributes:
+        topic: key of its topic.
+        path: its words.
+        module: where it is defined, below this package, with its name there where that differs; empty for a group
+            whose commands have entries.
+        line: what it does.
+    """
+
+    topic: str
+    path: str
+    module: str
+    line: str
+
+    @property
+    def parent(self) -> str:
+        """The words before its name."""
+        return self.path.rpartition(" ")[0]
+
+    @property
+    def name(self) -> str:
+        """Its last word."""
+        return self.path.rpartition(" ")[2]
+
+    def load(self) -> click.Command:
+        """Return the command."""
+        module, _, attribute = self.module.partition(":")
+        command = getattr(import_module(f"{__package__}.{module}"), attribute or self.name.replace("-", "_"))
+        return cast("click.Command", command)
+
+
+TOPICS = {
+    "plan": Topic("Plan", "Estimate plans, check them, and keep them."),
+    "choose": Topic("Choose", "Search over plans, ask backwards, and compare hardware that is rented."),
+    "run": Topic("Run", "Watch, guard, profile and measure runs, and look them up later."),
+    "machine": Topic("Machine and cluster", "Detect and measure this machine, or the nodes of a cluster."),
+    "data": Topic("Data", "Look up the catalogues, estimate storage, and serve coding assistants."),
+}
+ENTRIES = (
+    Entry("plan", "plan", "plan.plan", "Estimate memory, time and cost of plans."),
+    Entry("plan", "validate", "plan.checks", "Check plans and catalogue files."),
+    Entry("plan", "audit", "plan.checks", "Audit configurations of other tools."),
+    Entry("plan", "examples", "plan.plan_files", "List, print or write the example plans."),
+    Entry("plan", "plans", "plan.plan_files", "List, rename or delete saved plans."),
+    Entry("plan", "schema", "plan.plan_files", "Print JSON schemas for editors."),
+    Entry("choose", "search", "choose.search", "Find the best configurations of a plan."),
+    Entry("choose", "need", "choose.search", "Solve a plan for one of its fields."),
+    Entry("choose", "sensitivity", "choose.sensitivity", "Show what moves a figure most."),
+    Entry("choose", "configs", "choose.configs", "Propose conservative, balanced and extreme configurations."),
+    Entry("choose", "fleet", "", "Compare instances, prices and migrations."),
+    Entry("choose", "fleet migrate", "choose.migration", "Compare a job with every other instance: stay or move?"),
+    Entry("choose", "fleet run", "choose.migration", "Decide for workloads of the catalogue whether to move."),
+    Entry("choose", "fleet set", "choose.migration:run_set", "Decide for all workloads of sets whether to move."),
+    Entry("choose", "fleet promises", "choose.migration", "Check common claims about moving against true prices."),
+    Entry("choose", "fleet recommend", "choose.fleet_jobs", "Recommend machines for a job with a deadline."),
+    Entry("choose", "fleet serve", "choose.fleet_jobs", "Find the cheapest fleet that serves a load."),
+    Entry("choose", "fleet regions", "choose.fleet_jobs", "Compare regions for one job."),
+    Entry("choose", "fleet schedule", "choose.fleet_jobs", "Schedule jobs with deadlines on machines."),
+    Entry("choose", "fleet prices", "choose.fleet_lists", "List what every instance costs."),
+    Entry("choose", "fleet sizes", "choose.fleet_lists", "List the weights of models in each precision."),
+    Entry("choose", "fleet sets", "choose.fleet_lists", "List the sets of workloads."),
+    Entry("choose", "fleet check", "choose.fleet_lists", "Check your own instances, sizes and workloads."),
+    Entry("run", "monitor", "run.monitor", "Watch a run and compare it with its prediction."),
+    Entry("run", "guard", "run.guard", "Run a command by a plan, and recover from failures."),
+    Entry("run", "profile", "run.profile", "Run a command and say what held it up."),
+    Entry("run", "history", "run.history", "Show, compare and export estimates and runs."),
+    Entry("run", "bench-configs", "run.growth", "Run a short command with many settings, and rank them."),
+    Entry("run", "scaling", "run.growth", "Measure how a job grows with its size."),
+    Entry("machine", "detect", "machine.detect", "Say what this machine is."),
+    Entry("machine", "sample", "machine.measure", "Time kernels and collectives on this machine."),
+    Entry("machine", "calibrate", "machine.measure", "Fit constants to samples and to runs of your own."),
+    Entry("machine", "accuracy", "machine.accuracy", "Show how far estimates are from measurements."),
+    Entry("machine", "cluster", "", "Inventory a cluster, measure it, and submit jobs."),
+    Entry("machine", "cluster detect", "machine.nodes", "Detect the nodes, and keep them as hardware for plans."),
+    Entry("machine", "cluster show", "machine.nodes", "Show the cluster that was kept."),
+    Entry("machine", "cluster sample", "machine.nodes", "Time collectives between nodes."),
+    Entry("machine", "cluster submit", "machine.jobs", "Write a batch script for a plan, and submit it."),
+    Entry("machine", "cluster jobs", "machine.jobs", "List jobs, predicted beside actual."),
+    Entry("data", "models", "data.catalogue", "List the models a plan can name."),
+    Entry("data", "hardware", "data.catalogue", "List the accelerators and processors a plan can name."),
+    Entry("data", "instances", "data.catalogue", "List the cloud instances a plan can name, with prices."),
+    Entry("data", "workloads", "data.catalogue", "List the workloads that `fleet run` compares."),
+    Entry("data", "storage", "", "Estimate and measure storage of data and patterns."),
+    Entry("data", "storage plan", "data.storage", "Say what a training keeps and moves."),
+    Entry("data", "storage estimate", "data.storage", "Estimate what the patterns of a corpus take."),
+    Entry("data", "storage fit", "data.storage", "Measure how a text repeats itself."),
+    Entry("data", "storage bench", "data.storage", "Measure how fast a database of patterns is."),
+    Entry("data", "mcp", "data.assistant", "Serve this program to a coding assistant."),
+)
+"""Every command; those of `history`, `sample` and `scaling` stand in their modules."""
+ABOUT = {
+    "fleet": "Compare instances: which machines, at what price, and is it worth moving.",
+    "cluster": "Plan for the cluster people already have: what its nodes are, what they reach, what runs on them.\n\n"
+    "Nodes are reached through Slurm, a Ray cluster, or the user's own ssh.",
+    "storage": "Estimate storage: patterns of a corpus, databases that hold them, data of a training.",
+}
+
+
+class UsageError(CapacityError):
+    """A command line that cannot be understood."""
+
+
+class LazyGroup(click.Group):
+    """Commands of the table, each loaded when it is asked for: one need not wait for what the others import.
+
+    Args:
+        path: the words of the group; empty for the program.
+        options: whatever a Click group takes.
+    """
+
+    def __init__(self, *, path: str = "", **options: Any) -> None:
+        super().__init__(**options)
+        self._entries = {entry.name: entry for entry in ENTRIES if entry.parent == path}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return [*self._entries, *(name for name in super().list_commands(ctx) if name not in self._entries)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name; None where there is none: then all are loaded, to tell the nearest."""
+        known = cmd_name in self._entries or cmd_name in self.commands
+        for name in (cmd_name,) if known else self._entries:
+            if name not in self.commands and name in self._entries:
+                self.add_command(_loaded(self._entries[name]), name)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, those of the program by topic."""
+        del ctx
+        topics = dict.fromkeys(entry.topic for entry in self._entries.values())
+        with formatter.section("Commands"):
+            for topic in topics:
+                rows = [(entry.name, entry.line) for entry in self._entries.values() if entry.topic == topic]
+                if len(topics) == 1:
+                    formatter.write_dl(rows)
+                    continue
+                with formatter.section(f"{TOPICS[topic].title} ({PROGRAM} help {topic})"):
+                    formatter.write_dl(rows)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin like a word, without loading any."""
+        fitting = (entry for entry in self._entries.values() if entry.name.startswith(incomplete))
+        items = [CompletionItem(entry.name, help=entry.line) for entry in fitting]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+def _loaded(entry: Entry) -> click.Command:
+    """Return the command of an entry, whose help names its topic."""
+    if entry.module:
+        command = entry.load()
+        command.short_help = entry.line
+    else:
+        command = LazyGroup(path=entry.path, name=entry.name, help=ABOUT[entry.path], short_help=entry.line)
+    command.epilog = f"Of the group {TOPICS[entry.topic].title}: {PROGRAM} help {entry.topic}"
+    return command
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run one command line and return its exit code.
+
+    Raises:
+        CapacityError: bad usage, and whatever the command refuses.
+        KeyboardInterrupt: the user had enough.
+    """
+    try:
+        code = group.main(arguments, prog_name=PROGRAM, standalone_mode=False)
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return UsageError.exit_code
+    except click.UsageError as error:
+        name = error.ctx.command_path if error.ctx else PROGRAM
+        raise UsageError(error.format_message().rstrip("."), hint=f"see `{name} --help`") from None
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from None
+    return code if isinstance(code, int) else 0
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
+@click.option(
+    "--plan",
+    "plan_path",
+    type=click.Path(path_type=Path),
+    help="Open a plan on the screen: a file, an example, a saved plan, or one line in quotes.",
+)
+@click.option("--gpu", metavar="NAME", help='Plan for this hardware instead, such as "8xH100-SXM".')
+@click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
+@click.option("--no-mouse", is_flag=True, help="Leave the mouse to the terminal.")
+@click.option("--theme", metavar="NAME", help="Theme by name, or a theme file.")
+@click.pass_context
+def group(
+    context: click.Context,
+    plan_path: Path | None,
+    gpu: str | None,
+    ascii_only: bool,
+    no_mouse: bool,
+    theme: str | None,
+) -> int:
+    """Say whether a machine-learning run fits, how long it takes and what it costs.
+
+    Without a command the screen opens.
+    """
+    screen_options = {
+        "--plan": plan_path, "--gpu": gpu, "--ascii": ascii_only, "--no-mouse": no_mouse, "--theme": theme
+    }  # fmt: skip
+    if context.invoked_subcommand is not None:
+        given = [name for name, value in screen_options.items() if value]
+        if given:
+            raise click.UsageError(f"{given[0]} before a command is for the screen: put it behind the command")
+        return 0
+    from capacity_tui.tui.app import run
+
+    return run(plan_path=plan_path, gpu=gpu, ascii=ascii_only, mouse=not no_mouse, theme=theme)
+
+
+@group.command("help", hidden=True)
+@click.argument("words", nargs=-1, metavar="[GROUP|COMMAND]")
+@click.pass_context
+def help_page(context: click.Context, words: Sequence[str]) -> None:
+    """Show the page of a group of commands, or the help of a command."""
+    program = context.find_root()
+    if len(words) == 1 and words[0] in TOPICS:
+        click.echo(topic_page(words[0], program.make_formatter()))
+        return
+    command: click.Command = group
+    for word in words:
+        inner = command.get_command(program, word) if isinstance(command, click.Group) else None
+        if inner is None:
+            raise click.UsageError(f"no group or command is called {word!r}; groups: {', '.join(TOPICS)}")
+        program = click.Context(inner, info_name=word, parent=program)
+        command = inner
+    click.echo(command.get_help(program))
+
+
+def topic_page(key: str, formatter: click.HelpFormatter) -> str:
+    """Return the help page of a topic: its commands, those below a command too."""
+    topic = TOPICS[key]
+    with formatter.section(topic.title):
+        formatter.write_text(topic.about)
+        formatter.write_paragraph()
+        formatter.write_dl([(entry.path, entry.line) for entry in ENTRIES if entry.topic == key])
+    formatter.write_paragraph()
+    formatter.write_text(f"{PROGRAM} COMMAND --help tells more.")
+    return formatter.getvalue().rstrip("\n")

@@ -1,0 +1,1 @@
+"""Commands about runs: watching, guarding and measuring them, and their history."""

@@ -1,0 +1,330 @@
+"""``scaling`` and ``bench-configs``: a command measured in series, over growing sizes or a grid of settings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.cli.history_store import history_option, keep_entries
+from capacity_tui.tui.cli.output import Output, as_text, output_options, tell
+from capacity_tui.tui.cli.plan_sources import read_plan
+from capacity_tui.tui.cli.progress import interrupted
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.growth import GrowthFit, Measurement, Measuring, SizedJob
+    from capacity_tui.engine.growth import Series as MeasurementSeries
+    from capacity_tui.engine.growth import Setting as MeasuringSetting
+    from capacity_tui.engine.observe.history import RunRecord
+    from capacity_tui.engine.present import Part
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def measuring_options(repeats: int, limit: str) -> Callable[[CommandT], CommandT]:
+    """Return the options of a command that measures: how often, for how long, and whether anew."""
+
+    def with_options(command: CommandT) -> CommandT:
+        for option in (
+            click.option("--anew", is_flag=True, help="Measure all of it, also what was measured before a stop."),
+            click.option("--timeout", metavar="TIME", default=limit, show_default=True,
+                         help="End a run after so long."),
+            click.option("--repeats", type=click.IntRange(min=1), default=repeats, show_default=True,
+                         help="Runs of each: they say how much runs spread."),
+        ):  # fmt: skip
+            command = option(command)
+        return command
+
+    return with_options
+
+
+def measured_series(
+    measuring: Measuring,
+    wanted: Sequence[tuple[MeasuringSetting, int]],
+    anew: bool,
+    no_history: bool,
+    hopeless: Callable[[MeasuringSetting, Iterable[Measurement]], bool] | None = None,
+    entry_of: Callable[[Measurement, RunRecord], RunRecord] | None = None,
+) -> MeasurementSeries:
+    """Measure a series, and tell each run on stderr.
+
+    Args:
+        measuring: the command.
+        wanted: settings, each with which run of it.
+        anew: whether what was measured before a stop is measured again.
+        no_history: whether nothing is kept in the history.
+        hopeless: whether a setting need not be tried after what was measured so far.
+        entry_of: what is kept of a run, of its profile by default.
+
+    Raises:
+        CapacityError: the command cannot be started, or no run of it ended well.
+    """
+    from capacity_tui.engine.growth import KeptMeasurements, measure_series
+    from capacity_tui.engine.present.growth import measured_line
+
+    kept = KeptMeasurements(measuring)
+    if anew:
+        kept.forget()
+
+    def report(measurement: Measurement, entry: RunRecord | None) -> None:
+        tell(measured_line(measurement, entry is None))
+        if entry is not None:
+            keep_entries([entry if entry_of is None else entry_of(measurement, entry)], no_history)
+
+    with interrupted() as stopped:
+        series = measure_series(measuring, wanted, report, kept, hopeless, stopped)
+    if not series.complete:
+        tell(f"stopped after {len(series.measured)} of {series.wanted} runs; the same command goes on from here")
+    if not any(not measurement.problem for measurement in series.measured):
+        last = series.measured[-1].problem if series.measured else "stopped before the first had ended"
+        raise CapacityError("no run ended well", last, "try the command by itself first")
+    return series
+
+
+@click.command("bench-configs", context_settings={"allow_interspersed_args": False})
+@click.option("--grid", "grid", metavar="KEY=V1,V2", multiple=True,
+              help="Values for {KEY} in the command, or KEY=LO..HI, KEY=LO..HI:STEP. By default depth=3..10, "
+                   "chunk=5..25:5 and samples=100,300,1000, as far as the command takes them.")  # fmt: skip
+@click.option("--metric", metavar="REGEX|json:KEY",
+              help="What a run got done, in its output: an expression whose group is the number, or a key of JSON. "
+                   "Without, runs are ranked by time alone.")  # fmt: skip
+@click.option("--plan", "plan_name", metavar="PLAN",
+              help="The plan that is run, of which keys of the grid change fields: where the output tells step time or "
+                   "memory, runs are kept beside their prediction, and calibrate learns from them.")  # fmt: skip
+@measuring_options(1, "10min")
+@history_option
+@output_options("table", "json", "yaml", "csv")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def bench_configs(
+    grid: tuple[str, ...],
+    metric: str | None,
+    plan_name: str | None,
+    repeats: int,
+    timeout: str,
+    anew: bool,
+    no_history: bool,
+    output: Output,
+    command: tuple[str, ...],
+) -> None:
+    """Run a short command with every setting of a grid, and rank settings by efficiency: metric over time.
+
+    Write `--` before the command, and {KEY} in it where a value goes. Its output is read, not shown. Ctrl-C stops; the
+    same command goes on where it stopped.
+    """
+    from capacity_tui.engine.growth import Measuring, parse_output_metric, ranked_settings
+    from capacity_tui.engine.growth import parse_grid as parse_setting_grid
+    from capacity_tui.engine.present.growth import ranked_as_csv, ranked_as_dict, ranked_parts
+    from capacity_tui.engine.units import parse_quantity
+
+    measuring = Measuring(
+        command,
+        parse_quantity(timeout, "s"),
+        metric=None if metric is None else parse_output_metric(metric),
+        reads_log=plan_name is not None,
+    )
+    settings = parse_setting_grid(grid, measuring)
+    runs = [(setting, repeat) for repeat in range(repeats) for setting in settings]
+    planned = None if plan_name is None else PlannedRuns(plan_name)
+    series = measured_series(measuring, runs, anew, no_history, entry_of=planned.entry if planned else None)
+    ranked = ranked_settings(series.measured)
+    form = output.form
+    if form in ("json", "yaml"):
+        data = ranked_as_dict(series, ranked)
+        output.data(data)
+    elif form == "csv":
+        output.write(ranked_as_csv(ranked))
+    else:
+        output.parts(ranked_parts(series, ranked))
+
+
+class PlannedRuns:
+    """Makes entries of runs that are those of one plan with some fields changed.
+
+    Args:
+        plan_name: the plan, as commands take it.
+
+    Raises:
+        CapacityError: there is no such plan.
+    """
+
+    def __init__(self, plan_name: str) -> None:
+        from capacity_tui.engine.catalog import load_catalog
+        from capacity_tui.engine.machine import detect
+
+        self._plan = read_plan(plan_name)
+        self._machine, self._catalog = detect(), load_catalog()
+        self._reported: set[str] = set()
+
+    def entry(self, measurement: Measurement, profile: RunRecord) -> RunRecord:
+        """Return a run beside what its plan predicts; its profile where its output tells neither step nor memory."""
+        from capacity_tui.engine.plan import all_fields
+        from capacity_tui.engine.plan.files import apply_settings
+        from capacity_tui.engine.sampling import own_run, run_entry
+        from capacity_tui.engine.solve.modes import with_auto_resolved
+
+        if measurement.problem or (measurement.step_seconds is None and measurement.device_memory_bytes is None):
+            return profile
+        fields = all_fields()
+        settings = [f"{key}={value}" for key, value in measurement.set.items() if key in fields]
+        try:
+            changed = apply_settings(self._plan, settings).plan if settings else self._plan
+            plan = with_auto_resolved(changed, self._machine, self._catalog)
+            run = own_run(plan, measurement.step_seconds, measurement.device_memory_bytes)
+            return run_entry(run, self._machine, self._catalog, profile.details)
+        except CapacityError as error:
+            if (line := error.one_line()) not in self._reported:
+                self._reported.add(line)
+                tell(f"capacity-tui: kept without its plan: {line}")
+            return profile
+
+
+SIZE = "n"
+
+
+@click.group()
+def scaling() -> None:
+    """Measure how a job grows with its size, fit laws of growth, and look ahead to larger sizes."""
+
+
+@scaling.command()
+@click.argument("file", metavar="FILE.csv|-")
+@click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
+@click.option("--recommend", metavar="TIME",
+              help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
+                   "machines and their price.")  # fmt: skip
+@click.option("--figure", metavar="NAME", help="The column to fit; by default all, time first.")
+@output_options("table", "json", "yaml")
+def fit(
+    file: str,
+    targets: str | None,
+    recommend: str | None,
+    figure: str | None,
+    output: Output,
+) -> None:
+    """Fit laws of growth to measured sizes: O(1), O(log n), O(n), O(n log n), O(n^2), O(n^3) and any power.
+
+    FILE has a line for each measurement: its size n, and what was measured in columns such as seconds,
+    peak_memory_bytes and disk_bytes. Several lines of one size say how much runs spread. - reads standard input.
+    """
+    from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.growth import fit_all as fit_all_growth
+    from capacity_tui.engine.growth import read_points
+
+    points = read_points(_text_of(file), "<stdin>" if file == "-" else file)
+    if figure is not None:
+        if figure not in points:
+            raise CapacityError(f"no column is called {figure}", hint=f"there are {', '.join(points)}")
+        points = {figure: points[figure]}
+    sizes = sizes_of(targets)
+    fits = fit_all_growth(points, sizes)
+    output.write(_written(fits, _jobs(fits, sizes, recommend), output), (file,))
+
+
+@scaling.command(context_settings={"allow_interspersed_args": False})
+@click.option("--sizes", metavar="N,N", default="100,1000,10000,50000", show_default=True, help="Sizes to measure.")
+@click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
+@click.option("--recommend", metavar="TIME",
+              help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
+                   "machines and their price.")  # fmt: skip
+@click.option("--disk", metavar="PATH", default="",
+              help="The file or folder whose size counts as disk space, {n} in it as in the command; by default what "
+                   "the command writes.")  # fmt: skip
+@measuring_options(3, "1h")
+@history_option
+@output_options("table", "json", "yaml")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(
+    sizes: str,
+    targets: str | None,
+    recommend: str | None,
+    disk: str,
+    repeats: int,
+    timeout: str,
+    anew: bool,
+    no_history: bool,
+    output: Output,
+    command: tuple[str, ...],
+) -> None:
+    """Run a command at growing sizes, measure time, peak memory and disk, and fit laws of growth to them.
+
+    Write `--` before the command, and {n} in it where the size goes. Its output is not shown. Ctrl-C stops; the same
+    command goes on where it stopped.
+    """
+    from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.growth import Measuring, larger_than_failed, points_of, wanted_sizes
+    from capacity_tui.engine.growth import fit_all as fit_all_growth
+    from capacity_tui.engine.present.growth import measured_as_dict, measured_parts
+    from capacity_tui.engine.units import parse_quantity
+
+    measuring = Measuring(command, parse_quantity(timeout, "s"), disk)
+    if measuring.missing((SIZE,)):
+        raise CapacityError("nothing in the command takes {n}", hint="write {n} where the size goes")
+    runs = wanted_sizes(map(int, sizes_of(sizes)), repeats)
+    series = measured_series(measuring, runs, anew, no_history, larger_than_failed)
+    ahead = sizes_of(targets)
+    fits = fit_all_growth(points_of(series.measured), ahead)
+    measured = {"command": list(command), **measured_as_dict(series)}
+    jobs = _jobs(fits, ahead, recommend)
+    output.write(_written(fits, jobs, output, measured, measured_parts(series.measured, SIZE)))
+
+
+def sizes_of(text: str | None) -> tuple[float, ...]:
+    """Return sizes that were given with commas; those that are looked ahead to by default where none were.
+
+    Raises:
+        CapacityError: one of them is no size.
+    """
+    from capacity_tui.engine.growth import TARGETS as GROWTH_TARGETS
+    from capacity_tui.engine.units import parse_count
+
+    if text is None:
+        return GROWTH_TARGETS
+    sizes = sorted({float(parse_count(part)) for part in text.split(",") if part.strip()})
+    if not sizes or sizes[0] < 1:
+        raise click.UsageError(f"no sizes in {text!r}: give numbers from 1 on, such as 1e8,1e9")
+    return tuple(sizes)
+
+
+def _text_of(file: str) -> str:
+    from capacity_tui.engine.files import reading_error
+
+    if file == "-":
+        return sys.stdin.read()
+    path = Path(file).expanduser()
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise reading_error(error, path) from None
+
+
+def _jobs(fits: Sequence[GrowthFit], sizes: Sequence[float], deadline: str | None) -> tuple[SizedJob, ...]:
+    """Return what jobs of some sizes need to end in time, where that is asked for."""
+    from capacity_tui.engine.growth import machines_for_size
+    from capacity_tui.engine.units import parse_quantity
+
+    return () if deadline is None else tuple(machines_for_size(fits, n, parse_quantity(deadline, "s")) for n in sizes)
+
+
+def _written(
+    fits: Sequence[GrowthFit],
+    jobs: Sequence[SizedJob],
+    output: Output,
+    measured: Mapping[str, object] | None = None,
+    runs: Iterable[Part] = (),
+) -> str:
+    from capacity_tui.engine.present import to_json, to_yaml
+    from capacity_tui.engine.present.growth import growth_as_dict, growth_parts, sized_job_parts, sized_jobs_as_data
+
+    form = output.form
+    if form in ("json", "yaml"):
+        needed = {"recommended": sized_jobs_as_data(jobs)} if jobs else {}
+        data = {**(measured or {}), **growth_as_dict(fits), **needed}
+        return to_json(data) if form == "json" else to_yaml(data)
+    from capacity_tui.tui.cli.rich_tables import rich_parts
+
+    needs = (part for job in jobs for part in sized_job_parts(job))
+    return as_text(rich_parts((*runs, *growth_parts(fits), *needs)), output.is_file)

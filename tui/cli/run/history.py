@@ -1,0 +1,219 @@
+"""``history``: estimates and runs that were kept, with what was predicted and what was measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from capacity_tui.tui.cli.history_store import opened_history, store_option, tell_notes
+from capacity_tui.tui.cli.output import Output, output_options, say, tell
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns
+
+_LISTED = 20
+_FLUSH_RIGHT = frozenset({4, 5, 6, 8, 9})
+_AGO = re.compile(r"[\d.]+\s*[a-z]+")
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def _filters(command: CommandT) -> CommandT:
+    """Add the options that say which entries are meant."""
+    options = (
+        click.option("--kind", "kinds", multiple=True, type=click.Choice(("estimate", "run", "profile")),
+                     help="Only this kind; may be repeated."),
+        click.option("--model", metavar="TEXT", default="", help="Whose model has this in its name."),
+        click.option("--hardware", metavar="TEXT", default="", help="Whose hardware has this in its name."),
+        click.option("--since", metavar="TIME", default="", help="Begun on this day or later, or in the last 7d, 12h."),
+        click.option("--measured", is_flag=True, help="Only those of which something was measured."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group()
+def history() -> None:
+    """Show, compare, export and remove the estimates and runs that were kept.
+
+    Every estimate of the command plan is kept, and every run that was watched, profiled or handed to calibrate. An ID
+    may be cut short, as long as it stays the only one. `history = false` in the settings, CAPACITY_TUI_HISTORY=off or
+    --no-history keep nothing.
+    """
+
+
+@history.command("list")
+@_filters
+@click.option("-n", "--limit", type=click.IntRange(min=0), default=_LISTED, show_default=True,
+              help="At most so many, the newest; 0 for all.")  # fmt: skip
+@store_option
+@output_options("table", "json", "jsonl", "csv")
+def list_runs(
+    kinds: tuple[str, ...], model: str, hardware: str, since: str, measured: bool, limit: int, store: str | None,
+    output: Output,
+) -> None:  # fmt: skip
+    """List entries, the newest first."""
+    runs = _matching(store, _wanted(kinds, model, hardware, since, measured, limit))
+    form = output.form or "table"
+    if form != "table":
+        output.write(_written(runs, form))
+        return
+    from capacity_tui.engine.present.runs import LIST_HEADS as RUN_LIST_HEADS
+    from capacity_tui.engine.present.runs import list_rows as run_list_rows
+    from capacity_tui.tui.cli.rich_tables import Listing
+
+    if not runs:
+        tell("nothing is kept yet" if not (kinds or model or hardware or since or measured) else "nothing is found")
+        return
+    rows = run_list_rows(runs)
+    listing = Listing(RUN_LIST_HEADS, rows, _FLUSH_RIGHT, frozenset(range(4)))
+    output.show([listing])
+
+
+@history.command()
+@click.argument("name", metavar="ID")
+@click.option("--plan", "as_plan", is_flag=True, help="Only its plan, as a file that can be estimated again.")
+@store_option
+@output_options("table", "json", "jsonl", "csv")
+def show(name: str, as_plan: bool, store: str | None, output: Output) -> None:
+    """Show an entry: where it ran, what was predicted, what was measured."""
+    run = _one(opened_history(store), name)
+    if as_plan:
+        output.write(_plan_text(run))
+        return
+    form = output.form or "table"
+    if form != "table":
+        output.write(_written((run,), form))
+        return
+    from capacity_tui.engine.present.runs import FIGURE_HEADS as RUN_FIGURE_HEADS
+    from capacity_tui.engine.present.runs import figure_rows as run_figure_rows
+    from capacity_tui.engine.present.runs import heading as run_heading
+    from capacity_tui.tui.cli.rich_tables import pairs, table
+
+    parts = (pairs(run_heading(run)), table(RUN_FIGURE_HEADS, run_figure_rows(run), right=(1, 3, 4)))
+    output.show(parts)
+
+
+@history.command()
+@click.argument("first", metavar="ID")
+@click.argument("second", metavar="ID")
+@store_option
+@output_options("table", "json", "csv")
+def compare(first: str, second: str, store: str | None, output: Output) -> None:
+    """Compare two entries: settings that differ, and figures side by side."""
+    from capacity_tui.engine.present.runs import COMPARED_HEADS as RUN_COMPARED_HEADS
+    from capacity_tui.engine.present.runs import compared_as_data as compared_runs_as_data
+    from capacity_tui.engine.present.runs import compared_run_rows
+    from capacity_tui.engine.present.runs import setting_rows as run_setting_rows
+
+    kept = opened_history(store)
+    a, b = _one(kept, first), _one(kept, second)
+    form = output.form or "table"
+    if form == "json":
+        output.data(compared_runs_as_data(a, b))
+        return
+    if form == "csv":
+        output.write(_written((a, b), form))
+        return
+    from capacity_tui.tui.cli.rich_tables import table
+
+    heads = ("", *(f"{run.id} {run.started[:10]}" for run in (a, b)), RUN_COMPARED_HEADS[-1])
+    rows = [*run_setting_rows(a, b), *compared_run_rows(a, b)]
+    output.show([table(heads, rows, right=(1, 2, 3))])
+
+
+@history.command()
+@_filters
+@click.option("--share", is_flag=True, help="What was measured, as CSV without names, paths or serial numbers, for "
+              "calibrate --from of others.")  # fmt: skip
+@store_option
+@output_options("json", "jsonl", "csv")
+def export(
+    kinds: tuple[str, ...], model: str, hardware: str, since: str, measured: bool, share: bool, store: str | None,
+    output: Output,
+) -> None:  # fmt: skip
+    """Write entries for other programs, the newest first."""
+    if share and (output.wanted or "csv") != "csv":
+        raise click.UsageError("--share writes CSV: leave out --format")
+    runs = _matching(store, _wanted(kinds, model, hardware, since, measured or share, 0))
+    if share:
+        from capacity_tui.engine.accuracy import shared_text
+
+        text, left_out = shared_text(runs)
+        for reason in left_out:
+            tell(f"capacity-tui: left out: {reason}")
+        output.write(text)
+        return
+    output.write(_written(runs, output.form or "json"))
+
+
+@history.command()
+@click.argument("names", nargs=-1, required=True, metavar="ID...")
+@store_option
+def forget(names: tuple[str, ...], store: str | None) -> None:
+    """Remove entries for good."""
+    kept = opened_history(store)
+    runs = [_one(kept, name) for name in names]
+    removed = kept.forget(*(run.id for run in runs))
+    tell_notes(kept)
+    say(f"removed {removed} of {len(runs)}" if removed != len(runs) else f"removed {' '.join(run.id for run in runs)}")
+
+
+def _wanted(kinds: Sequence[str], model: str, hardware: str, since: str, measured: bool, limit: int) -> WantedRuns:
+    from capacity_tui.engine.observe.history import KINDS as RUN_KINDS
+    from capacity_tui.engine.observe.history import WantedRuns
+
+    chosen = tuple(kind for kind in RUN_KINDS if kind in kinds)
+    return WantedRuns(chosen, model, hardware, _time(since), measured=measured, most=limit)
+
+
+def _time(text: str) -> str:
+    """Return the time that a text means, as entries are dated."""
+    from capacity_tui.engine.units import parse_quantity
+
+    if not text:
+        return ""
+    if _AGO.fullmatch(text.lower()):
+        return (datetime.now(UTC) - timedelta(seconds=parse_quantity(text, "s"))).isoformat(timespec="seconds")
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(f"--since {text!r} is no time: write 2026-11-22, 7d or 12h") from None
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _matching(store: str | None, wanted: WantedRuns) -> tuple[RunRecord, ...]:
+    kept = opened_history(store)
+    runs = kept.find(wanted)
+    tell_notes(kept)
+    return runs
+
+
+def _one(kept: History, name: str) -> RunRecord:
+    run = kept.one(name)
+    tell_notes(kept)
+    return run
+
+
+def _written(runs: Sequence[RunRecord], form: str) -> str:
+    from capacity_tui.engine.present import to_json
+    from capacity_tui.engine.present.runs import as_csv as runs_as_csv
+    from capacity_tui.engine.present.runs import as_json_lines as runs_as_json_lines
+    from capacity_tui.engine.present.runs import runs_as_data
+
+    if form == "csv":
+        return runs_as_csv(runs)
+    return runs_as_json_lines(runs) if form == "jsonl" else to_json(runs_as_data(runs))
+
+
+def _plan_text(run: RunRecord) -> str:
+    from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.plan.files import dump_plan, plan_from_data
+
+    if run.plan is None:
+        raise PlanError("it ran without a plan", run.id)
+    return dump_plan(plan_from_data(run.plan), f"From the history: {run.id}, {run.started}.")

@@ -1,0 +1,180 @@
+"""``monitor``: watches a run by its log, its processes or its output, and lays what was predicted beside it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.tui.cli.history_store import history_option
+from capacity_tui.tui.cli.run.run_output import SharedOutput, outlet_options, tell_problems_of
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.observe import Outlets
+    from capacity_tui.engine.observe.logs import LineReader, LogSource
+    from capacity_tui.engine.observe.monitor import RunMonitor, RunState
+    from capacity_tui.engine.observe.runs import RunWriter
+    from capacity_tui.tui.cli.run.run_output import RunOutput
+
+LEAST_INTERVAL = 0.2
+_STANDARD_INPUT = "-"
+_PIPE_WAIT = 0.05
+_FIRST_RATES = 0.5
+"""Seconds between the two samples of ``--once`` that rates need."""
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@click.option("--pid", metavar="N", type=int, help="Watch a process and all that it started; its output, if a file.")
+@click.option("--log", "log_place", metavar="FILE",
+              help="Follow a log: text, JSON, CSV, event files, a folder, a page of metrics, or -.")  # fmt: skip
+@click.option("--plan", "plan_name", metavar="PLAN", help="The plan that the run follows, to compare it with.")
+@click.option("--pattern", "patterns", metavar="REGEX", multiple=True,
+              help="An expression of your own, with groups named as figures, such as 'it (?P<step>[0-9]+)', or "
+              "loss=json:KEY; may be repeated.")  # fmt: skip
+@click.option("--interval", metavar="SECONDS", type=click.FloatRange(LEAST_INTERVAL), default=2.0, show_default=True,
+              help="Time between looks.")  # fmt: skip
+@click.option("--once", is_flag=True, help="Say how the run stands, and end.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line, for every look and event.")
+@outlet_options
+@history_option
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def monitor(
+    pid: int | None,
+    log_place: str | None,
+    plan_name: str | None,
+    patterns: tuple[str, ...],
+    interval: float,
+    once: bool,
+    as_json: bool,
+    jsonl: Path | None,
+    serve: str | None,
+    no_history: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Watch a run: how far it is, how fast, how long it goes on, what goes wrong, and what was predicted of it.
+
+    Name a log, a process, or a command behind `--`, whose output, signals and exit code stay as they are. Logs of the
+    usual training programs and inference engines are known; Ctrl-C ends the watching of a log or a process.
+    """
+    from capacity_tui.engine.observe import Outlets
+    from capacity_tui.engine.observe.logs import LineReader
+    from capacity_tui.engine.observe.logs import parse_user_expression as parse_log_expression
+    from capacity_tui.engine.observe.monitor import RunMonitor
+    from capacity_tui.engine.observe.runs import RunWriter, need_process, output_file
+
+    if command and pid is not None:
+        raise click.UsageError("give --pid or a command, not both")
+    if not command and pid is None and log_place is None:
+        raise click.UsageError("give --log FILE, --pid N, or a command behind --")
+    if command and once:
+        raise click.UsageError("--once looks at a run that is there: leave it out with a command")
+    if once and serve:
+        raise click.UsageError("--serve answers while a run goes on: leave out --once")
+    reader = LineReader(expressions=[parse_log_expression(text) for text in patterns])
+    answer = None if plan_name is None else _estimated(plan_name)
+    if pid is not None:
+        need_process(pid)
+        output = output_file(pid) if log_place is None else None
+        log_place = log_place if output is None else str(output)
+    log = _opened(log_place, reader, must_exist=once)
+    with closing(Outlets(jsonl, serve)) as outlets:
+        if command:
+            from capacity_tui.tui.cli.run.piped_command import watch_command
+
+            return watch_command(command, log, reader, answer, interval, outlets, as_json, no_history)
+        with closing(RunMonitor(log, pid, answer, _folders(log_place, pid))) as run:
+            if once:
+                return _looked_at(run, outlets, as_json, log_place == _STANDARD_INPUT)
+            writer = RunWriter(run.beginning(), "monitor", pid, log_place or "")
+            return _watched(run, writer, outlets, interval, as_json, no_history)
+
+
+def _looked_at(run: RunMonitor, outlets: Outlets, as_json: bool, wait_for_end: bool) -> int:
+    """Say once how a run stands; return the exit code."""
+    from capacity_tui.tui.cli.run.run_output import output_for
+
+    with output_for(sys.stdout, as_json, once=True) as output:
+        state = run.look(last=True)
+        while wait_for_end and run.alive:
+            time.sleep(_PIPE_WAIT)
+            state = run.look()
+        if state.observation is not None:
+            time.sleep(_FIRST_RATES)
+            state = run.look(last=True)
+        SharedOutput(output, outlets).show(state, last=True)
+    tell_problems_of(outlets)
+    return 0
+
+
+def _watched(
+    run: RunMonitor, writer: RunWriter, outlets: Outlets, interval: float, as_json: bool, no_history: bool
+) -> int:
+    """Watch until the process ends or the user has enough; return the exit code."""
+    from capacity_tui.tui.cli.run.run_output import RecordedOutput, finish, output_for
+
+    with output_for(sys.stdout, as_json) as output:
+        outlets.start()
+        shared = SharedOutput(output, outlets)
+        state = _until_over(run, RecordedOutput(shared, writer, run.curve), interval)
+    finish(writer, run.entry(state), no_history, goes_on=run.alive)
+    tell_problems_of(outlets)
+    return 0
+
+
+def _until_over(run: RunMonitor, output: RunOutput, interval: float) -> RunState:
+    """Look again and again; return the last state. What asks the program to end ends the watching in good order."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    state = run.look()
+    try:
+        while run.alive:
+            output.show(state)
+            time.sleep(interval)
+            state = run.look()
+    except KeyboardInterrupt:
+        pass
+    state = run.look(last=True)
+    output.show(state, last=True)
+    return state
+
+
+def _estimated(plan_name: str) -> Answer:
+    from capacity_tui.engine.solve import answer
+    from capacity_tui.tui.cli.plan_sources import machine_for, read_plan
+
+    plan = read_plan(plan_name)
+    return answer(plan, machine_for(plan))
+
+
+def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSource | None:
+    """Return the log at a place; one that does not exist yet is waited for, unless it is looked at but once.
+
+    Raises:
+        CapacityError: it is not there, or the folder holds none.
+    """
+    from capacity_tui.engine.errors import Place, StorageError
+    from capacity_tui.engine.observe.logs import open_log
+
+    if place is None:
+        return None
+    if must_exist and _is_file(place) and not Path(place).exists():
+        raise StorageError("there is no such log", hint="without --once it is waited for", place=Place(place))
+    return open_log(place, reader)
+
+
+def _folders(place: str | None, pid: int | None) -> tuple[Path, ...]:
+    """Return folders on whose disks a run may write."""
+    from capacity_tui.engine.observe.runs import work_folder
+
+    folders = [] if place is None or not _is_file(place) else [Path(place).absolute().parent]
+    work = None if pid is None else work_folder(pid)
+    return tuple(dict.fromkeys([*folders, *([work] if work else [])]))
+
+
+def _is_file(place: str) -> bool:
+    return place != _STANDARD_INPUT and "://" not in place

@@ -1,0 +1,279 @@
+"""A command whose output is read as it goes by: what it writes, its signals and its exit code stay its own."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.cli.output import tell
+from capacity_tui.tui.cli.run.run_output import (
+    JsonLines,
+    LiveBlock,
+    RecordedOutput,
+    SharedOutput,
+    finish,
+    output_for,
+    stream_of_events,
+    tell_problems_of,
+)
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.observe import Outlets, RunningCommand
+    from capacity_tui.engine.observe.logs import LineReader, LineSplitter, LogSource
+    from capacity_tui.engine.observe.monitor import RunMonitor, RunState
+    from capacity_tui.engine.observe.profile import ProfilingEngine, WorkInOutput
+    from capacity_tui.tui.cli.run.run_output import RunOutput
+
+_PIECE = 1 << 16
+
+_LAST_WAIT = 1.0
+"""Seconds for which output is still read after the command ended: what it left running may hold on to it."""
+
+
+def watch_command(
+    command: tuple[str, ...],
+    log: LogSource | None,
+    reader: LineReader,
+    answer: Answer | None,
+    interval: float,
+    outlets: Outlets,
+    as_json: bool,
+    no_history: bool,
+) -> int:
+    """Run a command and watch it; return its exit code.
+
+    Raises:
+        CapacityError: it cannot be started.
+    """
+    from capacity_tui.engine.observe import RunningCommand
+    from capacity_tui.engine.observe.monitor import RunMonitor
+    from capacity_tui.engine.observe.runs import RunWriter
+
+    pipes = (os.pipe(), os.pipe())
+    try:
+        running = RunningCommand(command, _environment(), outputs=(pipes[0][1], pipes[1][1]))
+    finally:
+        for _, end in pipes:
+            os.close(end)
+    run = RunMonitor(log, running.pid, answer, (Path.cwd(),))
+    writer = RunWriter(run.beginning(command), "monitor", running.pid)
+    with output_for(stream_of_events(as_json), as_json) as output:
+        streams = {pipes[0][0]: sys.stderr if as_json else sys.stdout, pipes[1][0]: sys.stderr}
+        passed = [
+            PassedOutput(end, stream.fileno(), output if isinstance(output, LiveBlock) and stream.isatty() else None)
+            for end, stream in streams.items()
+        ]
+        shared = SharedOutput(output, outlets)
+        watching = _Watching(run, reader, passed, RecordedOutput(shared, writer, run.curve), interval)
+        outlets.start()
+        watching.start()
+        ended = running.wait()
+        state = watching.end()
+        if isinstance(output, JsonLines):
+            output.event({"event": "end", "exit_code": ended.exit_code, "seconds": round(ended.seconds, 3)})
+    entry = None if state is None else run.entry(state, command, ended.exit_code)
+    finish(writer, entry, no_history, ended.exit_code)
+    run.close()
+    tell_problems_of(outlets)
+    return ended.exit_code
+
+
+class PassedOutput(threading.Thread):
+    """Reads what a command writes, passes it on at once, and keeps a copy to be read as a log.
+
+    Args:
+        source: the end of a pipe to read; closed at the end.
+        target: where it goes.
+        block: a block at the foot of that terminal, above which whole lines are printed.
+    """
+
+    def __init__(self, source: int, target: int, block: LiveBlock | None) -> None:
+        super().__init__(name="output", daemon=True)
+        self._source = source
+        self._target = target
+        self._block = block
+        self._line = b""
+        self._copy: list[tuple[float, bytes]] = []
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Pass on until the command, and all that it started, wrote the last."""
+        try:
+            while data := os.read(self._source, _PIECE):
+                self._pass(data)
+                with self._lock:
+                    self._copy.append((time.monotonic(), data))
+        except OSError:
+            # Whoever read the output is gone; the command is told the same way when it writes again.
+            pass
+        finally:
+            os.close(self._source)
+
+    def taken(self) -> list[tuple[float, bytes]]:
+        """Return what came since the last call, each piece with the time when it came."""
+        with self._lock:
+            pieces, self._copy = self._copy, []
+        return pieces
+
+    def _pass(self, data: bytes) -> None:
+        if self._block is not None:
+            # Bars that overwrite themselves would fight with the block, which shows what they say.
+            *lines, rest = (self._line + data).split(b"\n")
+            for line in lines:
+                self._block.above(line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace"))
+            self._line = rest.rpartition(b"\r")[2]
+            return
+        while data:
+            data = data[os.write(self._target, data) :]
+
+
+class _Watching(threading.Thread):
+    """Looks at a run in its interval, until it is told to end."""
+
+    def __init__(
+        self, run: RunMonitor, reader: LineReader, passed: list[PassedOutput], output: RunOutput, interval: float
+    ) -> None:
+        from capacity_tui.engine.observe.logs import LineSplitter
+
+        super().__init__(name="watching", daemon=True)
+        self._run = run
+        self._reader = reader
+        self._passed: list[tuple[PassedOutput, LineSplitter]] = [(stream, LineSplitter()) for stream in passed]
+        self._output = output
+        self._interval = interval
+        self._over = threading.Event()
+        self._failed = False
+        self._state: RunState | None = None
+
+    def run(self) -> None:
+        """Look until the end, and once more then."""
+        for passed, _ in self._passed:
+            passed.start()
+        while not self._over.wait(self._interval):
+            self._look(last=False)
+        for passed, _ in self._passed:
+            passed.join(_LAST_WAIT)
+        self._look(last=True)
+
+    def end(self) -> RunState | None:
+        """Look for the last time; return how the run stood then."""
+        self._over.set()
+        self.join()
+        return self._state
+
+    def _look(self, last: bool) -> None:
+        """Look; whatever goes wrong with that is told once, and the command goes on."""
+        if self._failed:
+            return
+        try:
+            pieces = [(at, data, splitter) for passed, splitter in self._passed for at, data in passed.taken()]
+            # A bar goes to one stream and its losses to the other: what came first is read first.
+            for at, data, splitter in sorted(pieces, key=itemgetter(0)):
+                self._read(splitter.split(data), at)
+            for _, splitter in self._passed if last else ():
+                self._read(splitter.rest(), time.monotonic())
+            self._state = self._run.look(last)
+            self._output.show(self._state, last)
+        except Exception as error:
+            self._failed = True
+            what = error.one_line() if isinstance(error, CapacityError) else f"{type(error).__name__}: {error}"
+            tell(f"capacity-tui: watching failed, the command goes on: {what}")
+
+    def _read(self, lines: list[str], at: float) -> None:
+        self._run.take([entry for line in lines if (entry := self._reader.read(line)) is not None], at)
+
+
+def _environment() -> Mapping[str, str]:
+    """Return the command's environment: Python writes its lines when they are said, not when a buffer is full."""
+    return {"PYTHONUNBUFFERED": "1", **os.environ}
+
+
+_STREAMS = (1, 2)
+
+
+def work_in_output(samples: str | None, stages: tuple[str, ...]) -> tuple[float | None, WorkInOutput | None]:
+    """Return how many samples there are where that is given, and what finds work in the output where it must be read.
+
+    Raises:
+        CapacityError: an expression cannot be read.
+    """
+    from capacity_tui.engine.observe.profile import WorkInOutput
+
+    try:
+        count = None if samples is None else float(samples)
+    except ValueError:
+        count = None
+    if count is not None and not 0 < count < math.inf:
+        raise click.UsageError("--samples must be above 0")
+    parts = (stage.partition("=") for stage in stages)
+    expressions = {name: expression for name, equals, expression in parts if equals}
+    if len(stages) > 1 and len(expressions) < len(stages):
+        raise click.UsageError("several stages need NAME=REGEX each, and names of their own")
+    counting = samples if count is None else None
+    return count, WorkInOutput(counting, expressions) if counting is not None or expressions else None
+
+
+class OutputReading:
+    """Reads what a command writes while it is passed on.
+
+    Args:
+        work: what finds work in it.
+    """
+
+    def __init__(self, work: WorkInOutput) -> None:
+        self._work = work
+        self._passed: list[tuple[PassedOutput, LineSplitter]] = []
+        self._lock = threading.Lock()
+
+    def started(self, command: tuple[str, ...]) -> RunningCommand:
+        """Start the command, its output in pipes.
+
+        Raises:
+            CapacityError: it cannot be started.
+        """
+        from capacity_tui.engine.observe import RunningCommand
+        from capacity_tui.engine.observe.logs import LineSplitter
+
+        pipes = (os.pipe(), os.pipe())
+        try:
+            running = RunningCommand(command, outputs=(pipes[0][1], pipes[1][1]))
+        finally:
+            for _, end in pipes:
+                os.close(end)
+        for (source, _), stream in zip(pipes, _STREAMS, strict=True):
+            passed = PassedOutput(source, stream, None)
+            passed.start()
+            self._passed.append((passed, LineSplitter()))
+        return running
+
+    def look(self, engine: ProfilingEngine) -> None:
+        """Tell a profile what the output has told since the last look."""
+        with self._lock:
+            for passed, splitter in self._passed:
+                for at, data in passed.taken():
+                    for line in splitter.split(data):
+                        self._work.take(line, at, engine)
+
+    def end(self, engine: ProfilingEngine) -> None:
+        """Tell the rest, once the command has ended."""
+        for passed, _ in self._passed:
+            passed.join(_LAST_WAIT)
+        self.look(engine)
+        now = time.monotonic()
+        for _, splitter in self._passed:
+            for line in splitter.rest():
+                self._work.take(line, now, engine)
+        self._work.end(now, engine)
+        for name in self._work.never_begun(engine):
+            engine.add_problem(f"stage {name} never began: no line of the output is as its expression says")

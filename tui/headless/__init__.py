@@ -1,1 +1,0 @@
-"""Commands that need no screen: estimates, checks, lists and files, for scripts and for people in a hurry."""

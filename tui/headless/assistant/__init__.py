@@ -1,1 +1,0 @@
-"""The commands as tools of coding assistants, by the Model Context Protocol."""

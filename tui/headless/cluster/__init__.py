@@ -1,1 +1,0 @@
-"""The commands about the nodes of a cluster, one file for each."""

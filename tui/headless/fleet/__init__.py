@@ -1,1 +1,0 @@
-"""``fleet``: instances beside each other, and the workloads they are compared for."""

@@ -1,1 +1,0 @@
-"""The commands about storage: what patterns, databases and training data take, one file for each."""

@@ -1,1 +1,0 @@
-"""Rich tables of the command line."""
