@@ -26,7 +26,7 @@ VAGUE = {
 # Names that still hold such words, by room.
 VAGUE_NAMES: dict[str, int] = {
     "engine/present": 285,
-    "tui/screens": 280,
+    "tui/views": 280,
     "engine/fleet": 185,
     "engine/plan": 165,
     "tui/cli": 2,
@@ -61,9 +61,7 @@ WIDE_FOLDERS: dict[str, int] = {
     "engine/plan": 20,
     "engine/plan/imports": 18,
     "engine/present": 25,
-    "tui": 20,
-    "tui/screens/plan": 30,
-    "tui/widgets": 18,
+    "tui": 16,
 }
 
 

@@ -26,19 +26,19 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder
 from capacity_tui.tui import themes
 from capacity_tui.tui.actions import VIEWS, Commanded, bindings, checked_keymap
-from capacity_tui.tui.messages import Failed, MachineChanged, Opened, Restored
-from capacity_tui.tui.mistakes import failure
+from capacity_tui.tui.messages import MachineChanged, Opened, Restored
 from capacity_tui.tui.paths import settings_file
-from capacity_tui.tui.screens.plan.screen import PlanScreen
-from capacity_tui.tui.screens.views import Views
+from capacity_tui.tui.requests import Failed, failure
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.settings import load as load_settings
-from capacity_tui.tui.terminal import glyphs
-from capacity_tui.tui.terminal.keys_in_turn import KeysInTurn
-from capacity_tui.tui.terminal.painted import Difference, Painted
+from capacity_tui.tui.terminal import text
+from capacity_tui.tui.terminal.driver import KeysInTurn
+from capacity_tui.tui.terminal.output import Difference, Painted
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
-from capacity_tui.tui.widgets.guarded import ClosesOnce, Guarded
+from capacity_tui.tui.views.plan.screen import PlanScreen
+from capacity_tui.tui.views.view_screen import Views
+from capacity_tui.tui.widgets.lines import ClosesOnce, Guarded
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -58,7 +58,7 @@ def load_engine() -> Engine:
 
 
 def _data_commands() -> type[Provider]:
-    from capacity_tui.tui.screens.dialogs.palette import DataCommands
+    from capacity_tui.tui.views.dialogs.palette import DataCommands
 
     return DataCommands
 
@@ -96,7 +96,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         self._trouble = ""
         self._painted = Painted()
         self._use_keymap()
-        self._glyphs = glyphs.choose(self.settings.glyphs, ascii_only)
+        self._glyphs = text.choose(self.settings.glyphs, ascii_only)
         self.session = Session(self, engine, self.settings, self._glyphs)
         self._source = source
         self._accelerator = accelerator
@@ -105,7 +105,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         self.mistakes: list[Exception] = []
         self.fatal: Exception | None = None
         self._mistakes_at: list[float] = []
-        self.set_class(self._glyphs is glyphs.Glyphs.ASCII, "-ascii")
+        self.set_class(self._glyphs is text.Glyphs.ASCII, "-ascii")
         self._use_theme(self._theme_name)
         views = Views(self, self.session)
         self.session.views.subscribe(self, views.show)
@@ -139,7 +139,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:  # noqa: ARG002
         """Offer every action of the registry in the palette."""
-        from capacity_tui.tui.screens.dialogs.palette import action_commands
+        from capacity_tui.tui.views.dialogs.palette import action_commands
 
         return action_commands(self, self.settings.keys)
 
@@ -163,7 +163,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
     async def _ask_first(self) -> None:
         """Ask what is wanted once the first frame is painted, and hand on what was typed by then."""
-        from capacity_tui.tui.screens.dialogs.start import StartPrompt
+        from capacity_tui.tui.views.dialogs.start import StartPrompt
 
         await self.push_screen(StartPrompt(self.session))
         self._asks_first = False
@@ -178,22 +178,21 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
     def action_command_palette(self) -> None:
         """Find a command by a part of its name."""
-        from capacity_tui.tui.screens.dialogs.palette import Palette
+        from capacity_tui.tui.views.dialogs.palette import Palette
 
         if not isinstance(self.screen, Palette):
             self.push_screen(Palette(id="--command-palette"))
 
     def _show_start(self) -> None:
         """Ask what is wanted, in one line."""
-        from capacity_tui.tui.screens.dialogs.start import StartPrompt
+        from capacity_tui.tui.views.dialogs.start import StartPrompt
 
         if not isinstance(self.screen, ModalScreen):
             self.push_screen(StartPrompt(self.session))
 
     def _show_help(self) -> None:
         """Show all keys."""
-        from capacity_tui.tui.screens.dialogs.help import help_lines
-        from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
+        from capacity_tui.tui.views.dialogs.text_dialog import TextDialog, help_lines
 
         screen = next((screen for screen in reversed(self.screen_stack) if isinstance(screen, Commanded)), self)
         about = screen.about()
@@ -205,7 +204,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
     def _show_last_failure(self) -> None:
         """Show all that is known of what went wrong last."""
-        from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
+        from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
 
         failure = self.session.last_failure
         if failure is None:
@@ -347,7 +346,7 @@ def run(
         Exception: a mistake of the program that leaves no screen to go on with.
     """
     # Textual reads stdin and draws on stderr.
-    from capacity_tui.tui.terminal.signals import heed_signals
+    from capacity_tui.tui.terminal.driver import heed_signals
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CapacityError("the screen needs a terminal", hint="see `capacity-tui --help` for commands without one")

@@ -27,18 +27,14 @@ from capacity_tui.engine.plan.line import PlanFlags, completions, line_of_flags,
 from capacity_tui.engine.present import Part, machine_report_parts
 from capacity_tui.engine.solve import plan_of_line, propose
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.screens.dialogs.catalogue_view import choices
-from capacity_tui.tui.screens.machine.benchmarks_view import Benchmarks
-from capacity_tui.tui.screens.plan.hardware_view import (
-    load_rows,
-    machine_rows,
-)
-from capacity_tui.tui.screens.plan.live_view import LiveSampler
-from capacity_tui.tui.screens.run.run_view import WatchedRuns
-from capacity_tui.tui.shown.compared import HardwareRow
-from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load
-from capacity_tui.tui.shown.understood import Suggestion, Understood
-from capacity_tui.tui.view import Choice, Document
+from capacity_tui.tui.shown.comparison import HardwareRow
+from capacity_tui.tui.shown.fields import Choice, Suggestion, Understood
+from capacity_tui.tui.shown.machine import BenchmarkOutcome, BenchmarkStep, Load
+from capacity_tui.tui.view import Document
+from capacity_tui.tui.views.dialogs.present import choices
+from capacity_tui.tui.views.machine.present import Benchmarks
+from capacity_tui.tui.views.plan.hardware_facts import LiveSampler, load_rows, machine_rows
+from capacity_tui.tui.views.run.present import WatchedRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

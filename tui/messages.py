@@ -15,21 +15,17 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText, Part
     from capacity_tui.engine.present.pictures import Picture
     from capacity_tui.engine.solve.modes import Limit
-    from capacity_tui.tui.recent import RecentPlan
-    from capacity_tui.tui.shown.clustered import Clustered
-    from capacity_tui.tui.shown.columns import TableColumn
-    from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
-    from capacity_tui.tui.shown.exported import Export
-    from capacity_tui.tui.shown.found import Found, Question
-    from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load, Sample
-    from capacity_tui.tui.shown.scaled import ScaledPlan
-    from capacity_tui.tui.shown.stored import Corpus, StoredPatterns
+    from capacity_tui.tui.settings import RecentPlan
+    from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
+    from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row
+    from capacity_tui.tui.shown.corpus import Corpus, StoredPatterns
+    from capacity_tui.tui.shown.fields import Choice, Understood
+    from capacity_tui.tui.shown.machine import BenchmarkOutcome, BenchmarkStep, Load, Sample
+    from capacity_tui.tui.shown.results import Export, Found, Question, TableColumn
+    from capacity_tui.tui.shown.runs import RunRow, WatchedRun
     from capacity_tui.tui.shown.tried import Tried
-    from capacity_tui.tui.shown.understood import Understood
-    from capacity_tui.tui.shown.watched import RunRow, WatchedRun
-    from capacity_tui.tui.shown.what_if import Advice
-    from capacity_tui.tui.swap import LeftBehind
-    from capacity_tui.tui.view import Choice, Document
+    from capacity_tui.tui.unsaved import LeftBehind
+    from capacity_tui.tui.view import Document
 
 
 class Detected(Answer):
@@ -374,18 +370,3 @@ class PatternsStored(Answer):
     def __init__(self, patterns: StoredPatterns) -> None:
         super().__init__()
         self.patterns = patterns
-
-
-class Failed(Answer):
-    """Something did not work."""
-
-    def __init__(self, title: str, hint: str, detail: str) -> None:
-        super().__init__()
-        self.title = title
-        self.hint = hint
-        self.detail = detail
-
-    @property
-    def in_short(self) -> str:
-        """Title and remedy in one line."""
-        return ": ".join(part for part in (self.title, self.hint or self.detail) if part)

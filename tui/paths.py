@@ -1,11 +1,13 @@
-"""Paths as people type and read them, writing to them, and that of the settings."""
+"""Paths that the user types, and the TOML files that people write: settings and themes."""
 
 from __future__ import annotations
 
 import os
+import re
+import tomllib
 from pathlib import Path
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.files import config_folder, make_folder, write_atomically
 
 
@@ -40,3 +42,24 @@ def write_file(path: Path, text: str) -> str:
     except CapacityError as error:
         return error.one_line()
     return ""
+
+
+_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+
+
+def read(text: str, file: str) -> dict[str, object]:
+    """Return the values of a file.
+
+    Args:
+        text: content of the file.
+        file: its name, for error messages.
+
+    Raises:
+        CapacityError: the text is not TOML, or a key stands twice; the error names the line.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _LINE.search(str(error))
+        place = Place(file, int(found[1])) if found else Place(file)
+        raise CapacityError(_LINE.sub("", str(error)), hint='write `key = "value"`', place=place) from error

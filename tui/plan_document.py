@@ -20,36 +20,32 @@ from capacity_tui.engine.present.pictures import PICTURES, Picture, picture_of
 from capacity_tui.engine.solve import EstimatedPlan, explain
 from capacity_tui.engine.solve.advice import offers
 from capacity_tui.engine.solve.modes import Comparison as EngineComparison
-from capacity_tui.engine.solve.modes import Limit, ModePlan, compare, feasible_sizes, fill, to_the_limit
-from capacity_tui.tui.screens.cloud.cloud_view import OffersQuestion
-from capacity_tui.tui.screens.cluster.cluster_view import clustered
-from capacity_tui.tui.screens.find.find_view import SearchQuestion
-from capacity_tui.tui.screens.plan.advice_view import advice_of
-from capacity_tui.tui.screens.plan.estimate_view import column, setting_reason, warning_lines
-from capacity_tui.tui.screens.plan.export_view import exports_of
-from capacity_tui.tui.screens.plan.field_view import field_lines
-from capacity_tui.tui.screens.plan.hardware_view import (
-    cluster_rows,
-    hardware_words,
-    run_words,
-    simulated,
+from capacity_tui.engine.solve.modes import (
+    Limit,
+    ModePlan,
+    compare,
+    feasible_sizes,
+    fill,
+    to_the_limit,
 )
-from capacity_tui.tui.screens.plan.pins_view import PinnedPlans
-from capacity_tui.tui.screens.plan.tried_view import Pair, tried, tried_pairs
-from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus
-from capacity_tui.tui.screens.scale.scale_view import scaled_plans
-from capacity_tui.tui.screens.scale.storage_view import stored_rows
-from capacity_tui.tui.shown.compared import Comparison, Row
-from capacity_tui.tui.shown.exported import Export
+from capacity_tui.tui.shown.comparison import Advice, Comparison, Row
+from capacity_tui.tui.shown.fields import Field
+from capacity_tui.tui.shown.results import Export
 from capacity_tui.tui.shown.tried import Tried
-from capacity_tui.tui.shown.what_if import Advice
-from capacity_tui.tui.view import Document, Field
+from capacity_tui.tui.view import Document
+from capacity_tui.tui.views.cloud.question import OffersQuestion
+from capacity_tui.tui.views.cluster.present import clustered
+from capacity_tui.tui.views.find.question import SearchQuestion
+from capacity_tui.tui.views.plan.field_values import Pair, advice_of, field_lines, tried, tried_pairs
+from capacity_tui.tui.views.plan.hardware_facts import cluster_rows, hardware_words, run_words, simulated
+from capacity_tui.tui.views.plan.present import PinnedPlans, column, exports_of, setting_reason, warning_lines
+from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
+from capacity_tui.tui.views.scale.present import scaled_plans, stored_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from capacity_tui.tui.shown.clustered import Clustered
-    from capacity_tui.tui.shown.scaled import ScaledPlan
+    from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
 
 
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")

@@ -18,14 +18,12 @@ from textual.worker import get_current_worker
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder
-from capacity_tui.tui.messages import Compared, Failed, Opened, Restored
-from capacity_tui.tui.mistakes import reported
+from capacity_tui.tui.messages import Compared, Opened, Restored
 from capacity_tui.tui.paths import expanded, settings_file, shortened, write_file
-from capacity_tui.tui.requests import Answer, Request
+from capacity_tui.tui.requests import Answer, Failed, Request, reported
 from capacity_tui.tui.settings import Settings, save_setting
 from capacity_tui.tui.store import Store
-from capacity_tui.tui.terminal.glyphs import Glyphs
-from capacity_tui.tui.terminal.text import Span
+from capacity_tui.tui.terminal.text import Glyphs, Span
 
 if TYPE_CHECKING:
     from capacity_tui.tui.unsaved import UnsavedPlans
@@ -131,8 +129,7 @@ class Session:
     @cached_property
     def unsaved(self) -> UnsavedPlans:
         """What no file holds; nothing is unsaved before the first frame."""
-        from capacity_tui.tui.swap import Swap
-        from capacity_tui.tui.unsaved import UnsavedPlans
+        from capacity_tui.tui.unsaved import Swap, UnsavedPlans
 
         return UnsavedPlans(self.store, Swap())
 
@@ -212,7 +209,7 @@ class Session:
         """Have a file that was opened remembered for the next start."""
 
         def work(_: Request) -> None:
-            from capacity_tui.tui.recent import RecentPlan, remember_plan
+            from capacity_tui.tui.settings import RecentPlan, remember_plan
 
             with suppress(CapacityError):  # a full disk is no reason not to open it
                 remember_plan(RecentPlan(str(path.absolute()), True, name))

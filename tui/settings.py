@@ -1,18 +1,21 @@
-"""The user's settings: theme, glyphs, mouse, live interval and keys, from one file."""
+"""Settings of the screen, and the plans of the last days, both kept for the next start."""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.engine.files import make_folder, write_atomically
-from capacity_tui.tui import toml_file
-from capacity_tui.tui.terminal.glyphs import Glyphs
+from capacity_tui.engine.errors import CapacityError, Place, StorageError
+from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.tui import paths
+from capacity_tui.tui.terminal.text import Glyphs
 
 SLOWEST_SECONDS = 60.0
+
 FASTEST_SECONDS = 0.5
 """Reading the sensors more often slows the job that is being watched."""
 
@@ -54,7 +57,7 @@ def load(path: Path) -> Settings:
     if not path.exists() and old.is_file():
         _take_over(old, path)
     text = _text_of(path)
-    return Settings() if text is None else _parse(toml_file.read(text, str(path)), str(path))
+    return Settings() if text is None else _parse(paths.read(text, str(path)), str(path))
 
 
 def _text_of(path: Path) -> str | None:
@@ -130,7 +133,7 @@ def save_setting(path: Path, name: str, value: str | bool) -> None:
     import tomlkit
 
     text = _text_of(path) or ""
-    toml_file.read(text, str(path))
+    paths.read(text, str(path))
     document = tomlkit.parse(text)
     document[name] = value
     make_folder(path.parent)
@@ -150,3 +153,73 @@ def _take_over(old: Path, path: Path) -> None:
         raise CapacityError("settings are no table", hint="mend or remove it", place=Place(str(old)))
     write_atomically(path, tomlkit.dumps({str(name): value for name, value in found.items()}), overwrite=False)
     old.replace(old.with_suffix(".yaml.old"))
+
+
+MOST = 12
+
+_LONGEST = 1000
+
+_LARGEST_FILE = 1 << 20
+
+_TURN = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class RecentPlan:
+    """Something that was planned.
+
+    Attributes:
+        text: the line that was typed, or the path of the file.
+        is_file: which of both it is.
+        words: what it was, in a few words.
+    """
+
+    text: str
+    is_file: bool
+    words: str = ""
+
+
+def recent_file() -> Path:
+    """Return where they are kept."""
+    return state_folder() / "recent.json"
+
+
+def recent_plans() -> tuple[RecentPlan, ...]:
+    """Return them, the last first; a damaged file is set aside and holds none."""
+    import json  # not before the first frame
+
+    file = recent_file()
+    try:
+        if file.stat().st_size > _LARGEST_FILE:
+            raise ValueError("larger than anything that is kept")
+        return tuple(_plan(entry) for entry in json.loads(file.read_text(encoding="utf-8")))
+    except OSError:
+        return ()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        with suppress(StorageError):
+            set_aside(file)
+        return ()
+
+
+def remember_plan(plan: RecentPlan) -> None:
+    """Put a plan in front of the others.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    import json  # not before the first frame
+
+    if len(plan.text) > _LONGEST:
+        return
+    with _TURN:
+        others = (other for other in recent_plans() if (other.text, other.is_file) != (plan.text, plan.is_file))
+        kept = [plan, *others][:MOST]
+        make_folder(recent_file().parent)
+        write_atomically(recent_file(), json.dumps([asdict(entry) for entry in kept]), overwrite=True)
+
+
+def _plan(entry: dict[str, object]) -> RecentPlan:
+    text, is_file, words = entry["text"], entry["is_file"], entry["words"]
+    if not isinstance(text, str) or not isinstance(is_file, bool) or not isinstance(words, str):
+        raise ValueError("a recent plan is text")
+    return RecentPlan(text, is_file, words)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.compared import Column, Comparison
-    from capacity_tui.tui.shown.what_if import Advice
-    from capacity_tui.tui.view import Document, Field
+    from capacity_tui.tui.shown.comparison import Advice, Column, Comparison
+    from capacity_tui.tui.shown.fields import Field
+    from capacity_tui.tui.view import Document
 
 
 OPENED = "a plan was opened"
@@ -211,7 +211,7 @@ class Store:
             after: the plan.
             key: the field that was edited.
         """
-        from capacity_tui.tui.view import PINS_KEY
+        from capacity_tui.tui.shown.fields import PINS_KEY
 
         if self.document is None or after == self.document:
             return False

@@ -6,104 +6,22 @@ Nothing here imports more of the engine than words, so that the first frame is p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
-
-from capacity_tui.engine.keys import Key
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText, Part
     from capacity_tui.engine.present.pictures import Picture
     from capacity_tui.engine.solve.modes import Limit
-    from capacity_tui.tui.shown.clustered import Clustered
-    from capacity_tui.tui.shown.compared import Comparison, HardwareRow, Row
-    from capacity_tui.tui.shown.exported import Export
-    from capacity_tui.tui.shown.found import Question
-    from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load, Sampler
-    from capacity_tui.tui.shown.scaled import ScaledPlan
-    from capacity_tui.tui.shown.stored import Corpus
+    from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
+    from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row
+    from capacity_tui.tui.shown.corpus import Corpus
+    from capacity_tui.tui.shown.fields import Choice, Field, Understood
+    from capacity_tui.tui.shown.machine import BenchmarkOutcome, BenchmarkStep, Load, Sampler
+    from capacity_tui.tui.shown.results import Export, Question, TableColumn
+    from capacity_tui.tui.shown.runs import RunRow, WatchedRun
     from capacity_tui.tui.shown.tried import Tried
-    from capacity_tui.tui.shown.understood import Understood
-    from capacity_tui.tui.shown.watched import RunsReader
-    from capacity_tui.tui.shown.what_if import Advice
-
-AUTO = "auto"
-# Fields that the screen treats as what they are.
-MODEL_KEY = Key.MODEL_NAME
-HARDWARE_KEY = Key.HARDWARE_NAME
-DEVICES_KEY = Key.HARDWARE_DEVICES
-PINS_KEY = "scenarios"
-
-
-class Kind(StrEnum):
-    """How the value of a field is stepped and typed."""
-
-    INTEGER = "integer"
-    POWER_OF_TWO = "power-of-two"
-    ROUND = "one-two-five"
-    NUMBER = "number"
-    CHOICE = "choice"
-    TEXT = "text"
-    PATH = "path"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One line of the configuration.
-
-    Attributes:
-        key: dotted path in the plan, such as ``training.micro_batch``.
-        label: what the line is called.
-        group: heading under which it stands.
-        text: its value as shown, without the unit.
-        value: its value as a number, where it has one; None while it is automatic.
-        unit: unit shown behind the value.
-        kind: how it is stepped and typed.
-        minimum: smallest value allowed, if bounded.
-        maximum: largest value allowed, if bounded.
-        step: the difference of one step of an integer or number.
-        choices: the values allowed, of a choice.
-        catalogue: name of the catalogue to pick from, or empty.
-        can_be_auto: whether the three modes may choose the value.
-        is_auto: whether they do.
-        help: what the field means and why it matters.
-        idle: why it changes nothing in this plan; empty where it may.
-        words: a few words for each choice that has any.
-        synonyms: other words under which people look for it.
-    """
-
-    key: str
-    label: str
-    group: str
-    text: str
-    value: float | None = None
-    unit: str = ""
-    kind: Kind = Kind.TEXT
-    minimum: float | None = None
-    maximum: float | None = None
-    step: float = 1
-    choices: tuple[str, ...] = ()
-    catalogue: str = ""
-    can_be_auto: bool = False
-    is_auto: bool = False
-    help: str = ""
-    idle: str = ""
-    words: Mapping[str, str] = field(default_factory=dict, hash=False)
-    synonyms: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One entry of a picker."""
-
-    id: str
-    title: str
-    detail: str = ""
-    group: str = ""
-    price: str = ""
 
 
 class Document(Protocol):
@@ -297,3 +215,38 @@ class Engine(Protocol):
 
     def runs(self, history: str) -> RunsReader:
         """Return the reader of runs that go on and are past; the settings say where the history is."""
+
+
+class RunsReader(Protocol):
+    """Reads runs that go on and runs that are past; every method may be slow and runs in a thread."""
+
+    def columns(self) -> tuple[TableColumn, ...]:
+        """Return the columns of the table."""
+
+    def rows(self) -> tuple[RunRow, ...]:
+        """Return all runs, those that go on first, then the newest first."""
+
+    def run(self, name: str, window: float) -> WatchedRun:
+        """Return all there is to show of a run by now.
+
+        Args:
+            name: its id.
+            window: share of its course that is shown, the newest; 1 for all of it.
+        """
+
+    def document(self, name: str) -> Document:
+        """Return the plan of a run.
+
+        Raises:
+            CapacityError: it has none, or it cannot be read.
+        """
+
+    def calibrate(self, name: str) -> str:
+        """Let estimates rest on a run, and return what that changed, in words.
+
+        Raises:
+            CapacityError: nothing can be learnt from it.
+        """
+
+    def close(self) -> None:
+        """Let files go."""

@@ -19,7 +19,7 @@ from capacity_tui.engine.machine.machine import MigInstance
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import basis, explanation_text, result_as_dict
 from capacity_tui.engine.solve import explain
-from capacity_tui.tui.screens.plan.hardware_view import cluster_rows
+from capacity_tui.tui.views.plan.hardware_facts import cluster_rows
 
 SPEC = {"bf16_tflops": 77, "bandwidth_gbs": 1230, "memory_mib": 1000, "link_gbs": 11, "node_gbs": 2}
 

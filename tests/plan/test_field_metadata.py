@@ -40,7 +40,7 @@ ALLOWED = {
     "engine/plan/imports/sources.py": "what words of other tools do not say",
     "engine/plan/imports/meanings.py": "the nine numbers of a file of another tool",
     "engine/present/search_report.py": "what has a column of its own",
-    "tui/screens/plan/mapping.py": "what a map begins with",
+    "tui/views/plan/sweep.py": "what a map begins with",
 }
 
 

@@ -18,8 +18,8 @@ from capacity_tui.engine.solve import answer
 from capacity_tui.engine.solve.modes import compare
 from capacity_tui.engine.verdict import Holds, Verdict
 from capacity_tui.tui.cli.rich_tables import answer_tables
-from capacity_tui.tui.screens.plan.estimate_view import column
-from capacity_tui.tui.shown.compared import Column
+from capacity_tui.tui.shown.comparison import Column
+from capacity_tui.tui.views.plan.present import column
 
 MEMORY = {Verdict.FITS: 200_000, Verdict.TIGHT: 0, Verdict.DOES_NOT_FIT: 10_000}
 

@@ -10,7 +10,7 @@ from capacity_tui.engine.solve import EstimatedPlan, answer
 from capacity_tui.engine.solve.advice.hardware_remedies import larger_devices
 from capacity_tui.engine.solve.modes import compare, fill
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.screens.plan.estimate_view import column
+from capacity_tui.tui.views.plan.present import column
 
 SERVED = {
     "task": "infer",

@@ -27,9 +27,9 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CAPACITY_TUI_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr("capacity_tui.tui.screens.plan.estimates.EXPLAIN_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr("capacity_tui.tui.screens.plan.advising.ADVISE_AFTER_SECONDS", 0.0)
-    monkeypatch.setattr("capacity_tui.tui.screens.plan.sweeping.SWEEP_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.tui.views.plan.estimates.EXPLAIN_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.tui.views.plan.advice.ADVISE_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.tui.views.plan.sweep.SWEEP_AFTER_SECONDS", 0.0)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -11,9 +11,8 @@ from fake_search import FakeQuestion
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.present import ExplanationText, FormulaInput
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.exported import Export
-from capacity_tui.tui.shown.found import Answered, Found, FoundCell, FoundColumn, FoundRow
-from capacity_tui.tui.view import Field, Kind
+from capacity_tui.tui.shown.fields import Field, Kind
+from capacity_tui.tui.shown.results import Answered, Export, Found, FoundCell, FoundColumn, FoundRow
 
 FITTING, ALL = "that fit", "all"
 FIELDS = (

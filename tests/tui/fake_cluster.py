@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.tui.shown.clustered import Clustered, DeviceState, NodeMap, NodesRow, PlacedRow, QueueRow
+from capacity_tui.tui.shown.cluster import Clustered, DeviceState, NodeMap, NodesRow, PlacedRow, QueueRow
 
 FREE = 16
 

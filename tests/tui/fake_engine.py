@@ -25,16 +25,23 @@ from capacity_tui.engine.present import ExplanationText, FormulaInput, TextPart
 from capacity_tui.engine.present.pictures import Picture
 from capacity_tui.engine.solve.modes import Limit
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.clustered import Clustered
-from capacity_tui.tui.shown.compared import Chosen, Column, Comparison, HardwareRow, Note, Row
-from capacity_tui.tui.shown.exported import Export
-from capacity_tui.tui.shown.headlines import Headline, Usage
-from capacity_tui.tui.shown.measured import BenchmarkOutcome, BenchmarkStep, Load
-from capacity_tui.tui.shown.scaled import ScaledPlan
+from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
+from capacity_tui.tui.shown.comparison import (
+    Advice,
+    Chosen,
+    Column,
+    Comparison,
+    Effect,
+    HardwareRow,
+    Headline,
+    Note,
+    Row,
+    Usage,
+)
+from capacity_tui.tui.shown.fields import AUTO, Choice, Field, Suggestion, Understood
+from capacity_tui.tui.shown.machine import BenchmarkOutcome, BenchmarkStep, Load
+from capacity_tui.tui.shown.results import Export
 from capacity_tui.tui.shown.tried import Tried
-from capacity_tui.tui.shown.understood import Suggestion, Understood
-from capacity_tui.tui.shown.what_if import Advice, Effect
-from capacity_tui.tui.view import AUTO, Choice, Field
 
 GIB = 2**30
 

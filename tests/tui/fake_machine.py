@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.tui.shown.compared import HardwareRow
+from capacity_tui.tui.shown.comparison import HardwareRow
 
 HERE = (
     HardwareRow("GPU 0", "H100 SXM  79.6 GiB", "detected"),

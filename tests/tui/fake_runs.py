@@ -6,16 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.tui.shown.columns import TableColumn
-from capacity_tui.tui.shown.watched import (
-    Band,
-    RunDevice,
-    RunEvent,
-    RunGraph,
-    RunRow,
-    Standing,
-    WatchedRun,
-)
+from capacity_tui.tui.shown.results import TableColumn
+from capacity_tui.tui.shown.runs import Band, RunDevice, RunEvent, RunGraph, RunRow, Standing, WatchedRun
 
 if TYPE_CHECKING:
     from fake_engine import FakeDocument, FakeEngine

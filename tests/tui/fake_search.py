@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.found import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
-from capacity_tui.tui.view import Field, Kind
+from capacity_tui.tui.shown.fields import Field, Kind
+from capacity_tui.tui.shown.results import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
 
 if TYPE_CHECKING:
     from fake_engine import FakeDocument

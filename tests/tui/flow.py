@@ -9,8 +9,8 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
-from capacity_tui.tui.screens.plan.screen import PlanScreen
-from capacity_tui.tui.terminal.keys_in_turn import KeysInTurn
+from capacity_tui.tui.terminal.driver import KeysInTurn
+from capacity_tui.tui.views.plan.screen import PlanScreen
 from capacity_tui.tui.widgets.lines import Lines
 
 KEY_NAMES = {

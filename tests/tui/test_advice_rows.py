@@ -14,7 +14,7 @@ from capacity_tui.engine.solve.advice import Offer
 from capacity_tui.engine.solve.changes import Effect
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.plan.advice_view import advice_of
+from capacity_tui.tui.views.plan.field_values import advice_of
 
 MakeApp = Callable[..., CapacityApp]
 OVER = ("j", "+", "+", "+")

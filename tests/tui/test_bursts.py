@@ -13,8 +13,8 @@ from flow import burst, press, settle
 
 from capacity_tui.tui.actions import VIEWS
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.view_screen import ViewScreen
-from capacity_tui.tui.terminal.keys_in_turn import KeysInTurn
+from capacity_tui.tui.terminal.driver import KeysInTurn
+from capacity_tui.tui.views.view_screen import ViewScreen
 
 MakeApp = Callable[..., CapacityApp]
 SIZE = (120, 40)

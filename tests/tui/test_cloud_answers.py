@@ -16,7 +16,7 @@ from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.shown.found import Found, FoundRow
+from capacity_tui.tui.shown.results import Found, FoundRow
 
 PLAN = """
 model: {name: llama-3.1-8b}

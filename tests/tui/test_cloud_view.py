@@ -10,7 +10,7 @@ from flow import press, settle, shown, type_text, until
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.cloud.screen import CloudScreen
+from capacity_tui.tui.views.cloud.screen import CloudScreen
 
 MakeApp = Callable[..., CapacityApp]
 VAST, WIDE, USUAL, NARROW = (200, 60), (120, 40), (80, 24), (60, 20)

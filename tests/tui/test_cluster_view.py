@@ -10,7 +10,7 @@ from flow import press, row, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.cluster.screen import ClusterScreen
+from capacity_tui.tui.views.cluster.screen import ClusterScreen
 
 MakeApp = Callable[..., CapacityApp]
 LARGE, WIDE, USUAL, NARROW, TINY = (200, 60), (120, 40), (80, 24), (60, 20), (40, 12)

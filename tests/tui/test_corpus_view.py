@@ -10,8 +10,8 @@ from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.solve import answer
 from capacity_tui.engine.storage.training import storage_plan
 from capacity_tui.engine.units import format_bytes
-from capacity_tui.tui.screens.scale.corpus_view import PlanCorpus
-from capacity_tui.tui.screens.scale.storage_view import stored_rows
+from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
+from capacity_tui.tui.views.scale.present import stored_rows
 
 LLAMA = {"name": "llama-3.1-8b"}
 

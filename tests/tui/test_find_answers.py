@@ -9,10 +9,10 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
-from capacity_tui.tui.screens.find.find_view import SearchQuestion
 from capacity_tui.tui.settings import Settings
-from capacity_tui.tui.shown.compared import HardwareRow
-from capacity_tui.tui.shown.found import Found
+from capacity_tui.tui.shown.comparison import HardwareRow
+from capacity_tui.tui.shown.results import Found
+from capacity_tui.tui.views.find.question import SearchQuestion
 
 PLAN = """
 model: {name: llama-3.2-1b}

@@ -12,7 +12,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.find.screen import FindScreen
+from capacity_tui.tui.views.find.screen import FindScreen
 
 MakeApp = Callable[..., CapacityApp]
 WIDE, USUAL, NARROW, TINY = (120, 40), (80, 24), (60, 20), (40, 12)

@@ -15,7 +15,7 @@ def loaded_by(statement: str) -> set[str]:
 def test_nothing_heavy_is_imported_before_the_first_frame() -> None:
     loaded = loaded_by("import capacity_tui.tui.app")
     assert not loaded & {"numpy", "pydantic", "yaml", "psutil", "pynvml", "archspec"}
-    assert not loaded & {f"capacity_tui.tui.{name}" for name in ("engine_view", "view", "swap", "screens.plan.edits")}
+    assert not loaded & {f"capacity_tui.tui.{name}" for name in ("engine_view", "view", "unsaved", "views.plan.edits")}
     assert "json" not in loaded
 
 

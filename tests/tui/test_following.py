@@ -9,8 +9,8 @@ import pytest
 from flow import plan_screen, press, settle, shown, type_text
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.dialogs.export_menu import ExportMenu
-from capacity_tui.tui.screens.dialogs.text_dialog import TextDialog
+from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
+from capacity_tui.tui.views.export import ExportMenu
 from capacity_tui.tui.widgets.lines import Lines
 
 MakeApp = Callable[..., CapacityApp]

@@ -10,8 +10,8 @@ from capacity_tui.engine.solve import answer
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.screens.dialogs.tried_picker import TriedPicker
 from capacity_tui.tui.settings import Settings
+from capacity_tui.tui.views.dialogs.picker import TriedPicker
 from capacity_tui.tui.widgets.lines import Lines
 
 SIZE = (80, 24)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.tui.shown.charted import LogChart, LogCurve, LogLimit
-from capacity_tui.tui.terminal.glyphs import Glyphs, to_ascii
-from capacity_tui.tui.widgets.log_plane import log_plane
+from capacity_tui.tui.shown.corpus import LogChart, LogCurve, LogLimit
+from capacity_tui.tui.terminal.text import Glyphs, to_ascii
+from capacity_tui.tui.widgets.plots import log_plane
 
 SAMPLES = [10.0**power for power in range(2, 11)]
 CHART = LogChart(

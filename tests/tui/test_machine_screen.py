@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.machine.screen import MachineScreen
+from capacity_tui.tui.views.machine.screen import MachineScreen
 
 MakeApp = Callable[..., CapacityApp]
 WIDE, USUAL, TINY = (120, 40), (80, 24), (40, 12)

@@ -17,7 +17,7 @@ from capacity_tui.engine.solve import estimate_changes
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
-from capacity_tui.tui.screens.map.map_dialog import MapDialog
+from capacity_tui.tui.views.dialogs.map import MapDialog
 from capacity_tui.tui.widgets.lines import Lines
 
 MakeApp = Callable[..., CapacityApp]

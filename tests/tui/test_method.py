@@ -12,7 +12,7 @@ from capacity_tui.engine.plan.files import dump_plan, plan_from_data, plan_from_
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.screens.plan.screen import PlanScreen
+from capacity_tui.tui.views.plan.screen import PlanScreen
 
 BASE = {"model": {"name": "llama-3.1-8b"}, "hardware": {"name": "8xH100-SXM"}}
 

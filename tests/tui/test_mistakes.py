@@ -11,10 +11,10 @@ from flow import plan_screen, press, row, settle, shown
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.plan.field_list import FieldList
-from capacity_tui.tui.screens.plan.why import Why
 from capacity_tui.tui.settings import Settings
-from capacity_tui.tui.shown.compared import Comparison
+from capacity_tui.tui.shown.comparison import Comparison
+from capacity_tui.tui.views.plan.field_list import FieldList
+from capacity_tui.tui.views.plan.why import Why
 
 SIZE = (120, 40)
 
@@ -31,12 +31,12 @@ def app(engine: FakeEngine) -> CapacityApp:
 @pytest.mark.parametrize(
     ("place", "keys"),
     [
-        ("capacity_tui.tui.screens.plan.edits.stepped", ("+",)),
-        ("capacity_tui.tui.screens.plan.field_list.FieldList.move", ("j",)),
-        ("capacity_tui.tui.screens.plan.estimates.Estimates.explain", ("3", "j")),
+        ("capacity_tui.tui.views.plan.edits.stepped", ("+",)),
+        ("capacity_tui.tui.views.plan.field_list.FieldList.move", ("j",)),
+        ("capacity_tui.tui.views.plan.estimates.Estimates.explain", ("3", "j")),
         ("capacity_tui.tui.widgets.prompt.Prompt.action_close", ("/", "enter")),
-        ("capacity_tui.tui.screens.dialogs.picker.Picker.dismiss", ("o", "enter")),
-        ("capacity_tui.tui.screens.dialogs.text_dialog.TextDialog.action_copy", ("?", "y")),
+        ("capacity_tui.tui.views.dialogs.picker.Picker.dismiss", ("o", "enter")),
+        ("capacity_tui.tui.views.dialogs.text_dialog.TextDialog.action_copy", ("?", "y")),
         ("capacity_tui.tui.themes.load", ("t",)),
         ("fake_engine.FakeDocument.explain", ("3", "j")),
         ("fake_engine.FakeEngine.catalogue", ("o", "escape")),
@@ -108,7 +108,7 @@ async def test_code_that_ends_the_program_in_a_thread_is_a_mistake(
 async def test_sensors_that_fail_once_are_read_again(
     app: CapacityApp, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("capacity_tui.tui.screens.plan.sensors.RETRY_SECONDS", 0.0)
+    monkeypatch.setattr("capacity_tui.tui.views.plan.hardware.RETRY_SECONDS", 0.0)
     readings = [NotImplementedError("no counter"), PermissionError("no counter")]
     sampler = engine.sampler()
 

@@ -12,11 +12,11 @@ from capacity_tui.engine.schema import stepped
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.screens.plan.field_list import FieldList
 from capacity_tui.tui.settings import Settings
-from capacity_tui.tui.shown.compared import Column
+from capacity_tui.tui.shown.comparison import Column
+from capacity_tui.tui.shown.fields import AUTO, Field, Kind
 from capacity_tui.tui.store import Store
-from capacity_tui.tui.view import AUTO, Field, Kind
+from capacity_tui.tui.views.plan.field_list import FieldList
 
 STARTS = {
     "training": "model: {name: llama-3.2-1b}\ntraining: {tokens: 1e9, micro_batch: auto}\nhardware: {name: rtx-4090}",

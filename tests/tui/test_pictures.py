@@ -25,9 +25,9 @@ from textual.widgets import Input
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
-from capacity_tui.tui.shown.compared import HardwareRow
-from capacity_tui.tui.shown.measured import Sample
-from capacity_tui.tui.swap import KeptPlan, Swap
+from capacity_tui.tui.shown.comparison import HardwareRow
+from capacity_tui.tui.shown.machine import Sample
+from capacity_tui.tui.unsaved import KeptPlan, Swap
 
 PICTURES = Path(__file__).parent / "pictures"
 SIZES = ((120, 40), (80, 24), (60, 20))

@@ -14,7 +14,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.shown.compared import Column
+from capacity_tui.tui.shown.comparison import Column
 
 MakeApp = Callable[..., CapacityApp]
 PLAN = "task: infer\nmodel: {name: llama-3.1-8b}\ninference: {batch: 4}\nhardware: {name: h100-sxm-80gb}\n"

@@ -13,8 +13,8 @@ from capacity_tui.engine.observe.history import History, RunRecord, history_entr
 from capacity_tui.engine.observe.runs import RunWriter
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.solve import answer
-from capacity_tui.tui.screens.run.run_view import WatchedRuns
-from capacity_tui.tui.shown.watched import Standing
+from capacity_tui.tui.shown.runs import Standing
+from capacity_tui.tui.views.run.present import WatchedRuns
 
 STEP = "computation.step_seconds"
 GIB = 2**30

@@ -10,8 +10,8 @@ from flow import press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.run import watching
-from capacity_tui.tui.screens.run.screen import RunScreen
+from capacity_tui.tui.views.run import screen
+from capacity_tui.tui.views.run.screen import RunScreen
 
 MakeApp = Callable[..., CapacityApp]
 WIDE, USUAL, NARROW, HUGE = (120, 40), (80, 24), (60, 20), (200, 60)
@@ -77,7 +77,7 @@ async def test_a_run_is_learnt_from_and_its_plan_taken_or_pinned_as_edits(make_a
 async def test_paused_or_out_of_sight_nothing_is_looked_at(
     make_app: MakeApp, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(screen, "LOOK_SECONDS", 0.02)
     async with make_app().run_test(size=USUAL) as pilot:
         await runs(pilot, ".")
         assert "paused" in pilot.app.screen.query_one("#curves").border_subtitle

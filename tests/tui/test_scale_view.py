@@ -10,7 +10,7 @@ from flow import press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.scale.screen import ScaleScreen
+from capacity_tui.tui.views.scale.screen import ScaleScreen
 
 MakeApp = Callable[..., CapacityApp]
 WIDE, USUAL, NARROW, TINY = (120, 40), (80, 24), (60, 20), (40, 12)

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from capacity_tui.engine.schema import share_of_range, stepped
-from capacity_tui.tui.screens.plan.field_list import FieldList
-from capacity_tui.tui.shown.compared import Chosen
-from capacity_tui.tui.terminal.glyphs import Glyphs, to_ascii
-from capacity_tui.tui.terminal.text import clip, fit, left, line, right, wrap
-from capacity_tui.tui.view import AUTO, Field, Kind
-from capacity_tui.tui.widgets.graph import plot
+from capacity_tui.tui.shown.comparison import Chosen
+from capacity_tui.tui.shown.fields import AUTO, Field, Kind
+from capacity_tui.tui.terminal.text import Glyphs, clip, fit, left, line, right, to_ascii, wrap
+from capacity_tui.tui.views.plan.field_list import FieldList
+from capacity_tui.tui.widgets.plots import plot
 
 
 def power(value: float | None, **more: object) -> Field:

@@ -15,19 +15,18 @@ from textual.screen import Screen
 from capacity_tui.tui.actions import ACTIONS, Commanded
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.messages import Compared
-from capacity_tui.tui.screens.cloud.screen import CloudScreen
-from capacity_tui.tui.screens.cluster.screen import ClusterScreen
-from capacity_tui.tui.screens.find.screen import FindScreen
-from capacity_tui.tui.screens.machine.screen import MachineScreen
-from capacity_tui.tui.screens.run.screen import RunScreen
-from capacity_tui.tui.screens.scale.screen import ScaleScreen
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.compared import Comparison
+from capacity_tui.tui.shown.comparison import Comparison
 from capacity_tui.tui.terminal.text import Span, line
+from capacity_tui.tui.views.cloud.screen import CloudScreen
+from capacity_tui.tui.views.cluster.screen import ClusterScreen
+from capacity_tui.tui.views.find.screen import FindScreen
+from capacity_tui.tui.views.machine.screen import MachineScreen
+from capacity_tui.tui.views.run.screen import RunScreen
+from capacity_tui.tui.views.scale.screen import ScaleScreen
 from capacity_tui.tui.widgets.bars import Footer
-from capacity_tui.tui.widgets.guarded import Guarded
 from capacity_tui.tui.widgets.head import NoteLine
-from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.lines import Guarded, Lines
 
 MakeApp = Callable[..., CapacityApp]
 SIZE = (120, 40)

@@ -15,9 +15,8 @@ from capacity_tui.engine.solve import answer
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.recent import RecentPlan, recent_file, recent_plans, remember_plan
-from capacity_tui.tui.screens.dialogs.start import StartPrompt
-from capacity_tui.tui.settings import Settings
+from capacity_tui.tui.settings import RecentPlan, Settings, recent_file, recent_plans, remember_plan
+from capacity_tui.tui.views.dialogs.start import StartPrompt
 from capacity_tui.tui.widgets.lines import Lines
 
 NAMES = {" ": "space", ".": "full_stop", "-": "minus", "/": "slash"}

@@ -8,7 +8,7 @@ from flow import press, row, settle, shown, type_text
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.scale.screen import ScaleScreen
+from capacity_tui.tui.views.scale.screen import ScaleScreen
 
 MakeApp = Callable[..., CapacityApp]
 WIDE, NARROW = (120, 40), (60, 20)

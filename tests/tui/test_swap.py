@@ -11,7 +11,7 @@ from flow import press, row, settle, shown
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.swap import KeptPlan, Swap
+from capacity_tui.tui.unsaved import KeptPlan, Swap
 from capacity_tui.tui.widgets.lines import Lines
 
 MakeApp = Callable[..., CapacityApp]

@@ -9,7 +9,7 @@ import pytest
 from flow import press, settle, type_text
 
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.widgets.entry import Entry
+from capacity_tui.tui.widgets.prompt import Entry
 
 MakeApp = Callable[..., CapacityApp]
 

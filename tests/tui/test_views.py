@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from capacity_tui.tui.actions import VIEWS
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.screens.view_screen import ViewScreen
+from capacity_tui.tui.views.view_screen import ViewScreen
 
 MakeApp = Callable[..., CapacityApp]
 WIDE, USUAL, NARROW, TINY = (120, 40), (80, 24), (60, 20), (40, 12)

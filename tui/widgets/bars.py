@@ -1,8 +1,9 @@
-"""Lines of one row, and those at the bottom of each view: its keys, or the views to go to."""
+"""Bars of a few cells, the line at the bottom, and the signs of verdicts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
@@ -10,6 +11,9 @@ from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, fit
 from capacity_tui.tui.widgets.lines import Lines
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.verdict import Verdict
 
 
 class Bar(Lines):
@@ -107,3 +111,29 @@ class Footer(Bar):
 def _view_actions() -> list[tuple[str, Action]]:
     actions = {action.id: action for action in ACTIONS}
     return [(name, actions[f"view.{name}"]) for name in VIEWS]
+
+
+_FULL, _EMPTY = "▇", "░"
+
+
+def gauge(share: float, width: int) -> str:
+    """Return a bar; any share above nothing fills a cell, and nothing below all of it fills the last one.
+
+    Args:
+        share: how full, 1 for full; more is drawn as full.
+        width: cells from left to right.
+    """
+    filled = round(min(max(share, 0.0), 1.0) * width)
+    if 0.0 < share < 1.0 and width > 1:
+        filled = min(max(filled, 1), width - 1)
+    return _FULL * filled + _EMPTY * (width - filled)
+
+
+def mark_of(verdict: Verdict) -> Span:
+    """Return the sign of a verdict."""
+    return Span(verdict.sign, verdict.tone)
+
+
+def worded(verdict: Verdict, words: str = "") -> Span:
+    """Return the sign of a verdict before its words, or before what they say of one plan."""
+    return Span(f"{verdict.sign} {words or verdict.words}", verdict.tone)

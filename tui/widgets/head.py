@@ -12,14 +12,11 @@ from capacity_tui.engine.printable import printable
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import PANELS, VIEWS
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.glyphs import MOVED
-from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, spread
-from capacity_tui.tui.widgets.bars import Bar
-from capacity_tui.tui.widgets.gauge import gauge
-from capacity_tui.tui.widgets.verdicts import worded
+from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, fit, line, spread
+from capacity_tui.tui.widgets.bars import Bar, gauge, worded
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.compared import Column
+    from capacity_tui.tui.shown.comparison import Column
 
 _GAP = 2
 _GAUGE = 10

@@ -1,4 +1,4 @@
-"""Text painted by line: a change repaints the lines that differ and nothing else."""
+"""Widgets of lines, which outlive a mistake in their own handlers, and which columns of a table have room."""
 
 from __future__ import annotations
 
@@ -7,18 +7,55 @@ from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual.await_complete import AwaitComplete
 from textual.geometry import Region
+from textual.message import Message
+from textual.message_pump import MessagePump
+from textual.screen import Screen, ScreenResultType
 from textual.strip import Strip
 from textual.widget import Widget
 
 from capacity_tui.engine.printable import printable
-from capacity_tui.tui.terminal.glyphs import to_ascii
-from capacity_tui.tui.terminal.text import Line
-from capacity_tui.tui.widgets.guarded import Guarded
+from capacity_tui.tui.requests import Answer
+from capacity_tui.tui.terminal.text import Line, left, right, to_ascii
 
 _NO_LINE = Line()
+
+
+class Guarded(MessagePump):
+    """Reports an exception of a handler and takes the next message; Textual's own loop would end for good.
+
+    Answers to requests that a newer one has outdated are dropped here, so that no handler needs to ask.
+    """
+
+    async def _dispatch_message(self, message: Message) -> None:
+        if isinstance(message, Answer) and message.is_outdated:
+            message.stop()
+            message.drop()
+            return
+        try:
+            await super()._dispatch_message(message)
+        except Exception as error:
+            self.app._handle_exception(error)
+
+
+class ClosesOnce(Guarded, Screen[ScreenResultType]):
+    """A screen over another that is closed once, however many keys that close it are under way already.
+
+    It stands behind the kind of screen among the bases, since Textual takes styles from the first.
+
+    Attributes:
+        is_answered: whether it closes as soon as something is read, so that no key is for it any more.
+    """
+
+    is_answered = False
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close the screen, unless it is closed."""
+        return super().dismiss(result) if self.is_active else AwaitComplete.nothing()  # type: ignore[no-untyped-call]
 
 
 class Lines(Guarded, Widget):
@@ -117,3 +154,47 @@ class Lines(Guarded, Widget):
                 style += self.get_component_rich_style("lines--cursor", partial=True)
             self._styles_by_role[role, selected] = style
         return style
+
+
+GAP = 2
+"""Cells between two columns."""
+
+
+def fitted(widths: Sequence[int], ranks: Sequence[int], room: int) -> tuple[int, ...]:
+    """Return the indices of the columns that are shown, in order.
+
+    Args:
+        widths: cells that each needs.
+        ranks: 0 for what is never left out; of the others the highest goes first, of equals the one at the right.
+        room: cells there are.
+    """
+    kept = list(range(len(widths)))
+    while sum(widths[index] + GAP for index in kept) - GAP > room:
+        rank, last = max(((ranks[index], index) for index in kept), default=(0, 0))
+        if rank == 0:
+            break
+        kept.remove(last)
+    return tuple(kept)
+
+
+def narrowed(widths: Sequence[int], room: int, least: int) -> tuple[int, ...]:
+    """Return widths of columns that are in room together, cell by cell from the widest, none below ``least``."""
+    found = list(widths)
+    while found and sum(found) + GAP * (len(found) - 1) > room:
+        widest = max(range(len(found)), key=found.__getitem__)
+        if found[widest] <= least:
+            break
+        found[widest] -= 1
+    return tuple(found)
+
+
+def joined(texts: Sequence[str], widths: Sequence[int], at_right: Sequence[bool]) -> tuple[str, ...]:
+    """Return texts in the widths of their columns, each but the last with the gap behind it."""
+    places = zip(texts, widths, at_right, strict=True)
+    cells = [(right if flush else left)(text, width) for text, width, flush in places]
+    return tuple(cell + " " * GAP for cell in cells[:-1]) + tuple(cells[-1:])
+
+
+def widest(texts: Sequence[str]) -> int:
+    """Return the cells of the widest of some texts."""
+    return max(map(cell_len, texts), default=0)

@@ -1,4 +1,4 @@
-"""A framed, numbered panel with a cursor over its items."""
+"""Panels of lines, with a cursor and a summary of one line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from capacity_tui.tui.actions import Commanded, bindings
-from capacity_tui.tui.terminal.glyphs import to_ascii
-from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line
+from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, to_ascii
 from capacity_tui.tui.widgets.lines import Lines
 
 
@@ -187,3 +186,15 @@ class Panel(Commanded, Lines, can_focus=True):
             text = to_ascii(text)
         if text != str(self.border_subtitle or ""):
             self.border_subtitle = text
+
+
+class HeadedPanel(Panel):
+    """Rows under a line of heads, which stays in sight while they scroll; ``item_count`` says how many there are."""
+
+    def item_at(self, index: int) -> int | None:
+        """Return the row to which a line belongs."""
+        return index - 1 if 1 <= index <= self.item_count() else None
+
+    def pinned(self) -> int:
+        """Return that the heads stay in sight."""
+        return 1 if self.item_count() else 0

@@ -1,4 +1,4 @@
-"""The line at the bottom that asks for one value."""
+"""Lines one types into."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from textual.message import Message
 from textual.widgets import Input
 
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.widgets.entry import Entry
-from capacity_tui.tui.widgets.guarded import Guarded
-from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.lines import Guarded, Lines
 
 Accept = Callable[[str], str]
 """Takes what was typed; returns why it is refused, or an empty text when all is well."""
+
 Follow = Callable[[str | None], str]
 """Is told what is typed so far, and None when the question is withdrawn; returns what to say of it."""
+
 Ask = Callable[[str, str, Accept], None]
 """Asks a question, with the text to start from and what takes the answer."""
+
 AskFollowed = Callable[[str, str, Accept, Follow], None]
 """The same, with what follows the typing."""
 
@@ -106,3 +107,11 @@ class Prompt(Guarded, Vertical):
     def _show(self, content: Line) -> None:
         self._line = content
         self.query_one(Lines).show([content])
+
+
+class Entry(Guarded, Input):
+    """An input of one row."""
+
+    def __init__(self, placeholder: str = "") -> None:
+        super().__init__(placeholder=placeholder, compact=True)
+        self.cursor_blink = False

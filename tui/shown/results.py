@@ -1,0 +1,220 @@
+"""Tables of results and the forms they can be exported in, as plain frozen data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from capacity_tui.engine.verdict import Verdict
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.present import ExplanationText
+    from capacity_tui.tui.shown.fields import Field
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """One column.
+
+    Attributes:
+        title: what stands over it.
+        rank: 0 where it is never left out for want of room; of the others the highest goes first.
+        is_number: whether it stands at the right.
+    """
+
+    title: str
+    rank: int = 0
+    is_number: bool = True
+
+
+ALWAYS = 0
+"""Rank of what is never left out for want of room."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundColumn:
+    """One column of the table.
+
+    Attributes:
+        title: what stands over it.
+        better: -1 where less is better, 1 where more is, 0 where neither.
+        is_number: whether it stands at the right.
+        rank: ``ALWAYS`` where it is never left out for want of room; of the others the highest goes first.
+        help: what it means.
+        unit: of the numbers in it.
+    """
+
+    title: str
+    better: int = 0
+    is_number: bool = True
+    rank: int = ALWAYS
+    help: str = ""
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCell:
+    """What a row has in one column.
+
+    Attributes:
+        text: as shown.
+        number: by what it is sorted and drawn; None where it is by its text, or is not known.
+    """
+
+    text: str
+    number: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRow:
+    """One plan that was found.
+
+    Attributes:
+        change: what makes it of the plan that was asked about.
+        verdict: whether it fits.
+        cells: what it has in each column.
+        about: all that it sets, and its ranges, a line each.
+        surpassed: index of a row that is better in all that was weighed, None where there is none.
+        page: all there is to say of it, its figures to be opened; None where there is no more than ``about``.
+    """
+
+    change: Mapping[str, object] = field(hash=False)
+    verdict: Verdict
+    cells: tuple[FoundCell, ...]
+    about: tuple[str, ...] = ()
+    surpassed: int | None = None
+    page: ExplanationText | None = None
+
+    @property
+    def key(self) -> tuple[tuple[str, str], ...]:
+        """What tells it from other rows, in an older answer too."""
+        return tuple((name, str(value)) for name, value in self.change.items())
+
+
+@dataclass(frozen=True, slots=True)
+class ExcludedPlans:
+    """What one rule excluded, or what one limit is missed by.
+
+    Attributes:
+        rule: the rule or limit in words.
+        count: how many plans.
+        example: one of them.
+    """
+
+    rule: str
+    count: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best so far, or at the end.
+
+    Attributes:
+        columns: of the table.
+        rows: the best first.
+        tried: plans that were tried.
+        fitting: plans that fit and keep the limits.
+        seconds: how long it took until now.
+        excluded: what rules excluded.
+        missed: what memory or a limit excluded, most first.
+        is_complete: whether all was tried.
+        share: how much of it was tried, 1 for all.
+        weighed: indices of the two columns that are drawn against each other.
+        front: indices of rows that no other surpasses in these.
+        remarks: what else to know, the most important first.
+        order: what rows are in the order of.
+        answered: what explains and exports them; None where nothing does.
+    """
+
+    columns: tuple[FoundColumn, ...]
+    rows: tuple[FoundRow, ...]
+    tried: int
+    fitting: int
+    seconds: float
+    excluded: tuple[ExcludedPlans, ...] = ()
+    missed: tuple[ExcludedPlans, ...] = ()
+    is_complete: bool = True
+    share: float = 1.0
+    weighed: tuple[int, int] | None = None
+    front: frozenset[int] = frozenset()
+    remarks: tuple[str, ...] = ()
+    order: str = "goal"
+    answered: Answered | None = field(default=None, compare=False, repr=False)
+
+
+class Answered(Protocol):
+    """An answer that can say where its figures come from, and leave the program; both are asked for in a thread."""
+
+    def explained(self, row: FoundRow, key: str) -> ExplanationText:
+        """Return where a figure of a row comes from; refused with a ``CapacityError`` where that cannot be told."""
+
+    def exports(self) -> tuple[Export, ...]:
+        """Return every form in which the rows can leave the program."""
+
+
+class Question(Protocol):
+    """What is searched for around one plan; immutable."""
+
+    @property
+    def said(self) -> Mapping[str, str]:
+        """What the user said of it, by the keys of its fields."""
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return its parts, each with what it is now; quick.
+
+        The choices of a text are what steps go through.
+        """
+
+    def edited(self, key: str, text: str) -> Question:
+        """Return the question with one part said otherwise; an empty text takes it back.
+
+        Raises:
+            CapacityError: the text makes no sense there.
+        """
+
+    def command(self) -> str:
+        """Return the command that asks the same."""
+
+    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+        """Search; return the best there is, or was when it was stopped.
+
+        Args:
+            told: called with the best so far, a few times a second.
+            stopped: whether to search on.
+
+        Raises:
+            CapacityError: the question cannot be answered for this plan.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A form in which a plan can leave the program.
+
+    Attributes:
+        title: what it is called.
+        detail: what is in it.
+        files: texts by the names of their files.
+        folder: where several files go; empty for a single file.
+        keep: keeps in the history what was exported, at the place that the settings name; returns what to tell of that.
+    """
+
+    title: str
+    detail: str
+    files: Mapping[str, str] = field(hash=False)
+    folder: str = ""
+    keep: Callable[[str], str] | None = field(default=None, compare=False)
+
+    @property
+    def text(self) -> str:
+        """All of it as one text; of several files each below its name."""
+        if not self.folder:
+            return "".join(self.files.values())
+        return "\n".join(f"# {name}\n{text}" for name, text in self.files.items())
+
+    @property
+    def name(self) -> str:
+        """What the file or folder is called."""
+        return self.folder or next(iter(self.files))

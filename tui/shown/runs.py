@@ -1,0 +1,136 @@
+"""Runs that go on and runs that are past, as plain frozen data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+
+class Standing(StrEnum):
+    """How a run stands."""
+
+    GOES_ON = "goes on"
+    UNWATCHED = "goes on, nobody watches it"
+    ENDED = "ended"
+    FAILED = "failed"
+    PAST = "past"
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run.
+
+    Attributes:
+        id: what it is called.
+        standing: how it stands.
+        cells: what it has in each column.
+        has_plan: whether it followed a plan.
+    """
+
+    id: str
+    standing: Standing
+    cells: tuple[str, ...]
+    has_plan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What was predicted of a figure: the value with its range."""
+
+    low: float
+    value: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunGraph:
+    """One figure of a run as it went.
+
+    Attributes:
+        title: what it is.
+        now: its newest value, as shown.
+        points: place and value, by rising place.
+        places: the first and the last place that there is room for.
+        first: the first place, as shown.
+        last: the last place, as shown.
+        low: lowest value that is drawn, as shown.
+        high: highest value that is drawn, as shown.
+        ends: both as numbers.
+        band: what was predicted; None where nothing was.
+        predicted: the same, as shown.
+        verdict: on which side of the prediction it lies; empty without one.
+        is_inside: whether it lies within.
+    """
+
+    title: str
+    now: str
+    points: tuple[tuple[float, float], ...]
+    places: tuple[float, float]
+    first: str
+    last: str
+    low: str
+    high: str
+    ends: tuple[float, float]
+    band: Band | None = None
+    predicted: str = ""
+    verdict: str = ""
+    is_inside: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RunDevice:
+    """A device, and who works on it.
+
+    Attributes:
+        name: what it is called.
+        text: how busy, full, hot it is.
+        share: how busy, 1 for full; None where that is not known.
+        warning: what holds it back; empty for nothing.
+        processes: who holds its memory, a line each.
+    """
+
+    name: str
+    text: str
+    share: float | None = None
+    warning: str = ""
+    processes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """Something that was told of a run.
+
+    Attributes:
+        time: when, as shown.
+        level: ``note``, ``warning`` or ``error``.
+        text: what.
+    """
+
+    time: str
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRun:
+    """All there is to show of one run.
+
+    Attributes:
+        id: what it is called.
+        head: how far it is, in one line.
+        graphs: its figures, those beside a prediction first.
+        devices: what it runs on.
+        events: what was told of it, the newest first.
+        remarks: why it differs from its plan, and what to know of it.
+    """
+
+    id: str
+    head: str = ""
+    graphs: tuple[RunGraph, ...] = ()
+    devices: tuple[RunDevice, ...] = ()
+    events: tuple[RunEvent, ...] = ()
+    remarks: tuple[str, ...] = ()

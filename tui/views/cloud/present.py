@@ -1,0 +1,319 @@
+"""Offers of clouds as rows, and each as a page whose figures open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.catalog import price_age
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.present import ExplanationText, FormulaInput, column_head, column_text
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import format_bytes, format_money, format_seconds
+from capacity_tui.tui.shown.results import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.views.query_view.present import figure_cell
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.fleet.migration import Alternative, Migration
+    from capacity_tui.engine.plan import Plan
+
+_JOB, _STEP = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS
+
+_PRICE, _PRICE_EACH = Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS
+
+_TIMES = {"train": (_JOB, _STEP), "infer": (Figure.TIME_TO_FIRST_TOKEN_SECONDS, _STEP)}
+
+_PRICES = {"train": (_PRICE, _PRICE_EACH), "infer": (_PRICE_EACH, _PRICE)}
+"""Figures of the job itself by task, of several the first that is known."""
+
+_VERDICTS = {"stay": "= stay", "move": "→ move"}
+
+_LEVELS = ("low", "medium", "high")
+
+_HOUR = 3600.0
+
+_OLD = "*"
+"""Behind a price that is old."""
+
+_NOW = "now"
+
+_NOTE = 40
+"""Cells of the first warning in the table; the panel beside it has all of them whole."""
+
+_OFFER, _COUNT, _HOURLY, _TIME, _COST, _SHORT, _SAVING = range(7)
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One column: its head, and what an offer has in it."""
+
+    head: FoundColumn
+    cell: Callable[[Alternative], FoundCell]
+
+
+def found_of(
+    migration: Migration, plan: Plan, numerics: Mapping[str, object], answered: Answered, *, shows_all: bool
+) -> Found:
+    """Return offers as the screen shows them, the machine of the plan first.
+
+    Args:
+        migration: the offers.
+        plan: the plan that was asked about.
+        numerics: what of it was changed for all of them.
+        answered: what explains and exports them.
+        shows_all: whether offers are shown that do not hold the job.
+    """
+    current = migration.current
+    others = tuple(
+        each
+        for each in migration.alternatives
+        if (each.fits or shows_all) and (each.instance, each.devices) != (current.instance, current.devices)
+    )
+    offers = (current, *others)
+    task = "infer" if plan.task == "infer" else "train"
+    columns = tuple(_columns(task, offers, current))
+    advised = {one.instance for one in migration.recommendations}
+    rows = tuple(
+        FoundRow(
+            {**numerics, **(each.set or {Key.HARDWARE_NAME: plan.hardware.name})},
+            each.verdict,
+            tuple(column.cell(each) for column in columns),
+            tuple(_about(each)),
+            page=page_of(each, is_current=each is current),
+        )
+        for each in offers
+    )
+    so_far = "" if migration.complete else " so far"
+    verdict = f"{_VERDICTS[migration.verdict]}{so_far}: {'; '.join(migration.reasons)}"
+    told = (f"{one.priority}: {one.title}. {one.detail}" for one in migration.recommendations)
+    return Found(
+        columns=tuple(column.head for column in columns),
+        rows=rows,
+        tried=1 + len(migration.alternatives),
+        fitting=sum(each.fits for each in (current, *migration.alternatives)),
+        seconds=migration.seconds,
+        is_complete=migration.complete,
+        share=migration.share_done,
+        front=frozenset(place for place, each in enumerate(offers) if each.instance in advised),
+        remarks=(verdict, *told),
+        order="saving",
+        answered=answered,
+    )
+
+
+def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -> Iterator[_Column]:
+    """Yield the columns; where there is little room those with the highest rank go first."""
+
+    def known(keys: tuple[str, ...]) -> str:
+        return next((key for key in keys if any(key in each.figures for each in offers)), keys[0])
+
+    time, price = known(_TIMES[task]), known(_PRICES[task])
+    yield _Column(FoundColumn("offer", is_number=False), lambda each: FoundCell(each.instance))
+    yield _Column(FoundColumn("n"), lambda each: FoundCell(str(each.count), each.count))
+    yield _Column(FoundColumn("$/h", -1, rank=1, unit="USD"), _hourly)
+    yield _Column(FoundColumn(column_head(time), -1, rank=ALWAYS, unit="s"), lambda each: _figure(each, time))
+    yield _Column(FoundColumn(column_head(price), -1, rank=ALWAYS, unit="USD"), lambda each: _figure(each, price))
+    if any(not each.fits for each in offers):
+        yield _Column(FoundColumn("short", -1, rank=1, unit="B"), _short)
+    yield _Column(FoundColumn("saving", 1, rank=1, unit="%"), lambda each: _saving(each, each is current))
+    yield _Column(FoundColumn("month", -1, rank=3, unit="USD"), lambda each: _money(each.usd_month))
+    yield _Column(FoundColumn("on spot", -1, rank=4, unit="USD"), lambda each: _money(_middle(each.usd_month_spot)))
+    yield _Column(FoundColumn("speed", 1, rank=3, unit="%"), lambda each: _percent(_middle(each.performance_percent)))
+    yield _Column(FoundColumn("pays in", -1, rank=5, unit="s"), _break_even)
+    yield _Column(FoundColumn("move", -1, rank=5, unit="USD"), lambda each: _move(each, each is current))
+    yield _Column(FoundColumn("risk", -1, is_number=False, rank=2), lambda each: _level(each.risk.level))
+    yield _Column(FoundColumn("price of", -1, is_number=False, rank=2), _source)
+    yield _Column(FoundColumn("warnings", -1, is_number=False, rank=7), _warnings)
+
+
+def _figure(each: Alternative, key: str) -> FoundCell:
+    return figure_cell(key, each.figures.get(key))
+
+
+def _hourly(each: Alternative) -> FoundCell:
+    """Return the price of an hour, with a mark where it is old."""
+    is_spot = each.is_spot and each.usd_per_hour_spot is not None
+    usd = each.usd_per_hour_spot if is_spot else each.usd_per_hour
+    if usd is None:
+        return FoundCell("n/a")
+    return FoundCell(f"{format_money(usd).removeprefix('$')}{_OLD if price_age(each.price_date).is_old else ' '}", usd)
+
+
+def _short(each: Alternative) -> FoundCell:
+    return FoundCell("") if each.fits else FoundCell(format_bytes(each.short_bytes), each.short_bytes)
+
+
+def _saving(each: Alternative, is_current: bool) -> FoundCell:
+    if is_current:
+        return FoundCell(_NOW, 0.0)
+    return _percent(_middle(each.saving_percent))
+
+
+def _percent(value: float | None) -> FoundCell:
+    return FoundCell("n/a") if value is None else FoundCell(f"{value:+.0f} %", value)
+
+
+def _money(usd: float | None) -> FoundCell:
+    return FoundCell("n/a") if usd is None else FoundCell(format_money(usd, 0), usd)
+
+
+def _move(each: Alternative, is_current: bool) -> FoundCell:
+    return FoundCell("", 0.0) if is_current else _money(each.move_usd)
+
+
+def _break_even(each: Alternative) -> FoundCell:
+    """Return after how long moving has paid; nothing where it never does."""
+    hours = each.break_even_hours
+    return FoundCell("–") if hours is None else FoundCell(format_seconds(hours * _HOUR), hours * _HOUR)
+
+
+def _level(level: str) -> FoundCell:
+    return FoundCell(level, float(_LEVELS.index(level)))
+
+
+def _warnings(each: Alternative) -> FoundCell:
+    """Return how many warnings there are, and the first of them."""
+    if not each.warnings:
+        return FoundCell("", 0.0)
+    first = each.warnings[0]
+    more = f" +{len(each.warnings) - 1}" if len(each.warnings) > 1 else ""
+    return FoundCell((first if len(first) <= _NOTE else f"{first[: _NOTE - 1]}…") + more, float(len(each.warnings)))
+
+
+def _about(each: Alternative) -> Iterator[str]:
+    """Yield what speaks against an offer, then what it is and where its price is from."""
+    lacking = [] if each.fits else [_misfit(each), *(remedy.words for remedy in each.remedies)]
+    levels = (("risk", each.risk), ("change", each.complexity))
+    told = [f"{name} {found.level}: {'; '.join(found.reasons)}" for name, found in levels if found.reasons]
+    yield " · ".join((*lacking, *told, *each.warnings)) or "nothing speaks against it"
+    devices = f"{each.devices} device{'s' if each.devices > 1 else ''}"
+    yield f"{each.count} × {each.instance} · {devices} · {each.price_source or each.absence}"
+
+
+def _misfit(each: Alternative) -> str:
+    if each.short_bytes:
+        return f"{format_bytes(each.short_bytes)} short on a device"
+    return f"{each.verdict.words}: {each.reason}"
+
+
+def _source(each: Alternative) -> FoundCell:
+    """Return whose price it is, and how old that is in days."""
+    if not each.price_provider:
+        return FoundCell("n/a")
+    age = "" if each.price_days is None else f" {each.price_days} d"
+    return FoundCell(f"{each.price_provider}{age}", None if each.price_days is None else float(each.price_days))
+
+
+def _middle(value: Interval | None) -> float | None:
+    return None if value is None else float(value.value)
+
+
+_OF_THE_JOB = (
+    Figure.MEMORY_RESERVED_BYTES,
+    Figure.STEP_SECONDS,
+    Figure.TOKENS_PER_SECOND,
+    Figure.ESTIMATED_TRAIN_TIME_SECONDS,
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
+    Figure.OUTPUT_TOKENS_PER_SECOND,
+    Figure.COST_USD,
+    Figure.COST_USD_PER_MILLION_TOKENS,
+)
+"""Figures of the estimate that are shown of an offer, where they are known."""
+
+
+def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
+    """Return the page of an offer.
+
+    Args:
+        offer: the offer.
+        is_current: whether it is the machine of the plan.
+    """
+    saving = offer.saving_percent
+    return ExplanationText(
+        key=offer.instance,
+        title=f"{offer.count} × {offer.instance}",
+        formula=_in_words(offer, is_current=is_current),
+        result="" if is_current or saving is None else f"saves {_whole_percent(float(saving.value))}",
+        interval="" if is_current or saving is None else _percent_range(saving),
+        inputs=tuple(_inputs(offer)),
+        remarks=tuple(_remarks(offer)),
+        assumptions=offer.warnings,
+        sources=tuple(_sources(offer)),
+    )
+
+
+def _in_words(offer: Alternative, *, is_current: bool) -> str:
+    where = "where the plan runs now; " if is_current else ""
+    devices = f"{offer.devices} device{'s' if offer.devices > 1 else ''}"
+    short = f"{format_bytes(offer.short_bytes)} short on one of them"
+    held = short if offer.short_bytes else ": ".join(filter(None, (offer.verdict.words, offer.reason)))
+    return f"{where}{devices}; {held}; risk {offer.risk.level}, change {offer.complexity.level}"
+
+
+def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
+    """Yield the figures, each with its range or where it is from."""
+    paid = "spot" if offer.is_spot else "on demand or committed to"
+    yield _money_input("usd_per_hour", "$/h", offer.usd_per_hour, offer.price_source or offer.absence)
+    yield _money_input("usd_month", "month", offer.usd_month, "all instances for the hours of the month")
+    yield _spread("usd_month_spot", "month on spot", offer.usd_month_spot, offer.absence)
+    yield _spread("usd_same_work", "same work", offer.usd_same_work, f"paid {paid}")
+    yield _spread("saving_usd", "saving", offer.saving_usd, "of a month's work, against now")
+    if offer.performance_percent is not None:
+        speed = offer.performance_percent
+        ends = _percent_range(speed).strip("()")
+        yield FormulaInput("speed", _whole_percent(float(speed.value)), ends, key="performance_percent")
+    for part in offer.move:
+        yield FormulaInput(part.name, _usd(part.usd), f"{format_seconds(part.hours * _HOUR)}, {part.detail}")
+    if offer.move:
+        took = format_seconds(offer.move_hours * _HOUR)
+        yield FormulaInput("move", _usd(offer.move_usd), f"once, {took}", key="move_usd")
+    if offer.break_even_hours is not None:
+        paid_after = format_seconds(offer.break_even_hours * _HOUR)
+        yield FormulaInput("pays in", paid_after, "of running where it is now", key="break_even_hours")
+    for key in _OF_THE_JOB:
+        if key in offer.figures:
+            value = offer.figures[key]
+            ends = f"{column_text(key, float(value.low))} – {column_text(key, float(value.high))}"
+            yield FormulaInput(column_head(key), column_text(key, float(value.value)), ends, key=key)
+
+
+def _remarks(offer: Alternative) -> Iterator[str]:
+    yield f"risk {offer.risk.level}: {'; '.join(offer.risk.reasons) or 'nothing speaks against it'}"
+    yield f"change {offer.complexity.level}: {'; '.join(offer.complexity.reasons) or 'nothing but the machine'}"
+    for remedy in offer.remedies:
+        left = f", {format_bytes(remedy.short_bytes)} short even then" if remedy.short_bytes else ""
+        yield f"it would fit with {remedy.words}{left}" if not left else f"{remedy.words}{left}"
+
+
+def _sources(offer: Alternative) -> Iterator[str]:
+    if offer.price_source:
+        age = price_age(offer.price_date).words
+        yield ", ".join((f"price: {offer.price_source}", *([age] if age and age not in offer.price_source else ())))
+
+
+def _money_input(key: str, name: str, usd: float | None, source: str) -> FormulaInput:
+    return FormulaInput(name, _usd(usd), source, key=key if usd is not None else "")
+
+
+def _spread(key: str, name: str, value: Interval | None, source: str) -> FormulaInput:
+    if value is None:
+        return FormulaInput(name, "n/a", source)
+    low, high = float(value.low), float(value.high)
+    ends = f"{_usd(low)} – {_usd(high)}" if low < high else ""
+    told = ", ".join(part for part in (ends, source) if part)
+    return FormulaInput(name, _usd(float(value.value)), told, key=key)
+
+
+def _usd(usd: float | None) -> str:
+    return format_money(usd)
+
+
+def _percent_range(value: Interval) -> str:
+    low, high = float(value.low), float(value.high)
+    return f"({_whole_percent(low)} – {_whole_percent(high)})" if low < high else ""
+
+
+def _whole_percent(value: float) -> str:
+    return f"{value:+.0f} %"

@@ -1,0 +1,276 @@
+"""The question about clouds: what the plan would be worth on other machines, and the parts it is edited by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.fleet.migration import (
+    JOB_KINDS,
+    JobKind,
+    JobWords,
+    Migration,
+    MigrationQuestion,
+    job_kind_of,
+    migrate,
+    question_of_job,
+)
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.present import explanation_text
+from capacity_tui.engine.present.fleet import offer_explanation, write_migration
+from capacity_tui.engine.solve import command_text, explain, fewest_settings
+from capacity_tui.engine.solve.modes import ModeName
+from capacity_tui.engine.units import parse_quantity
+from capacity_tui.tui.shown.fields import Field, Kind
+from capacity_tui.tui.shown.results import Export, Found
+from capacity_tui.tui.views.cloud.present import found_of
+from capacity_tui.tui.views.plan.field_values import field_lines
+from capacity_tui.tui.views.query_view.present import PlanQuestion
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.present import ExplanationText
+    from capacity_tui.tui.shown.results import FoundRow
+
+ANY, OWN, FITTING, ALL, NO, YES = "any", "the plan's", "that fit", "all", "no", "yes"
+"""What stands for everything there is, for what the plan has, for offers that hold the job, and for all of them."""
+
+_KINDS = {
+    "train": "training: a month is a fixed amount of work, which a faster machine ends earlier",
+    "finetune": "fine-tuning: the same, with smaller checkpoints",
+    "infer": "serving: people wait, so that machines stay up all hours, and nothing runs on spot capacity",
+    "batch_infer": "answers that nobody waits for: large batches, spot capacity too",
+}
+
+_HOURS = Field(
+    *("hours", "Hours a month", "month", "720"),
+    kind=Kind.INTEGER,
+    unit="1 to 744",
+    choices=("40", "80", "160", "240", "320", "480", "600", "720"),
+    help="Hours a month that the job runs where it is now. A faster machine does the same work in fewer.",
+)
+
+_SPOT = Field(
+    *("spot", "Spot", "month", NO),
+    kind=Kind.CHOICE,
+    choices=(NO, YES),
+    help="Whether offers may be paid at spot prices, with the hours that interruptions and lost checkpoints cost. "
+    "Serving is never proposed for capacity that may be taken back.",
+)
+
+_REGION = Field(
+    *("region", "Region", "month", ANY),
+    unit="a region or a part of the world",
+    choices=(ANY, "us", "europe", "asia"),
+    catalogue="region",
+    help="Where machines are rented: a region of a cloud, a part of the world, or wherever a price is known. An offer "
+    "without a price there is shown with the nearest one and says so.",
+    words={ANY: "wherever a price is known"},
+)
+
+_COMMITMENT = Field(
+    *("commitment", "Commitment", "month", "none"),
+    kind=Kind.CHOICE,
+    choices=("none", "1y", "3y"),
+    help="How long capacity is committed to. Offers without such a price are shown at their price on demand.",
+)
+
+_PRECISION = Field(
+    *("precision", "Precision", "numerics", OWN),
+    kind=Kind.CHOICE,
+    help="Numerics that the plan would have on every machine: of training, or of the weights that are served.",
+)
+
+_OFFERS = Field(
+    *("instances", "Offers of", "offers", ANY),
+    unit="names with commas between, a provider, or any",
+    help="Which machines are compared: instances with commas between, a provider for all of its own, or any.",
+)
+
+_SHOWN = Field(
+    *("shown", "Shown", "offers", FITTING),
+    kind=Kind.CHOICE,
+    choices=(FITTING, ALL),
+    help="Offers that hold the job, or the whole catalogue: of those that do not, by how much memory they are short.",
+)
+
+_DATA = Field(
+    *("data", "Data to move", "offers", ""),
+    unit="such as 500GB or 2TB",
+    choices=("", "100GB", "1TB", "10TB"),
+    help="Data that would have to move along, besides weights and checkpoints: most clouds charge for what"
+    " leaves them.",
+)
+
+
+def precision_path(plan: Plan) -> str:
+    """Return the field that says the numerics of a plan."""
+    return Key.INFERENCE_WEIGHTS if plan.task == "infer" else Key.TRAINING_PRECISION
+
+
+def parts_of(plan: Plan, catalog: Catalog, said: Mapping[str, str]) -> tuple[Field, ...]:
+    """Return the parts of the question about a plan: what was said, and what makes sense at once for the rest.
+
+    Args:
+        plan: the plan.
+        catalog: facts.
+        said: texts by key.
+    """
+    kind = Field(
+        *("kind", "Job", "month", job_kind_of(plan)),
+        kind=Kind.CHOICE,
+        choices=tuple(JOB_KINDS),
+        help="What the job is: it decides what a month's work is, and whether it may be interrupted.",
+        words=_KINDS,
+    )
+    usual = {"spot": YES if plan.pricing.spot else NO, "commitment": plan.pricing.commitment}
+    usual |= {"region": plan.pricing.region} if plan.pricing.region else {}
+    offers = replace(_OFFERS, choices=(ANY, *_providers(catalog)))
+    parts = (_HOURS, _SPOT, _REGION, _COMMITMENT, *_precisions(plan, catalog), kind, offers, _SHOWN, _DATA)
+    return tuple(replace(part, text=said.get(part.key, usual.get(part.key, part.text))) for part in parts)
+
+
+def _precisions(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
+    """Return the part of the numerics, where the plan has a choice."""
+    path = precision_path(plan)
+    fields = (field for field in field_lines(plan, catalog) if field.key == path)
+    return tuple(replace(_PRECISION, choices=(OWN, *field.choices), words=field.words) for field in fields)
+
+
+def _providers(catalog: Catalog) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(row.provider for row in catalog.instances.values()))
+
+
+_USUAL = "balanced"
+
+_FORMS = {
+    "markdown": ("Offers in Markdown", ".md", "verdict, offers, what moving takes, recommendations"),
+    "csv": ("Offers as CSV", ".csv", "every figure of every offer, a line each"),
+    "json": ("Offers as JSON", ".json", "the same as of `fleet migrate`"),
+    "yaml": ("Offers as YAML", ".yaml", "the same as of `fleet migrate`"),
+    "html": ("Offers as a web page", ".html", "as in Markdown, with nothing else needed"),
+}
+"""What a file of each form is called, and what is in it."""
+
+
+@dataclass(frozen=True)
+class OffersQuestion(PlanQuestion):
+    """What a plan of the engine's would be worth on other machines.
+
+    Attributes:
+        mode: id of the mode that fills the plan; empty for the usual one.
+    """
+
+    mode: str = ""
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return its parts."""
+        return self._fields
+
+    def command(self) -> str:
+        """Return the command that asks the same."""
+        asked = self.asked()
+        words = ["capacity-tui", "fleet", "migrate", *self._job_words(asked)]
+        words += ["--precision", self._texts["precision"]] if self._numerics else []
+        words += ["--hours", f"{asked.hours:g}", *(["--spot"] if asked.spot else [])]
+        words += ["--region", asked.region] if asked.region else []
+        words += ["--commitment", asked.commitment] if asked.commitment else []
+        words += ["--to", ",".join(asked.instances)] if asked.instances else []
+        words += ["--data", self._texts["data"]] if self._texts["data"] else []
+        words += ["--mode", asked.fills] if replace(asked, mode=None).fills != asked.fills else []
+        return command_text(tuple(words))
+
+    def _job_words(self, asked: MigrationQuestion) -> list[str]:
+        """Return what the command calls the job: its machine and model with settings, or a file of the plan."""
+        model, hardware = self.plan.model.name, self.plan.hardware
+        job = JobWords(hardware.name, model or "", asked.kind, devices=int(hardware.devices or 1))
+        try:
+            settings = fewest_settings(question_of_job(job, self.catalog).plan, self.plan)
+        except CapacityError:
+            settings = None
+        if settings is None or model is None:
+            return ["--model", "plan.yaml"]
+        words = ["--from", str(hardware.name), "--gpus", str(job.devices), "--task", asked.kind, "--model", model]
+        return [*words, *(word for setting in settings for word in ("--set", setting))]
+
+    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+        """Compare the offers; return all of them, or those that were compared when it was stopped."""
+        asked = self.asked()
+
+        def tell(migration: Migration) -> None:
+            told(self._found(migration, asked))
+
+        return self._found(migrate(asked, self.catalog, self.machine, tell, stopped), asked)
+
+    def asked(self) -> MigrationQuestion:
+        """Return the question of the engine.
+
+        Raises:
+            CapacityError: a part of it makes no sense.
+        """
+        texts = self._texts
+        instances = () if texts["instances"] == ANY else tuple(texts["instances"].replace(",", " ").split())
+        return MigrationQuestion(
+            edited(self.plan, self._numerics, self.catalog).plan if self._numerics else self.plan,
+            cast("JobKind", texts["kind"]),
+            hours=_number(texts["hours"]),
+            spot=texts["spot"] == YES,
+            region=None if texts["region"] == ANY else self.catalog.regions.find(texts["region"]).id,
+            commitment=None if texts["commitment"] == "none" else texts["commitment"],
+            instances=instances,
+            data_bytes=parse_quantity(texts["data"], "B") if texts["data"] else 0.0,
+            mode=cast("ModeName", self.mode or _USUAL),
+        )
+
+    def _found(self, migration: Migration, asked: MigrationQuestion) -> Found:
+        answered = _Offers(self, asked, migration)
+        return found_of(migration, asked.plan, self._numerics, answered, shows_all=self._texts["shown"] == ALL)
+
+    @property
+    def _numerics(self) -> Mapping[str, object]:
+        return {precision_path(self.plan): self._texts["precision"]} if self._texts.get("precision", OWN) != OWN else {}
+
+    @cached_property
+    def _fields(self) -> tuple[Field, ...]:
+        return parts_of(self.plan, self.catalog, self.said)
+
+    @cached_property
+    def _texts(self) -> Mapping[str, str]:
+        return {part.key: part.text for part in self._fields}
+
+
+@dataclass(frozen=True)
+class _Offers:
+    """The offers that were compared, which can explain themselves and leave the program."""
+
+    question: OffersQuestion
+    asked: MigrationQuestion
+    migration: Migration
+
+    def explained(self, row: FoundRow, key: str) -> ExplanationText:
+        """Return where a figure of an offer comes from."""
+        asked = self.question
+        if "." not in key:
+            instance = row.page.key if row.page is not None else ""
+            return offer_explanation(self.asked, instance, key, asked.catalog, asked.machine)
+        plan = edited(asked.plan, row.change, asked.catalog).plan
+        return explanation_text(explain(plan, key, asked.machine, asked.catalog))
+
+    def exports(self) -> tuple[Export, ...]:
+        """Return the offers in every form they can leave the program in."""
+        name = f"offers-{self.migration.current.instance}"
+        return tuple(
+            Export(title, detail, {f"{name}{suffix}": write_migration(form, self.migration)})
+            for form, (title, suffix, detail) in _FORMS.items()
+        )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise PlanError("not a number of hours", repr(text)[:40], "give hours a month, such as 160") from None

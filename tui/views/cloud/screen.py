@@ -1,0 +1,189 @@
+"""The view of clouds: what the plan is worth on every machine one can rent, and whether moving there pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.messages import Explained
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line, Span, clip, line, wrap
+from capacity_tui.tui.views.export import Exporting
+from capacity_tui.tui.views.plan.estimates import Following
+from capacity_tui.tui.views.plan.why import Why
+from capacity_tui.tui.views.query_view.results import FoundTable
+from capacity_tui.tui.views.query_view.screen import ROWS, AskingScreen
+from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.present import ExplanationText
+    from capacity_tui.tui.shown.results import Found
+
+
+class CloudScreen(AskingScreen):
+    """Compares offers of clouds for the current plan.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW = "cloud"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("cloud")
+    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (160, "-broad")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (36, "-tall")]  # noqa: RUF012
+
+    def __init__(self, session: Session) -> None:
+        offer = Offer()
+        super().__init__(session, Offers(), offer, lambda document, said: document.migration(self._mode, said))
+        self._mode = ""
+        self._offer, self._conclusion = offer, Conclusion()
+        self._told: tuple[tuple[str, str], ...] = ()
+        following = Following(session, self, offer, self.show_text, self._leave_offer, self._explainer)
+        self.commands = {
+            **self.commands,
+            **following.commands,
+            "panel.offer": partial(self.go_to, offer),
+            "found.export": self._export,
+            "cloud.recommendations": self._show_conclusion,
+        }
+
+    @property
+    def panels(self) -> Sequence[Panel]:
+        """The panels that take keys."""
+        return (self.form, self.table, self._offer)
+
+    @property
+    def has_room_aside(self) -> bool:
+        """Whether there is room for the offer beside or below the rows."""
+        return self.has_class("-broad") or self.has_class("-tall")
+
+    def follow_plan(self) -> None:
+        """Ask anew also where another mode fills the plan."""
+        column = self.session.store.mode_column
+        if column is not None and column.mode != self._mode:
+            self._mode = column.mode
+            self.forget_answers()
+        super().follow_plan()
+
+    def conclusion(self) -> ComposeResult:
+        """Put the verdict below the question."""
+        yield self._conclusion
+
+    def nothing_found(self, found: Found) -> str:
+        """Return that no offer holds the job, or why."""
+        return next(iter(found.remarks), "no offer") + "; Shown all lists what does not hold it"
+
+    def show_row(self) -> None:
+        """Show all of the offer under the cursor, and the verdict over all of them."""
+        found, row = self.table.found, self.table.row
+        self._conclusion.show_found(found, is_old=self.table.is_old)
+        key = row.key if row is not None else ()
+        if key != self._told:
+            self.session.cancel(self, "follow")
+        if key != self._told or not self._offer.is_followed:
+            self._offer.show_explanation(row.page if row is not None else None)
+        self._told = key
+
+    @on(Explained)
+    def show_explanation(self, event: Explained) -> None:
+        """Show where a figure of the offer comes from."""
+        self._offer.open(event.explanation)
+
+    def go_to(self, panel: Panel) -> None:
+        """Give the keys to a panel, and show it where there was no room for it."""
+        super().go_to(panel)
+        if panel is self._offer and (not self.has_room_aside or self.has_class(ROWS)):
+            self.lay_out(aside=True, rows=False)
+
+    def _leave_offer(self) -> None:
+        if self.current is self._offer:
+            self.go_to(self.table)
+
+    def _explainer(self) -> Callable[[str], ExplanationText] | None:
+        """Return what explains figures of the offer that is shown."""
+        found, row = self.table.found, self.table.row
+        if found is None or row is None or found.answered is None or self.table.is_old:
+            return None
+        return partial(found.answered.explained, row)
+
+    def _export(self) -> None:
+        """Show the forms that the offers can be written in, then ask where to write one."""
+        found = self.table.found
+        if found is None or found.answered is None or self.table.is_old:
+            self.session.say("there are no offers yet; nothing was written", "warn")
+            return
+        Exporting(self.session, self.ask).choose("Export the offers", found.answered.exports)
+
+    def _show_conclusion(self) -> None:
+        """Show verdict and recommendations in full."""
+        found = self.table.found
+        self.show_text("Whether to move, and where to", lambda width: conclusion_lines(found, width))
+
+
+class Conclusion(Lines):
+    """One line for the verdict, and one for each recommendation where there is room."""
+
+    def __init__(self) -> None:
+        super().__init__(id="conclusion")
+        self._remarks: tuple[str, ...] = ()
+        self._is_old = False
+
+    def show_found(self, found: Found | None, *, is_old: bool) -> None:
+        """Show what follows from the offers.
+
+        Args:
+            found: the offers.
+            is_old: whether they answer an older question.
+        """
+        self._remarks, self._is_old = found.remarks if found is not None else (), is_old
+        self._repaint()
+
+    def on_resize(self) -> None:
+        """Lay the lines out for the new width."""
+        self._repaint()
+
+    def _repaint(self) -> None:
+        if self.is_mounted and self.size:
+            roles = ("best", *("value" for _ in self._remarks[1:]))
+            told = zip(self._remarks, roles, strict=False)
+            width = self.size.width
+            self.show([line(Span(clip(f" {text}", width), "dim" if self._is_old else role)) for text, role in told])
+
+
+def conclusion_lines(found: Found | None, width: int) -> list[Line]:
+    """Return verdict and recommendations in full."""
+    if found is None or not found.remarks:
+        return [line(Span("Nothing was compared yet.", "value"))]
+    verdict, *others = found.remarks
+    lines = [line(Span(text, "best")) for text in wrap(verdict, width)]
+    for remark in others:
+        lines += [line(), *(line(Span(text, "value")) for text in wrap(remark, width))]
+    return lines
+
+
+class Offers(FoundTable):
+    """Machines that could be rented for the plan, one a line."""
+
+    TITLE = "Offers"
+    SCOPE = "found"
+
+
+class Offer(Why):
+    """Figures, reasons and remedies of one offer; each figure opens into what it comes from."""
+
+    NUMBER = 3
+    TITLE = "Offer"
+    SCOPE = "why"
+    KEYS = "enter opens a figure, backspace goes back"
+    NOTHING = "Choose an offer to see what it costs, what moving takes and what may go wrong."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_class("aside")

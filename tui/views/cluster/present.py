@@ -1,0 +1,144 @@
+"""The nodes of a cluster and the placement of a plan on them, in the words of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.nodes.inventory import kept as kept_cluster
+from capacity_tui.engine.nodes.inventory import kept_names as kept_cluster_names
+from capacity_tui.engine.nodes.jobs import queued_jobs
+from capacity_tui.engine.nodes.occupancy import ALL as ALL_NODES
+from capacity_tui.engine.nodes.occupancy import STATES as NODE_STATES
+from capacity_tui.engine.nodes.occupancy import (
+    change_to_available,
+    kept_occupancy,
+    node_map,
+    own_occupancy,
+    slurm_occupancy,
+)
+from capacity_tui.engine.nodes.occupancy import (
+    planned as planned_nodes,
+)
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import level_texts, placement_remarks
+from capacity_tui.engine.solve import EstimatedPlan, placed
+from capacity_tui.engine.units import format_number, format_seconds
+from capacity_tui.tui.shown.cluster import Clustered, NodeMap, NodesRow, PlacedRow, QueueRow
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.nodes.occupancy import MapRow, Occupancy
+
+_NOTHING_FREE = "nothing here is free that holds one replica of the plan"
+_NO_JOBS, _RUNNING = "No jobs.", "RUNNING"
+_NO_CLUSTER = (
+    "No cluster is reached from here: these are the devices of the plan. Where Slurm's commands are, its nodes and "
+    "jobs stand here; capacity-tui cluster detect keeps nodes as hardware that plans can name."
+)
+_NO_QUEUE = "No Slurm here: the nodes are those that were detected, and who uses them is not known."
+
+
+def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
+    """Yield a plan on its cluster: where it lies at once, then the nodes as they are now.
+
+    Args:
+        case: the plan as a mode fills it.
+        plan: the plan as it was written, which is what changes.
+    """
+    found = placed(case)
+    levels = () if found.placement is None else level_texts(found.placement)
+    rows = (PlacedRow(each.name, each.holds, each.divides, each.link, each.busy, each.is_hottest) for each in levels)
+    shown = Clustered(levels=tuple(rows), remarks=tuple(placement_remarks(found)))
+    yield shown
+    words = _NodeWords(case, plan)
+    nodes, queue, told = _seen_nodes(words, case.catalog)
+    own = own_occupancy(case.resolved.cluster, case.plan.hardware.groups) if nodes is None else nodes
+    yield replace(shown, nodes=words.map(own), queue=queue, no_queue=told)
+
+
+def _seen_nodes(words: _NodeWords, catalog: Catalog) -> tuple[Occupancy | None, tuple[QueueRow, ...], str]:
+    """Return the nodes as they are now, or else as they were kept, the jobs there, and why there are none of either."""
+    told = ""
+    try:
+        if (live := slurm_occupancy(catalog)) is not None:
+            return words.laid(live), tuple(_queue()), _NO_JOBS
+    except CapacityError as error:
+        told = error.one_line()
+    try:
+        kept = words.kept()
+    except CapacityError as error:
+        return None, (), told or error.one_line()
+    return kept, (), told or (_NO_CLUSTER if kept is None else _NO_QUEUE)
+
+
+def _queue() -> Iterator[QueueRow]:
+    """Yield the jobs of everyone that have not ended."""
+    for job in queued_jobs(everyone=True):
+        if not job.is_over:
+            # What runs is told by how long it has, what waits by when it may start.
+            time = format_seconds(job.seconds) if job.seconds else (job.start or "").replace("T", " ")
+            cells = (job.id, job.name, job.partition, job.state.casefold(), str(job.nodes), time, job.reason)
+            yield QueueRow(cells, job.state == _RUNNING)
+
+
+class _NodeWords:
+    """Says nodes and what a plan takes of them in words.
+
+    Args:
+        case: the plan as a mode fills it.
+        plan: the plan as it was written.
+    """
+
+    def __init__(self, case: EstimatedPlan, plan: Plan) -> None:
+        self._plan = plan
+        self._cluster = case.resolved.cluster
+        self._groups = case.plan.hardware.groups
+        self._known = case.catalog.accelerators
+
+    def kept(self) -> Occupancy | None:
+        """Return the nodes of the kept cluster that the plan names, or else of the only one if it can hold the plan.
+
+        Raises:
+            CapacityError: what was kept cannot be read.
+        """
+        names = kept_cluster_names()
+        named = self._plan.hardware.name
+        if named not in names and len(names) != 1:
+            return None
+        laid = self.laid(kept_occupancy(kept_cluster(named if named in names else names[0])))
+        holds = sum(node.planned for node in laid.nodes) == int(self._cluster.devices)
+        return laid if holds or named in names else None
+
+    def laid(self, occupancy: Occupancy) -> Occupancy:
+        """Return the nodes of a cluster with what the plan takes of them."""
+        kinds = {group.name for group in self._groups} if self._cluster.mix else {self._cluster.device.id}
+        has_any = any(node.hardware in kinds for node in occupancy.nodes)
+        source = occupancy.source if has_any else f"{occupancy.source}; the plan runs on other hardware"
+        return replace(planned_nodes(occupancy, int(self._cluster.devices), kinds), source=source)
+
+    def map(self, occupancy: Occupancy) -> NodeMap:
+        """Return the rows of all levels."""
+        found = node_map(occupancy)
+        has_kinds = len(found.rows[ALL_NODES]) > 1
+        everything = self._row(found.whole, has_kinds=False)
+        rows = {
+            level: (everything, *(self._row(row, has_kinds=has_kinds) for row in rows))
+            for level, rows in found.rows.items()
+        }
+        return NodeMap(tuple(rows), rows, found.usual, occupancy.source)
+
+    def _row(self, row: MapRow, *, has_kinds: bool) -> NodesRow:
+        counts = (f"{format_number(row.counts[state])} {state}" for state in NODE_STATES if row.counts[state])
+        change = change_to_available(self._plan, self._cluster.device.id, row.nodes, self._known)
+        return NodesRow(
+            name=row.name,
+            counts=" · ".join(counts),
+            cells=row.cells,
+            hardware=row.hardware if has_kinds else "",
+            notes=row.notes,
+            change=change or {},
+            refusal="" if change else _NOTHING_FREE,
+        )

@@ -1,0 +1,386 @@
+"""The view of a cluster: its nodes, what the plan puts where, and the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.messages import ClusterSeen, PlanPinned
+from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, wrap
+from capacity_tui.tui.view import Document
+from capacity_tui.tui.views.apply_row import Taking
+from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.widgets.lines import fitted, joined, widest
+from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.cluster import DeviceState, NodeMap, NodesRow, PlacedRow, QueueRow
+
+SEEN = "cluster"
+"""What threads are asked for."""
+
+
+class ClusterScreen(ViewScreen):
+    """Shows the nodes of the plan's cluster, where the plan lies on them, and what else runs there.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW = "cluster"
+    AUTO_FOCUS: ClassVar[str] = "#nodes"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("cluster")
+    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad"), (160, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (32, "-tall")]  # noqa: RUF012
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._node_rows, self._placement, self._queue = Nodes(), PlacementLevels(), Queue()
+        self._panels: tuple[Panel, ...] = (self._node_rows, self._placement, self._queue)
+        self._current: Panel = self._node_rows
+        self._asked: object = None
+        self._taking = Taking(session, self, self._node_rows, lambda _: None)
+        self.commands = {
+            **self.commands,
+            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
+            "cluster.take": self._take,
+            "cluster.pin": self._pin,
+            "cluster.finer": partial(self._node_rows.refine, 1),
+            "cluster.coarser": partial(self._node_rows.refine, -1),
+            "cluster.next": partial(self._go_beside, 1),
+            "cluster.previous": partial(self._go_beside, -1),
+            "cluster.copy": self._copy,
+        }
+
+    def body(self) -> ComposeResult:
+        """Put the nodes beside or above where the plan lies and what else runs."""
+        with Container(id="cluster-parts"):
+            yield self._node_rows
+            with Vertical(id="cluster-aside"):
+                yield self._placement
+                yield self._queue
+
+    def on_mount(self) -> None:
+        """Follow the plan and its numbers."""
+        self._mark_current(self._node_rows)
+        self.session.plan_changes.subscribe(self, lambda _: self._show_old())
+        self.session.answers.subscribe(self, lambda _: self._follow())
+
+    def on_screen_resume(self) -> None:
+        """Look at the cluster anew, for the plan as it is now."""
+        self._asked = None
+        self._follow()
+
+    @on(ClusterSeen)
+    def show_cluster(self, event: ClusterSeen) -> None:
+        """Show what is known by now."""
+        found = event.cluster
+        self._placement.show_placement(found.levels, found.remarks)
+        if found.nodes is None:
+            self._node_rows.message = "looking at the nodes…"
+            self._node_rows.repaint()
+            return
+        self._node_rows.show_nodes(found.nodes)
+        self._queue.show_queue(found.queue, found.no_queue)
+
+    @on(PlanPinned)
+    def take_pinned(self, event: PlanPinned) -> None:
+        """Take up what was pinned."""
+        self._taking.take_pinned(event)
+
+    @on(Failed)
+    def ask_again(self) -> None:
+        """Ask again when there are new numbers; the program says what went wrong."""
+        self._asked = None
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Note which panel the keys go to."""
+        if isinstance(event.widget, Panel):
+            self._mark_current(event.widget)
+
+    def _follow(self) -> None:
+        """Ask about the plan that has numbers by now, unless that was done."""
+        store = self.session.store
+        document, column = store.document, store.mode_column
+        if not self.is_current or document is None or column is None or store.is_stale:
+            return
+        mode = column.mode
+        if self._asked != (document, mode):
+            self._asked = document, mode
+            self.session.ask(self, SEEN, partial(_seen, document, mode))
+
+    def _show_old(self) -> None:
+        self._node_rows.show_old()
+        self._placement.show_old()
+
+    def _take(self) -> None:
+        self._unless_refused(self._taking.take)
+
+    def _pin(self) -> None:
+        self._unless_refused(self._taking.pin)
+
+    def _unless_refused(self, work: Callable[[], None]) -> None:
+        row = self._node_rows.row
+        if row is not None and row.refusal:
+            self.session.say(row.refusal, "warn")
+        else:
+            work()
+
+    def _go_to(self, panel: Panel) -> None:
+        self._mark_current(panel)
+        # What was out of sight could not keep the focus.
+        self.call_after_refresh(panel.focus)
+
+    def _go_beside(self, offset: int) -> None:
+        place = self._panels.index(self._current) + offset
+        self._go_to(self._panels[place % len(self._panels)])
+
+    def _mark_current(self, panel: Panel) -> None:
+        self._current = panel
+        self.footer.name_keys_of(panel.scope)
+        for other in self._panels:
+            other.set_class(other is panel, "-current")
+            other.repaint()
+        self.query_one("#cluster-aside").set_class(panel is not self._node_rows, "-current")
+
+    def _copy(self) -> None:
+        self.session.copy("\n".join(each.plain.rstrip() for each in self._current.lines) + "\n")
+
+
+def _seen(document: Document, mode: str, request: Request) -> None:
+    for cluster in document.clustered(mode):
+        request.answer(ClusterSeen(cluster))
+
+
+GLYPHS: dict[DeviceState, str] = {"planned": "■", "free": "░", "busy": "▒", "down": "✗"}
+
+_ROLES: dict[DeviceState, str] = {"planned": "accent", "free": "good", "busy": "warn", "down": "bad"}
+
+_LONGEST_NAME = 24
+
+
+class Nodes(HeadedPanel):
+    """Rows of nodes, first all of them; those of another plan stay, dimmed, until others come.
+
+    Attributes:
+        taken: key of the row that was taken over last.
+        is_old: whether the rows are those of another plan.
+        message: what stands here in place of rows.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("nodes")
+    NUMBER = 1
+    TITLE = "Nodes"
+    KEYS: ClassVar[str] = "enter plans for what is free · + - finer, coarser"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: tuple[tuple[str, str], ...] = ()
+        self.is_old = False
+        self.message = "waiting for the numbers of the plan…"
+        self._map: NodeMap | None = None
+        self._level = ""
+
+    @property
+    def rows(self) -> tuple[NodesRow, ...]:
+        """The rows that are shown."""
+        return () if self._map is None else self._map.rows[self._shown_level]
+
+    @property
+    def row(self) -> NodesRow | None:
+        """The row under the cursor, unless it is one of another plan."""
+        rows = () if self.is_old else self.rows
+        return rows[self.cursor] if self.cursor < len(rows) else None
+
+    def chosen(self) -> tuple[NodesRow, ...]:
+        """Return the row under the cursor, if a plan can be made of it."""
+        return () if self.row is None or not self.row.change else (self.row,)
+
+    def show_nodes(self, nodes: NodeMap) -> None:
+        """Show the nodes, as finely as before where that can be."""
+        self._map, self.is_old = nodes, False
+        self.cursor = min(self.cursor, max(len(self.rows) - 1, 0))
+        self.repaint()
+
+    def show_old(self) -> None:
+        """Dim all rows: the plan is another one."""
+        self.is_old = True
+        self.repaint()
+
+    def refine(self, offset: int) -> None:
+        """Let rows stand for less, or for more."""
+        if self._map is None:
+            return
+        levels = self._map.levels
+        place = levels.index(self._shown_level) - offset
+        self._level, self.cursor = levels[max(0, min(place, len(levels) - 1))], 0
+        self.repaint()
+
+    def about(self) -> tuple[str, str]:
+        """Return the row under the cursor and what is known of it."""
+        if self.row is None:
+            return "", ""
+        told = (self.row.counts, self.row.hardware, *self.row.notes)
+        return self.row.name, ". ".join(text for text in told if text)
+
+    def item_count(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def edge(self) -> str:
+        """Return what a row stands for."""
+        return "" if self._map is None else f"by {'kind' if self._shown_level == 'all' else self._shown_level}"
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Draw the rows below what the cells mean."""
+        if self._map is None:
+            return [line(Span(f" {self.message}", "dim"))], None
+        rows = self.rows
+        names = min(max(cell_len(row.name) for row in rows), _LONGEST_NAME)
+        counts = max(cell_len(row.counts) for row in rows)
+        lines = [fit(self._legend(self._map.source), width)]
+        for index, row in enumerate(rows):
+            at_cursor = index == self.cursor
+            tone = "dim" if self.is_old else "best" if index == 0 else "value"
+            told = "  ".join(text for text in (row.hardware, *row.notes) if text)
+            spans = (
+                Span("▌" if at_cursor else " ", "accent"),
+                Span(f"{left(row.name, names)}  {left(row.counts, counts)}  ", tone),
+                *self._cells(row.cells),
+                Span(f"  {told}" if told else "", "dim" if self.is_old else "warn" if row.notes else "label"),
+            )
+            lines.append(fit(line(*spans, selected=at_cursor), width))
+        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+
+    def _cells(self, cells: tuple[DeviceState, ...]) -> list[Span]:
+        drawn = [
+            Span(GLYPHS[state] * len(list(alike)), "dim" if self.is_old else _ROLES[state])
+            for state, alike in groupby(cells)
+        ]
+        return [Span("[", "dim"), *drawn, Span("]", "dim")]
+
+    def _legend(self, source: str) -> Line:
+        told = [(Span(f" {glyph}", _ROLES[state]), Span(f" {state} ", "label")) for state, glyph in GLYPHS.items()]
+        return line(*chain.from_iterable(told), Span(f" {source}", "dim"))
+
+    @property
+    def _shown_level(self) -> str:
+        """What a row stands for: what was asked for where there is that, else what is read at a glance."""
+        if self._map is None:
+            return ""
+        return self._level if self._level in self._map.levels else self._map.usual
+
+
+_HEADS = ("level", "divides", "busy", "of", "link")
+
+_RANKS = (0, 0, 0, 2, 1)
+
+_IS_NUMBER = (False, False, True, False, False)
+
+
+class PlacementLevels(Panel):
+    """Levels from the outermost in, and sentences below; those of another plan stay, dimmed, until others come."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("placement")
+    NUMBER = 2
+    TITLE = "Placement"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.message = "waiting for the numbers of the plan…"
+        self._levels: tuple[PlacedRow, ...] = ()
+        self._remarks: tuple[str, ...] = ()
+        self._is_old = False
+
+    def show_placement(self, levels: tuple[PlacedRow, ...], remarks: tuple[str, ...]) -> None:
+        """Show where a plan lies."""
+        self._levels, self._remarks, self._is_old = levels, remarks, False
+        self.message = "this runs on one device, or is not divided"
+        self.repaint()
+
+    def show_old(self) -> None:
+        """Dim all lines: the plan is another one."""
+        self._is_old = True
+        self.repaint()
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the levels out in the columns that there is room for, sentences below."""
+        if not self._levels and not self._remarks:
+            return [line(Span(f" {self.message}", "dim"))], None
+        lines = list(self._table(width)) if self._levels else []
+        for remark in self._remarks:
+            lines += [line(Span(f" {text}", self._tone("label"))) for text in wrap(remark, width - 2, "  ")]
+        return lines, None
+
+    def _table(self, width: int) -> list[Line]:
+        rows = [(each.name, each.divides, each.busy, each.holds, each.link) for each in self._levels]
+        sizes = [max(widest([row[place] for row in rows]), len(head)) for place, head in enumerate(_HEADS)]
+        places = fitted(sizes, list(_RANKS), width - 2)
+        widths, right = [sizes[place] for place in places], [_IS_NUMBER[place] for place in places]
+        heads = "".join(joined([_HEADS[place] for place in places], widths, right))
+        lines = [line(Span(f"  {heads}", "heading"))]
+        for level, row in zip(self._levels, rows, strict=True):
+            cells = "".join(joined([row[place] for place in places], widths, right))
+            mark = Span("▸ " if level.is_hottest else "  ", self._tone("warn"))
+            lines.append(line(mark, Span(cells, self._tone("best" if level.is_hottest else "value"))))
+        return lines
+
+    def _tone(self, role: str) -> str:
+        return "dim" if self._is_old else role
+
+
+_QUEUE_HEADS = ("job", "name", "partition", "state", "nodes", "time", "reason")
+
+_QUEUE_RANKS = (0, 2, 4, 0, 1, 3, 5)
+
+_RIGHT = (True, False, False, False, True, True, False)
+
+
+class Queue(HeadedPanel):
+    """Jobs in the order of the queue, or why there are none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("queue")
+    NUMBER = 3
+    TITLE = "Queue"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: tuple[QueueRow, ...] = ()
+        self._message = ""
+
+    def show_queue(self, rows: tuple[QueueRow, ...], message: str) -> None:
+        """Show other jobs, or a message in place of them."""
+        self._rows, self._message = rows, message
+        self.cursor = min(self.cursor, max(len(rows) - 1, 0))
+        self.repaint()
+
+    def item_count(self) -> int:
+        """Return the number of jobs."""
+        return len(self._rows)
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the jobs out in the columns that there is room for."""
+        if not self._rows:
+            return [line(Span(f" {text}", "label")) for text in wrap(self._message, width - 2)], None
+        cells = [row.cells for row in self._rows]
+        sizes = [max(widest([each[place] for each in cells]), len(head)) for place, head in enumerate(_QUEUE_HEADS)]
+        places = fitted(sizes, list(_QUEUE_RANKS), width - 1)
+        widths, right = [sizes[place] for place in places], [_RIGHT[place] for place in places]
+        lines = [line(Span(" " + "".join(joined([_QUEUE_HEADS[place] for place in places], widths, right)), "heading"))]
+        for index, row in enumerate(self._rows):
+            at_cursor = index == self.cursor and self.is_current
+            text = "".join(joined([row.cells[place] for place in places], widths, right))
+            spans = Span("▌" if at_cursor else " ", "accent"), Span(text, "value" if row.is_running else "label")
+            lines.append(line(*spans, selected=at_cursor))
+        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)

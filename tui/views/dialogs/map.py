@@ -1,0 +1,313 @@
+"""A map of two fields: a verdict for each pair of values, and one figure alongside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, TypeAlias
+
+from rich.cells import cell_len
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.messages import CellsTried
+from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.fields import Choice, Field
+from capacity_tui.tui.shown.tried import Tried, short_value, time_beside
+from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
+from capacity_tui.tui.views.dialogs.picker import Picker
+from capacity_tui.tui.widgets.bars import mark_of, worded
+from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
+
+Pair: TypeAlias = tuple[str, str]
+
+Attempt: TypeAlias = Callable[[Pair, Sequence[Pair]], Iterator[tuple[Mapping[Pair, Tried], bool]]]
+"""Tries the plan with pairs of values of two fields, by their keys; says of each answer whether it is the last word."""
+
+_AROUND = 12
+"""Cells of the frame, the labels and a margin."""
+
+_BELOW = 10
+"""Lines of the frame, the heads and the words below."""
+
+
+class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str, object] | None]):
+    """Shows the map; returns the pair of values that is taken, as a change of the plan.
+
+    Args:
+        session: what every screen works with.
+        fields: numbers of the plan.
+        keys: the fields across and down to begin with.
+        values: returns the values around that of a field, so many each way, and which is its own.
+        attempt: tries the plan; runs in a thread.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", "Cancel"),
+        Binding("left,h", "move(-1, 0)", "Left"),
+        Binding("right,l", "move(1, 0)", "Right"),
+        Binding("up,k", "move(0, -1)", "Up"),
+        Binding("down,j", "move(0, 1)", "Down"),
+        Binding("enter", "take", "Take"),
+        Binding("tab", "turn", "Memory or time"),
+        Binding("x", "pick(0)", "Field across"),
+        Binding("y", "pick(1)", "Field down"),
+    ]
+
+    def __init__(
+        self,
+        session: Session,
+        fields: Sequence[Field],
+        keys: Pair,
+        values: Callable[[Field, int], tuple[tuple[str, ...], int]],
+        attempt: Attempt,
+    ) -> None:
+        super().__init__()
+        self._session = session
+        self._fields = {field.key: field for field in fields}
+        self._keys = keys
+        self._values = values
+        self._attempt = attempt
+        self._axes: tuple[Axis, Axis] | None = None
+        self._cursor = (0, 0)
+        self._shown = Shown.MEMORY
+        self._tried: dict[Pair, Tried] = {}
+        self._settled: frozenset[Pair] = frozenset()
+        self._message = ""
+
+    def compose(self) -> ComposeResult:
+        """Put the map into a frame."""
+        with Vertical(classes="dialog") as frame:
+            frame.border_title = Content("Map of two fields")
+            frame.border_subtitle = Content("enter takes it, x y fields, tab memory or time")
+            yield Lines()
+
+    def on_mount(self) -> None:
+        """Try the pairs around the plan's own."""
+        self.call_after_refresh(self._begin)
+
+    def on_resize(self) -> None:
+        """Lay the map out for the new width."""
+        self.call_after_refresh(self._show)
+
+    @on(CellsTried)
+    def take_cells(self, event: CellsTried) -> None:
+        """Show what came in."""
+        self._tried |= event.tried
+        if event.settled:
+            self._settled |= event.tried.keys()
+        self._show()
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why nothing comes."""
+        event.stop()
+        self._message = event.in_short
+        self._show()
+
+    def action_move(self, across: int, down: int) -> None:
+        """Move the cursor."""
+        if self._axes is not None:
+            wanted = zip(self._cursor, (across, down), self._axes, strict=True)
+            column, row = (max(0, min(at + by, len(axis.values) - 1)) for at, by, axis in wanted)
+            self._cursor = column, row
+            self._show()
+
+    def action_turn(self) -> None:
+        """Show memory, or time, beside the verdicts."""
+        self._shown = Shown.TIME if self._shown is Shown.MEMORY else Shown.MEMORY
+        self._show()
+
+    def action_take(self) -> None:
+        """Return the pair under the cursor, unless it cannot be."""
+        if self._axes is None:
+            return
+        pair = self._map(self._axes).pair
+        told = self._tried.get(pair)
+        if told is not None and told.verdict is Verdict.CANNOT_RUN:
+            return
+        self.dismiss(dict(zip(self._keys, pair, strict=True)))
+
+    def action_pick(self, place: int) -> None:
+        """Pick another field across or down."""
+        other = self._keys[1 - place]
+        choices = tuple(Choice(key, each.label, each.group) for key, each in self._fields.items() if key != other)
+
+        def picked(key: str | None) -> None:
+            if key is not None:
+                self._keys = (key, other) if place == 0 else (other, key)
+                self._begin()
+
+        title = "Field across" if place == 0 else "Field down"
+        self.app.push_screen(Picker(self._session, title, lambda: choices, self._keys[place]), picked)
+
+    def _begin(self) -> None:
+        """Try the pairs of these two fields, those near the plan's own first."""
+        size = self.app.size
+        each_way = (min(size.width, 84) - _AROUND) // CELL // 2, max(min((size.height - _BELOW) // 2, 4), 1)
+        across, down = (
+            Axis(self._fields[key], *self._values(self._fields[key], most))
+            for key, most in zip(self._keys, each_way, strict=True)
+        )
+        self._axes = across, down
+        self._cursor = across.own, down.own
+        self._tried, self._settled, self._message = {}, frozenset(), ""
+        places = [(column, row) for row in range(len(down.values)) for column in range(len(across.values))]
+        places.sort(key=lambda place: abs(place[0] - across.own) + abs(place[1] - down.own))
+        pairs = [(across.values[column], down.values[row]) for column, row in places]
+        keys, attempt = self._keys, self._attempt
+
+        def work(request: Request) -> None:
+            for tried, settled in attempt(keys, pairs):
+                if request.cancelled.is_set():
+                    return
+                request.answer(CellsTried(tried, settled=settled))
+
+        self._session.ask(self, "map", work)
+        self._show()
+
+    def _map(self, axes: tuple[Axis, Axis]) -> PlanMap:
+        return PlanMap(*axes, self._tried, self._settled, self._cursor, self._shown)
+
+    def _show(self) -> None:
+        lines = self.query_one(Lines)
+        if self._axes is None or not lines.size:
+            return
+        shown = map_lines(self._map(self._axes), lines.size.width)
+        row = self._cursor[1] + 2
+        lines.show([*shown, line(Span(self._message, "bad"))], range(row, row + 1), pinned=2)
+
+
+CELL = 9
+
+_LABEL = 10
+
+_MANY = 10
+"""Times the memory there is, from where on nobody reads percents."""
+
+
+class Shown(StrEnum):
+    """What stands beside a verdict."""
+
+    MEMORY = "memory"
+    TIME = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A field of the map.
+
+    Attributes:
+        field: the field.
+        values: what it may be, in order, as it is typed.
+        own: which of them the plan has.
+    """
+
+    field: Field
+    values: tuple[str, ...]
+    own: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMap:
+    """What is shown.
+
+    Attributes:
+        across: the field whose values stand side by side.
+        down: the field whose values stand below one another.
+        tried: what the plan would be, by the values across and down.
+        settled: pairs for which all that is open was chosen anew.
+        cursor: place of the pair under the cursor, across and down.
+        shown: what stands beside a verdict.
+    """
+
+    across: Axis
+    down: Axis
+    tried: Mapping[tuple[str, str], Tried]
+    settled: frozenset[tuple[str, str]]
+    cursor: tuple[int, int]
+    shown: Shown
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The values under the cursor."""
+        return self.across.values[self.cursor[0]], self.down.values[self.cursor[1]]
+
+    @property
+    def own(self) -> Tried | None:
+        """The plan as it is."""
+        return self.tried.get((self.across.values[self.across.own], self.down.values[self.down.own]))
+
+
+def map_lines(shown: PlanMap, width: int) -> list[Line]:
+    """Return a map as lines: heads, a line for each value down, and the pair under the cursor in words."""
+    across, down = shown.across, shown.down
+    first, last = _in_sight(len(across.values), shown.cursor[0], max((width - _LABEL) // CELL, 1))
+    columns = range(first, last)
+    heads = (Span(right(short_value(across.values[at]), CELL - 2) + "  ", _head(at, across)) for at in columns)
+    lines = [
+        line(Span(left("", _LABEL)), Span(clip(f" {across.field.label} →", width - _LABEL), "label")),
+        line(Span(left(f"{down.field.label} ↓", _LABEL), "label"), *heads),
+    ]
+    for row, value in enumerate(down.values):
+        cells = (_cell(shown, at, row) for at in columns)
+        lines.append(line(Span(right(short_value(value), _LABEL - 2) + "  ", _head(row, down)), *cells))
+    return [*lines, line(), *_words(shown, width)]
+
+
+def _in_sight(count: int, at: int, room: int) -> tuple[int, int]:
+    """Return which columns are shown: all, or as many around the cursor as have room."""
+    first = min(max(at - room // 2, 0), max(count - room, 0))
+    return first, min(first + room, count)
+
+
+def _head(at: int, axis: Axis) -> str:
+    return "best" if at == axis.own else "label"
+
+
+def _cell(shown: PlanMap, column: int, row: int) -> Span:
+    """Return a cell: its verdict and figure, the plan's own in brackets, the one under the cursor behind a bar."""
+    pair = shown.across.values[column], shown.down.values[row]
+    tried = shown.tried.get(pair)
+    is_own = (column, row) == (shown.across.own, shown.down.own)
+    here = (column, row) == shown.cursor
+    text, role = "…", "dim"
+    if tried is not None:
+        mark = mark_of(tried.verdict)
+        text, role = f"{mark.text}{_figure(shown, tried):>6}", mark.role if pair in shown.settled else "dim"
+    start = "▌" if here else "[" if is_own else " "
+    return Span(f"{start}{left(text, CELL - 2)}{']' if is_own else ' '}", "key" if here else role)
+
+
+def _figure(shown: PlanMap, tried: Tried) -> str:
+    if tried.verdict is Verdict.CANNOT_RUN:
+        return ""
+    if shown.shown is Shown.MEMORY:
+        share = tried.share
+        return "" if share is None else f"×{share:.0f}" if share >= _MANY else f"{share:.0%}".replace("%", " %")
+    text = time_beside(tried, shown.own)
+    return text if cell_len(text) <= CELL - 3 else text.partition(" ")[0]
+
+
+def _words(shown: PlanMap, width: int) -> list[Line]:
+    """Return what the pair under the cursor is, and what it comes to."""
+    names = (f"{shown.across.field.label} {shown.pair[0]}", f"{shown.down.field.label} {shown.pair[1]}")
+    told = shown.tried.get(shown.pair)
+    lines = [line(Span(clip(", ".join(names), width), "best"))]
+    if told is None:
+        return [*lines, line(Span("trying…", "dim"))]
+    if told.verdict is Verdict.CANNOT_RUN:
+        said = worded(told.verdict, f"{told.verdict.words}: {told.reason}").text
+        return [*lines, *(line(Span(text, "bad")) for text in wrap(said, width))]
+    verdict = worded(told.verdict, told.words)
+    figures = " · ".join(text for text in (told.memory, told.time, told.price) if text)
+    if shown.pair not in shown.settled:
+        lines.append(line(Span(clip("dim: what is open as it is now; being chosen anew", width), "dim")))
+    return [*lines, line(verdict, Span(clip(f"  {figures}", width - cell_len(verdict.text)), "value"))]

@@ -1,0 +1,358 @@
+"""Pick one of many, also with what the plan would be with each: estimated in a thread while the list is open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.fuzzy import FuzzySearch
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from capacity_tui.tui.messages import CatalogueRead, RowsTried
+from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.fields import Choice
+from capacity_tui.tui.shown.tried import ORDERS, Tried
+from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
+from capacity_tui.tui.widgets.bars import mark_of
+from capacity_tui.tui.widgets.lines import GAP, ClosesOnce, Lines, fitted
+from capacity_tui.tui.widgets.prompt import Entry
+
+_TITLE_WIDTH = 30
+
+_COUNTED = re.compile(r"\d+\s*[x×]\s*\S.*", re.IGNORECASE)
+
+_FILES = {".yaml", ".yml", ".json", ".gguf"}
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Text that is an answer as it stands, without being in the list.
+
+    Attributes:
+        hint: how it is written, for the line below the list.
+        matches: whether a text is one.
+    """
+
+    hint: str
+    matches: Callable[[str], bool]
+
+
+PATH = Typed("a path", lambda text: any(mark in text for mark in "/\\~") or Path(text).suffix in _FILES)
+
+COUNTED = Typed("8xH100-SXM", lambda text: _COUNTED.fullmatch(text) is not None)
+
+
+class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
+    """Shows what there is, best match first; returns the id, or what was typed where that is an answer itself.
+
+    Args:
+        session: what every screen works with.
+        title: what is picked.
+        read: returns the choices; runs in a thread.
+        current: id of what is chosen now.
+        typed: what may be typed instead.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Cancel"),
+        Binding("up,ctrl+p", "move(-1)", "Up", priority=True),
+        Binding("down,ctrl+n", "move(1)", "Down", priority=True),
+        Binding("pageup", "move(-10)", "Ten up", priority=True),
+        Binding("pagedown", "move(10)", "Ten down", priority=True),
+    ]
+
+    def __init__(
+        self,
+        session: Session,
+        title: str,
+        read: Callable[[], tuple[Choice, ...]],
+        current: str = "",
+        typed: Typed | None = None,
+    ) -> None:
+        super().__init__()
+        self._session = session
+        self._title = title
+        self._read = read
+        self._current = current
+        self._typed = typed
+        self._choices: tuple[Choice, ...] = ()
+        self._found: list[Choice] = []
+        self._cursor = 0
+        self._message = "reading…"
+        self._is_read = False
+
+    def compose(self) -> ComposeResult:
+        """Put the input above the list."""
+        with Vertical(classes="dialog") as frame:
+            frame.border_title = Content(self._title)
+            instead = f", or type {self._typed.hint}" if self._typed else ""
+            frame.border_subtitle = Content(f"type to filter{instead}, enter takes it, esc cancels")
+            yield Entry("filter")
+            yield Lines()
+
+    def on_mount(self) -> None:
+        """Start typing and reading."""
+        self.query_one(Entry).focus()
+        self._session.ask(self, "catalogue", lambda _: CatalogueRead(self._read()))
+
+    def on_resize(self) -> None:
+        """Lay the list out once its size is known."""
+        self.call_after_refresh(self._show)
+
+    @on(CatalogueRead)
+    def take_choices(self, event: CatalogueRead) -> None:
+        """Show what was read."""
+        self._choices, self._is_read = event.choices, True
+        typed = self.query_one(Entry).value
+        self._filter(typed)
+        ids = [choice.id for choice in self._found]
+        self._cursor = ids.index(self._current) if self._current in ids and not typed else 0
+        self._show()
+        if self.is_answered:
+            self.take()
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why there is nothing to pick from."""
+        event.stop()
+        self.is_answered, self._message = False, event.in_short
+        self._show()
+
+    @on(Input.Changed)
+    def filter_choices(self, event: Input.Changed) -> None:
+        """Keep what matches the text."""
+        self._filter(event.value)
+        self._cursor = 0
+        self._show()
+
+    @on(Input.Submitted)
+    def take(self) -> None:
+        """Return the choice under the cursor; while they are read, once they are there."""
+        self.is_answered = not self._is_read
+        if self._found:
+            self.dismiss(self._found[self._cursor].id)
+
+    def on_click(self) -> None:
+        """Keep typing wherever the mouse goes."""
+        self.query_one(Entry).focus()
+
+    def action_move(self, offset: int) -> None:
+        """Move the cursor."""
+        self._cursor = max(0, min(self._cursor + offset, len(self._found) - 1))
+        self._show()
+
+    def _filter(self, text: str) -> None:
+        words = text.split()
+        if not words:
+            self._found = list(self._choices)
+            return
+        search = FuzzySearch()
+        scored = []
+        for choice in self._choices:
+            candidate = f"{choice.id} {choice.title}"
+            scores = [search.match(word, candidate)[0] for word in words]
+            if all(scores):
+                scored.append((sum(scores), choice))
+        self._found = [choice for _, choice in sorted(scored, key=lambda pair: -pair[0])]
+        typed = text.strip()
+        if self._typed and self._typed.matches(typed) and typed not in [choice.id for choice in self._found]:
+            self._found.insert(0, Choice(typed, typed, "as typed"))
+        self._message = "nothing matches"
+
+    def _filter_again(self) -> None:
+        self._filter(self.query_one(Entry).value)
+
+    def _show(self) -> None:
+        lines = self.query_one(Lines)
+        width = lines.size.width
+        if not self._found:
+            lines.show([line(Span(self._message, "dim"))])
+            return
+        shown = [self._line(choice, index, width) for index, choice in enumerate(self._found)]
+        head = self._head(width)
+        above = [] if head is None else [head]
+        at = self._cursor + len(above)
+        lines.show([*above, *shown], range(at if self._cursor else 0, at + 1), pinned=len(above))
+
+    def _head(self, width: int) -> Line | None:  # noqa: ARG002 - for lists with columns
+        """Return what stands above the list; None for nothing."""
+        return None
+
+    def _line(self, choice: Choice, index: int, width: int) -> Line:
+        title = min(max(_TITLE_WIDTH, width // 3), width)
+        return line(
+            Span("▌" if index == self._cursor else " ", "accent"),
+            Span(left(choice.title, title), "best" if choice.id == self._current else "value"),
+            " ",
+            Span(left(clip(choice.detail, max(width - title - 2, 0)), max(width - title - 2, 0)), "dim"),
+            selected=index == self._cursor,
+        )
+
+
+_TITLE = 28
+
+_COLUMNS = (("memory", 19), ("time", 14), ("cost", 10), ("price", 11), ("source", 13))
+
+_LEAST_DETAIL = 8
+
+_LISTED = "as listed"
+
+_AT_ONCE = 4
+"""Rows that are shown together, so that a slow line is not kept busy."""
+
+
+class TriedPicker(Picker):
+    """A picker whose rows say whether the plan fits with them, what it needs, and what an hour costs.
+
+    Args:
+        session: what every screen works with.
+        title: what is picked.
+        read: returns the choices; runs in a thread.
+        attempt: returns what the plan would be with a choice, by its id; runs in a thread.
+        current: id of what is chosen now.
+        typed: what may be typed instead.
+        order: what the rows are sorted by to begin with; empty for as they are listed.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "sort", "Sort", priority=True)]
+
+    def __init__(
+        self,
+        session: Session,
+        title: str,
+        read: Callable[[], tuple[Choice, ...]],
+        attempt: Callable[[str], Tried],
+        current: str = "",
+        typed: Typed | None = None,
+        order: str = "",
+    ) -> None:
+        super().__init__(session, title, read, current, typed)
+        self._attempt = attempt
+        self._tried: dict[str, Tried] = {}
+        self._order = order or _LISTED
+        self._wanted: tuple[str, ...] = ()
+
+    def on_mount(self) -> None:
+        """Take the room that the columns need."""
+        self.query_one(".dialog").add_class("-wide")
+        self._say_order()
+
+    @on(CatalogueRead)
+    def try_choices(self) -> None:
+        """Try one row after another once they are known, those in sight first."""
+        self.call_after_refresh(self._want)
+        self._session.ask(self, "try", self._try_all)
+
+    @on(RowsTried)
+    def take_tried(self, event: RowsTried) -> None:
+        """Show what came in."""
+        self._tried |= event.tried
+        self._sort()
+        self._show()
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        names = (_LISTED, *ORDERS)
+        self._order = names[(names.index(self._order) + 1) % len(names)]
+        self._say_order()
+        self._cursor = 0
+        self._filter_again()
+        self._show()
+
+    def _say_order(self) -> None:
+        """Say above the list how it is sorted: the head of its columns has no room for that everywhere."""
+        order = self._order if self._order == _LISTED else f"by {self._order}"
+        self.query_one(".dialog").border_title = Content(f"{self._title}, {order} (tab sorts)")
+
+    def action_move(self, offset: int) -> None:
+        """Move the cursor, and try what comes into sight."""
+        super().action_move(offset)
+        self._want()
+
+    def _filter(self, text: str) -> None:
+        super()._filter(text)
+        self._sort()
+        self.call_after_refresh(self._want)
+
+    def _sort(self) -> None:
+        """Put what was tried into the wanted order, and leave the cursor on its row."""
+        if self._order == _LISTED:
+            return
+        here = self._found[self._cursor].id if self._cursor and self._cursor < len(self._found) else ""
+        by = ORDERS[self._order]
+        known = [choice for choice in self._found if choice.id in self._tried]
+        rest = [choice for choice in self._found if choice.id not in self._tried]
+        self._found = [*sorted(known, key=lambda choice: by(self._tried[choice.id])), *rest]
+        self._cursor = next((index for index, choice in enumerate(self._found) if choice.id == here), 0)
+
+    # In a thread
+
+    def _try_all(self, request: Request) -> None:
+        """Try rows until all are known or nobody waits."""
+        done: set[str] = set()
+        batch: dict[str, Tried] = {}
+        while not request.cancelled.is_set():
+            name = next((row for row in self._left() if row not in done), None)
+            if name is not None:
+                done.add(name)
+                batch[name] = self._attempt(name)
+            if batch and (name is None or len(batch) >= _AT_ONCE):
+                request.answer(RowsTried(batch))
+                batch = {}
+            if name is None:
+                break
+
+    def _left(self) -> Iterator[str]:
+        """Yield ids of rows, those in sight first."""
+        yield from self._wanted
+        yield from (choice.id for choice in tuple(self._found))
+        yield from (choice.id for choice in self._choices)
+
+    # Lines
+
+    def _want(self) -> None:
+        """Note which rows are in sight."""
+        lines = self.query_one(Lines)
+        seen = self._found[max(lines.top - 1, 0) : lines.top + lines.size.height]
+        self._wanted = tuple(choice.id for choice in seen)
+
+    def _head(self, width: int) -> Line | None:
+        names = "".join(f"{name:<{size}}" for name, size in _columns_in(width))
+        return line(Span(" " * (_TITLE + 4), "dim"), Span(names, "dim"))
+
+    def _line(self, choice: Choice, index: int, width: int) -> Line:
+        tried = self._tried.get(choice.id)
+        mark = mark_of(tried.verdict) if tried else Span("…", "dim")
+        used = _TITLE + 4
+        shown = [
+            Span("▌" if index == self._cursor else " ", "accent"),
+            Span(f"{mark.text} ", mark.role),
+            Span(left(clip(choice.title, _TITLE), _TITLE + 1), "best" if choice.id == self._current else "value"),
+        ]
+        detail = choice.detail
+        if tried and tried.reason:
+            detail = tried.reason
+        else:
+            for name, size in _columns_in(width):
+                text = getattr(tried, name) if tried else choice.price if name == "price" else ""
+                shown.append(Span(left(clip(text, size - 1), size), "value"))
+                used += size
+        room = max(width - used, 0)
+        shown.append(Span(left(clip(detail, room), room) if room >= _LEAST_DETAIL else " " * room, "dim"))
+        return line(*shown, selected=index == self._cursor)
+
+
+def _columns_in(width: int) -> tuple[tuple[str, int], ...]:
+    """Return the columns that there is room for, dropped from the right."""
+    places = fitted([size - GAP for _, size in _COLUMNS], range(1, len(_COLUMNS) + 1), width - _TITLE - 4 - GAP)
+    return tuple(_COLUMNS[place] for place in places)

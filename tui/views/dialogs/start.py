@@ -1,0 +1,264 @@
+"""The start prompt: one line that says what is wanted, what was understood of it, and plans to begin with."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.messages import LinePlanned, LineRead, Opened, StartsRead
+from capacity_tui.tui.paths import shortened
+from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, to_ascii, wrap
+from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
+from capacity_tui.tui.widgets.prompt import Entry
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.settings import RecentPlan
+    from capacity_tui.tui.shown.fields import Understood
+
+_WANTED = "I want to train · fine-tune · LoRA · QLoRA · serve · fit"
+_PLACEHOLDER = "llama-3.1-70b lora 8xh100 4k 50M"
+_GUIDE = "Say a model, what to do with it, and the hardware, in any order. Sequence, tokens and batch may follow."
+_KEYS = "enter plans it, tab completes, esc goes to the plan"
+_MOST_GUESSES = 2
+_SLACK = 2
+_NO_ROW = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """One row of what may be begun with: a line, a file, or the name of an example."""
+
+    text: str
+    kind: str
+    title: str
+    words: str
+    group: str
+
+
+class StartPrompt(ModalScreen[None], ClosesOnce[None]):
+    """Asks what is wanted; what is entered becomes the plan.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss(None)", "Go to the plan"),
+        Binding("tab", "complete", "Complete", priority=True),
+        Binding("up,ctrl+p", "move(-1)", "Up", priority=True),
+        Binding("down,ctrl+n", "move(1)", "Down", priority=True),
+    ]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._starts: tuple[_Start, ...] = ()
+        self._understood: Understood | None = None
+        self._refusal = ""
+        self._cursor = _NO_ROW
+
+    def compose(self) -> ComposeResult:
+        """Put the line above what was understood, and what one may begin with below."""
+        with Vertical(classes="dialog", id="start") as frame:
+            frame.border_title = Content(to_ascii(_WANTED) if self.app.has_class("-ascii") else _WANTED)
+            frame.border_subtitle = Content(_KEYS)
+            yield Entry(_PLACEHOLDER)
+            yield Lines()
+
+    def on_mount(self) -> None:
+        """Ask, and read what one may begin with."""
+        self.query_one(Entry).focus()
+        self._session.ask(self, "starts", lambda _: self._read_starts())
+
+    def on_resize(self) -> None:
+        """Lay the lines out once their size is known."""
+        self.call_after_refresh(self._show)
+
+    def on_click(self) -> None:
+        """Keep typing wherever the mouse goes."""
+        self.query_one(Entry).focus()
+
+    @on(StartsRead)
+    def take_starts(self, event: StartsRead) -> None:
+        """Show what one may begin with."""
+        self._starts = (
+            *(_recent(plan) for plan in event.recent),
+            *(_Start(entry.id, "line", entry.title, entry.detail, "To begin with") for entry in event.lines),
+            *(_Start(entry.id, "plan", entry.title, entry.detail, "Examples") for entry in event.plans),
+        )
+        self._show()
+
+    @on(Input.Changed)
+    def read(self, event: Input.Changed) -> None:
+        """Have what was typed read while it is typed."""
+        self._cursor, self._refusal = _NO_ROW, ""
+        self._have_read(event.value)
+        self._show()
+
+    @on(LineRead)
+    def take_understood(self, event: LineRead) -> None:
+        """Show what a line was taken for."""
+        self._understood = event.understood if event.text.strip() else None
+        if event.completes:
+            self._complete(event.understood)
+        self._show()
+
+    @on(Input.Submitted)
+    def take(self, event: Input.Submitted) -> None:
+        """Plan the line, or what the cursor stands on; nothing at all goes to the plan."""
+        event.stop()
+        if self._cursor != _NO_ROW:
+            self._begin(self._starts[self._cursor])
+        elif event.value.strip():
+            self._plan(event.value)
+        else:
+            self.dismiss(None)
+
+    @on(LinePlanned)
+    def take_plan(self, event: LinePlanned) -> None:
+        """Take the plan up, and say what was guessed."""
+        if not self.is_active:
+            return
+        self._session.request(self.app, "open")  # whatever else was being opened is no longer wanted
+        self._session.take_opened(Opened(event.document, None, event.assumed))
+        self.dismiss(None)
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why a line makes no sense; what was typed stays."""
+        event.stop()
+        self.is_answered = False
+        self._refusal = "; ".join(filter(None, (": ".join(filter(None, (event.title, event.detail))), event.hint)))
+        self._show()
+
+    def action_move(self, offset: int) -> None:
+        """Move between the line and what one may begin with."""
+        self._cursor = max(_NO_ROW, min(self._cursor + offset, len(self._starts) - 1))
+        self._show()
+
+    def action_complete(self) -> None:
+        """Complete the word under the cursor, or take a row into the line to change it."""
+        entry = self.query_one(Entry)
+        if self._cursor != _NO_ROW and self._starts[self._cursor].kind == "line":
+            entry.value = self._starts[self._cursor].text
+            entry.cursor_position = len(entry.value)
+            return
+        engine = self._session.engine_if_loaded
+        if engine is not None:
+            self._complete(engine.read_line(entry.value, entry.cursor_position))
+        else:
+            self._have_read(entry.value, completes=True)
+
+    def _complete(self, understood: Understood) -> None:
+        entry = self.query_one(Entry)
+        if understood.suggestions:
+            entry.value = understood.suggestions[0].line
+            entry.cursor_position = understood.suggestions[0].cursor
+
+    def _have_read(self, text: str, *, completes: bool = False) -> None:
+        cursor = self.query_one(Entry).cursor_position
+
+        def work(_: Request) -> LineRead:
+            return LineRead(text, self._session.engine.read_line(text, cursor), completes)
+
+        self._session.ask(self, "read line", work, in_turn=True)
+
+    def _read_starts(self) -> StartsRead:
+        from capacity_tui.tui.settings import recent_plans
+
+        engine = self._session.engine
+        return StartsRead(recent_plans(), engine.catalogue("line"), engine.catalogue("profile"))
+
+    def _begin(self, start: _Start) -> None:
+        if start.kind == "line":
+            self._plan(start.text)
+            return
+        self._session.open_named(start.text)
+        self.dismiss(None)
+
+    def _plan(self, text: str) -> None:
+        document = self._session.store.document
+
+        def work(_: Request) -> LinePlanned:
+            from capacity_tui.tui.settings import RecentPlan, remember_plan
+
+            engine = self._session.engine
+            made, assumed = engine.plan_of_line(text, document)
+            with suppress(CapacityError):  # a full disk is no reason not to plan
+                remember_plan(RecentPlan(text.strip(), False, engine.read_line(text, 0).words))
+            return LinePlanned(made, assumed)
+
+        self._refusal, self.is_answered = "", True
+        self._session.ask(self, "plan line", work)
+
+    # Lines
+
+    def _show(self) -> None:
+        lines = self.query_one(Lines)
+        width = lines.size.width
+        if not width:
+            return
+        above = self._about(width)
+        shown, at = list(above), len(above)
+        group = ""
+        for index, start in enumerate(self._starts):
+            if start.group != group:
+                group = start.group
+                shown.append(line(Span(group, "heading")))
+            if index == self._cursor:
+                at = len(shown)
+            shown.append(self._row(start, index == self._cursor, width))
+        lines.show(shown, range(at, at + 1) if self._cursor != _NO_ROW else range(1))
+
+    def _about(self, width: int) -> list[Line]:
+        """Return what was understood of the line, always of the same height so that nothing jumps."""
+        found = self._understood
+        told: list[Line] = []
+        if found is None:
+            told += [line(Span(text, "dim")) for text in wrap(_GUIDE, width)]
+        else:
+            words = found.words or "nothing yet"
+            told.append(line(Span("understood: ", "label"), Span(clip(words, width - 12), "value")))
+            told += [
+                line(Span("assumed: ", "label"), Span(clip(text, width - 9), "dim"))
+                for text in found.guesses[:_MOST_GUESSES]
+            ]
+            if found.suggestions:
+                names = " · ".join(entry.word for entry in found.suggestions)
+                told.append(line(Span("tab: ", "label"), Span(clip(names, width - 5), "dim")))
+        # The last word may still be on its way to something known.
+        refusal = self._refusal or (found.faults[0] if found and found.faults and not found.suggestions else "")
+        if refusal:
+            told = [*told[:_MOST_GUESSES], *(line(Span(text, "bad")) for text in wrap(f"✗ {refusal}", width)[:2])]
+        return [*told, *[line()] * (_MOST_GUESSES + _SLACK - len(told)), line()]
+
+    def _row(self, start: _Start, here: bool, width: int) -> Line:
+        title = min(max(len(_PLACEHOLDER) + 2, width // 2), width - 1)
+        room = max(width - title - 2, 0)
+        return line(
+            Span("▌" if here else " ", "accent"),
+            Span(left(clip(start.title, title), title), "value"),
+            " ",
+            Span(left(clip(start.words, room), room), "dim"),
+            selected=here,
+        )
+
+
+def _recent(plan: RecentPlan) -> _Start:
+    if not plan.is_file:
+        return _Start(plan.text, "line", plan.text, plan.words, "Recent")
+    path = Path(plan.text)
+    return _Start(plan.text, "plan", path.name, f"{plan.words} · {shortened(path.parent)}", "Recent")

@@ -1,0 +1,166 @@
+"""Texts over the screen; one of them is the help, made from the list of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from typing import ClassVar, Final
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from capacity_tui.tui.actions import ACTIONS, ASKING_VIEWS, Action, key_names
+from capacity_tui.tui.terminal.text import Line, Span, left, line, to_ascii, wrap
+from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
+
+_TO_THE_END = 100_000
+
+MOVES: Final[list[BindingType]] = [
+    Binding("up,k", "move(-1)", "Up"),
+    Binding("down,j", "move(1)", "Down"),
+    Binding("g,home", f"move(-{_TO_THE_END})", "First"),
+    Binding("G,end", f"move({_TO_THE_END})", "Last"),
+]
+"""Heard as ``action_move`` with a number of lines."""
+
+
+class TextDialog(ModalScreen[None], ClosesOnce[None]):
+    """Shows lines that are laid out for the width there is.
+
+    Args:
+        title: what stands in the frame.
+        build: returns the lines for a width.
+        copy: called with the plain text when it is to be copied.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,f1", "dismiss", "Close"),
+        *MOVES,
+        Binding("pageup", "scroll_page(-1)", "One page up"),
+        Binding("pagedown", "scroll_page(1)", "One page down"),
+        Binding("y", "copy", "Copy"),
+    ]
+
+    def __init__(self, title: str, build: Callable[[int], list[Line]], copy: Callable[[str], None]) -> None:
+        super().__init__()
+        self._title = title
+        self._build = build
+        self._copy = copy
+
+    def compose(self) -> ComposeResult:
+        """Put the lines into a frame."""
+        with Vertical(classes="dialog") as frame:
+            ascii_only = self.app.has_class("-ascii")
+            frame.border_title = Content(to_ascii(self._title) if ascii_only else self._title)
+            frame.border_subtitle = Content("j k scroll, y copy, esc close")
+            yield TextLines(self._build)
+
+    def action_move(self, offset: int) -> None:
+        """Scroll by lines."""
+        self.query_one(TextLines).scroll_lines(offset)
+
+    def action_scroll_page(self, direction: int) -> None:
+        """Scroll by pages."""
+        lines = self.query_one(TextLines)
+        lines.scroll_lines(direction * max(lines.size.height - 1, 1))
+
+    def on_mouse_scroll_down(self) -> None:
+        """Scroll down."""
+        self.action_move(3)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Scroll up."""
+        self.action_move(-3)
+
+    def action_copy(self) -> None:
+        """Copy all lines."""
+        self._copy("\n".join(content.plain.rstrip() for content in self.query_one(TextLines).lines) + "\n")
+        self.dismiss()
+
+
+class TextLines(Lines):
+    """Lines that are built anew for each width."""
+
+    def __init__(self, build: Callable[[int], list[Line]]) -> None:
+        super().__init__()
+        self._build = build
+
+    def on_resize(self) -> None:
+        """Lay the lines out for the new width."""
+        self.show(self._build(self.size.width))
+
+
+_ABOUT = {
+    "hardware": "The machine that is planned for. Each fact says whether it was detected, measured, "
+    "taken from the catalogue or assumed.",
+    "config": "The plan. A field that says auto is chosen by each of the three modes on its own.",
+    "plans": "The same plan in three modes: conservative keeps a reserve, extreme goes to the limit, "
+    "balanced stands between. The best value of a row is bold; percentages count from the baseline, those with an "
+    "arrow from the numbers before the last edit, until the next one, x or esc.",
+    "why": "Where the number under the cursor of panel 3 comes from: formula, inputs, sources and what would "
+    "change it most.",
+    "advice": "What would improve the plan, the best first, each with all that it does to memory, time and price. "
+    "Where nothing fits these are the ways out. Taking one is an edit like any other: u undoes it.",
+    "live": "What this machine is doing now.",
+    "question": "What is searched for: the best plans for the goal that keep the limits, over all that is free. Every "
+    "part is said otherwise with enter or + and -, and taken back with backspace; the rows follow at once.",
+    "found": "The plans that answer the question, the best first. A dot marks those that no other surpasses in both "
+    "figures of the picture. Taking one is an edit like any other: u undoes it.",
+    "offers": "The plan on every instance one can rent, the one it runs on now first. Saving is what the same work "
+    "costs less in a month; a star marks prices that are older than 90 days.",
+    "offer": "All of the offer under the cursor: what it costs, what moving there takes, and what may go wrong. "
+    "Enter opens a figure and shows what it comes from; backspace goes back.",
+    "devices": "The plan on more and fewer devices, with the knee of its efficiency. Enter takes a row over into the "
+    "plan as one edit; tab keeps the batch of each device in place of that of all.",
+    "storage": "What the plan keeps on disk and reads from there: its data, its checkpoints, and how long a step waits "
+    "for either.",
+    "corpus": "A corpus that is cut into patterns of several levels. A field that says auto follows the plan, or what "
+    "is usual; u takes the last change back.",
+    "levels": "What the patterns of each level take in a store that keeps each of them once. The pictures show how "
+    "that grows with the corpus, and how often patterns of the level under the cursor occur.",
+    "machine": "All that is known about this machine and how, what that is worth, and what suits it. Measuring takes "
+    "some ten seconds; what was measured is kept, and estimates use it from then on.",
+}
+
+_KEYS = 18
+
+
+def help_lines(
+    panel: str, keymap: Mapping[str, str], settings: str, width: int, about: tuple[str, str] = ("", "")
+) -> list[Line]:
+    """Return the help.
+
+    Args:
+        panel: name of the panel that has the focus.
+        keymap: keys that replace the default ones.
+        settings: path of the settings file.
+        width: cells from left to right.
+        about: what is under the cursor and what it means.
+    """
+    what, meaning = about
+    lines = [line(Span(what, "heading")), *(line(Span(text, "value")) for text in wrap(meaning, width)), line()]
+    lines = [*(lines if meaning else []), line(Span(panel.capitalize(), "heading"))]
+    lines += [line(Span(text, "value")) for text in wrap(_ABOUT.get(panel, ""), width)]
+    groups = sorted(ACTIONS, key=lambda action: _order(action.group))
+    for group, actions in groupby(groups, key=lambda action: action.group):
+        lines += [line(), line(Span(group, "heading"))]
+        lines += [_key_line(action, keymap, width) for action in actions]
+    lines += [line(), line(Span("Other keys", "heading"))]
+    other = f"Write the name at the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
+    return lines + [line(Span(text, "value")) for text in wrap(other, width)]
+
+
+def _order(group: str) -> int:
+    return [action.group for action in ACTIONS].index(group)
+
+
+def _key_line(action: Action, keymap: Mapping[str, str], width: int) -> Line:
+    keys = "  ".join(key_names(action, keymap))
+    places = ASKING_VIEWS if action.scope == "asking" else (action.scope,)
+    words = " and ".join(place.capitalize() for place in places)
+    where = "" if action.scope in {"app", "plan", "panel"} else f" (in {words})"
+    title = left(action.title + where, max(width - _KEYS - 20, 0))
+    return line(Span(left(keys, _KEYS), "key"), Span(title, "value"), Span(f" {action.id}", "dim"))

@@ -1,0 +1,238 @@
+"""The forms in which a plan can leave the program: files, a command, reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.files import storage_error
+from capacity_tui.tui.messages import Exported
+from capacity_tui.tui.paths import expanded, write_file
+from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.results import Export
+from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line
+from capacity_tui.tui.views.dialogs.text_dialog import MOVES
+from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
+from capacity_tui.tui.widgets.prompt import Ask
+
+
+class Replacing:
+    """Lets a file be written that is not there yet; one that is must be confirmed by the same answer again."""
+
+    def __init__(self) -> None:
+        self._confirmed: Path | None = None
+
+    def forget(self) -> None:
+        """Ask anew before anything is replaced."""
+        self._confirmed = None
+
+    def refusal(self, text: str, path: Path) -> str:
+        """Return why a file cannot be written, what the same answer again must confirm, or an empty text.
+
+        Args:
+            text: what was typed.
+            path: the file that it means.
+        """
+        if text.endswith("/") or not Path(text).name.strip("."):
+            return "type the name of a file"
+        try:
+            if path.is_dir():
+                return f"{path} is a folder; name a file in it"
+            is_new = not path.exists()
+        except OSError as error:
+            return storage_error(error, path, "cannot be written").one_line()
+        if is_new or path == self._confirmed:
+            return ""
+        self._confirmed = path
+        return f"{path} exists; enter once more replaces it"
+
+    def refusal_of(self, text: str, path: Path, export: Export) -> str:
+        """Return the same for an export, which may be a folder of files."""
+        if not export.folder:
+            return self.refusal(text, path)
+        if not text:
+            return "type the name of a folder"
+        try:
+            there = [name for name in export.files if (path / name).exists()]
+        except OSError as error:
+            return storage_error(error, path, "cannot be written").one_line()
+        if not there or path == self._confirmed:
+            return ""
+        self._confirmed = path
+        return f"{', '.join(there)} in {path}: enter once more replaces what is there"
+
+
+class Exporting:
+    """Shows the forms that something can be written in, then asks where to write the chosen one.
+
+    Args:
+        session: what every screen works with.
+        ask: asks for a text at the bottom.
+    """
+
+    def __init__(self, session: Session, ask: Ask) -> None:
+        self._session = session
+        self._ask = ask
+        self._replacing = Replacing()
+
+    def choose(self, title: str, read: Callable[[], tuple[Export, ...]]) -> None:
+        """Show the forms.
+
+        Args:
+            title: what is exported.
+            read: returns the forms; runs in a thread.
+        """
+        self._session.app.push_screen(ExportMenu(self._session, title, read), self._ask_where)
+
+    def _ask_where(self, export: Export | None) -> None:
+        """Ask where to write what was chosen."""
+        if export is None:
+            return
+
+        def accept(text: str) -> str:
+            path = expanded(text)
+            if not export.folder and path.name and not path.suffix:
+                path = path.with_suffix(Path(export.name).suffix)
+            refusal = self._replacing.refusal_of(text, path, export) or _write(path, export)
+            if not refusal:
+                self._session.say(f"exported to {path.absolute()}", "good")
+                self._keep(export)
+            return refusal
+
+        self._replacing.forget()
+        where = "folder" if export.folder else "file"
+        self._ask(f"Write {export.title.lower()} to the {where}", export.name, accept)
+
+    def _keep(self, export: Export) -> None:
+        """Have what was exported kept in the history."""
+
+        def work(_: Request) -> None:
+            if export.keep is not None and (note := export.keep(self._session.settings.history)):
+                raise StorageError(note)
+
+        self._session.ask(self._session.app, "history", work)
+
+
+def _write(path: Path, export: Export) -> str:
+    """Write the files of an export; return why that failed, or an empty text."""
+    for name, text in export.files.items():
+        if refusal := write_file(path / name if export.folder else path, text):
+            return refusal
+    return ""
+
+
+_TITLE_WIDTH = 26
+
+
+class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
+    """Shows the forms a plan can be written in; returns the one that is to be written.
+
+    Args:
+        session: what every screen works with.
+        title: which plan it is.
+        read: returns the forms; runs in a thread.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", "Cancel"),
+        *MOVES,
+        Binding("enter", "write", "Write"),
+        Binding("y", "copy", "Copy"),
+    ]
+
+    def __init__(self, session: Session, title: str, read: Callable[[], tuple[Export, ...]]) -> None:
+        super().__init__()
+        self._session = session
+        self._title = title
+        self._read = read
+        self._exports: tuple[Export, ...] = ()
+        self._cursor = 0
+        self._message = "writing…"
+        self._when_read: Callable[[], None] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Put the list above the text."""
+        with Vertical(classes="dialog") as frame:
+            frame.border_title = Content(self._title)
+            frame.border_subtitle = Content("enter writes it, y copies it, esc cancels")
+            yield Lines(id="exports")
+            yield Lines(id="export-text")
+
+    def on_mount(self) -> None:
+        """Have everything written that there is to choose from."""
+        self._session.ask(self, "exports", lambda _: Exported(self._read()))
+
+    def on_resize(self) -> None:
+        """Lay the list out once its size is known."""
+        self.call_after_refresh(self._show)
+
+    @on(Exported)
+    def take_exports(self, event: Exported) -> None:
+        """Show what can be chosen."""
+        self._exports = event.exports
+        self.query_one("#exports", Lines).styles.height = len(event.exports) + 1
+        self.call_after_refresh(self._show)
+        if self._when_read is not None:
+            self._when_read()
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why there is nothing to write."""
+        event.stop()
+        self._when_read, self.is_answered, self._message = None, False, event.in_short
+        self._show()
+
+    def action_move(self, offset: int) -> None:
+        """Move the cursor."""
+        self._cursor = max(0, min(self._cursor + offset, len(self._exports) - 1))
+        self._show()
+
+    def action_write(self) -> None:
+        """Return what is under the cursor; while all of it is written, once it is there."""
+        if self._exports:
+            self.dismiss(self._exports[self._cursor])
+        else:
+            self._wait_to(self.action_write)
+
+    def action_copy(self) -> None:
+        """Copy what is under the cursor, which also goes to a file: a terminal may refuse."""
+        if self._exports:
+            chosen = self._exports[self._cursor]
+            self._session.copy(chosen.text, chosen.name)
+            self.dismiss(None)
+        else:
+            self._wait_to(self.action_copy)
+
+    def _wait_to(self, act: Callable[[], None]) -> None:
+        self._when_read, self.is_answered = act, True
+
+    def _show(self) -> None:
+        lines, text = self.query_one("#exports", Lines), self.query_one("#export-text", Lines)
+        if not self._exports:
+            lines.show([line(Span(self._message, "dim"))])
+            return
+        width = lines.size.width
+        shown = [self._line(export, index, width) for index, export in enumerate(self._exports)]
+        lines.show([*shown, line()], range(self._cursor, self._cursor + 1))
+        parts = (part for whole in self._exports[self._cursor].text.splitlines() for part in fold(whole, width))
+        text.show([line(Span(part, "dim")) for part in parts])
+
+    def _line(self, export: Export, index: int, width: int) -> Line:
+        room = max(width - _TITLE_WIDTH - 2, 0)
+        return line(
+            Span("▌" if index == self._cursor else " ", "accent"),
+            Span(left(export.title, min(_TITLE_WIDTH, width)), "value"),
+            " ",
+            Span(left(clip(export.detail, room), room), "dim"),
+            selected=index == self._cursor,
+        )

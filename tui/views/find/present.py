@@ -1,0 +1,271 @@
+"""The engine's answer to a search, or to a limit solved for, as rows and columns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.estimate import METRICS as FIGURES
+from capacity_tui.engine.estimate import figures_of
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan import all_fields
+from capacity_tui.engine.present import (
+    TextPart,
+    column_figures,
+    column_head,
+    column_unit,
+    needed_parts,
+    plan_value_text,
+)
+from capacity_tui.engine.solve.need import need, solved_path
+from capacity_tui.engine.solve.search import Answer as SearchAnswer
+from capacity_tui.engine.solve.search import SearchResult
+from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.shown.results import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.views.query_view.present import figure_cell, range_text
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.solve import Candidate
+    from capacity_tui.engine.solve.need import Needed
+    from capacity_tui.engine.solve.search import Answer as SearchAnswer
+    from capacity_tui.engine.solve.search import Question, Rejected
+    from capacity_tui.engine.solve.search import SearchResult as FoundPlan
+
+_MODEL, _HARDWARE, _DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
+
+_NAMED: Mapping[str, str] = {_MODEL: "model", _HARDWARE: "hardware", _DEVICES: "n"}
+
+_SIZES = ("tp", "pp", "cp", "ep", "interleave")
+
+_LAYOUT = "parallelism."
+
+_OTHERS_RANK, _LAYOUT_RANK = 6, 4
+
+
+def weighed_figures(plan: Plan, goal: str) -> tuple[str, ...]:
+    """Return the two figures that are weighed against each other: time and money, or the goal and money."""
+    first, each = Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS
+    pair = (first, Figure.COST_USD_PER_MILLION_TOKENS)
+    if plan.task != "infer":
+        pair = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD)
+    if goal in (*pair, each):
+        return (each if goal == each else pair[0], pair[1])
+    return (goal, pair[1])
+
+
+def found_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] = ()) -> Found:
+    """Return an answer as the screen shows it.
+
+    Args:
+        answer: the answer.
+        question: what was asked.
+        solved: fields that are told in every case.
+    """
+    table = _Table(question, answer.top, solved)
+    keys = table.figures(question)
+    weighed = tuple(table.place_of(key, keys) for key in answer.compared if key in keys)
+    return Found(
+        columns=tuple(table.columns(keys)),
+        rows=tuple(table.row(found, keys) for found in answer.top),
+        tried=answer.evaluated,
+        fitting=answer.fitting,
+        seconds=answer.seconds,
+        excluded=tuple(map(_excluded, answer.rejected)),
+        missed=tuple(map(_excluded, answer.missed)),
+        is_complete=answer.complete,
+        share=answer.share_done,
+        weighed=(weighed[0], weighed[1]) if len(weighed) > 1 else None,
+        front=frozenset(answer.pareto),
+    )
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The columns of an answer: what rows differ in, then their figures.
+
+    Attributes:
+        question: what was asked.
+        found: the rows.
+        solved: fields that have a column in every case.
+    """
+
+    question: Question
+    found: Sequence[FoundPlan]
+    solved: tuple[str, ...] = ()
+
+    def figures(self, question: Question) -> tuple[str, ...]:
+        """Return the figures of the columns: the usual ones that are known, the goal's and those with limits."""
+        known = {key for found in self.found for key in found.figures}
+        asked = (*(limit.figure for limit in question.limits), *([question.goal.figure] if question.goal else []))
+        return tuple(dict.fromkeys((*column_figures(known), *(key for key in asked if key in known))))
+
+    def columns(self, figures: Sequence[str]) -> Iterator[FoundColumn]:
+        """Yield the columns, words first."""
+        for path in self._named:
+            is_number = all(isinstance(one.set.get(path), int | float) for one in self.found)
+            yield FoundColumn(_NAMED.get(path) or _label(path).lower(), is_number=is_number)
+        if self._has_layout:
+            yield FoundColumn("layout", is_number=False, rank=_LAYOUT_RANK)
+        for path in self._others:
+            is_number = all(isinstance(one.set.get(path), int | float) for one in self.found)
+            yield FoundColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
+        for key in figures:
+            figure = FIGURES[key]
+            yield FoundColumn(column_head(key), figure.better, rank=figure.rank, unit=column_unit(key))
+
+    def place_of(self, key: str, figures: Sequence[str]) -> int:
+        """Return the place of a figure among the columns."""
+        return len(self._named) + self._has_layout + len(self._others) + tuple(figures).index(key)
+
+    def row(self, found: FoundPlan, figures: Sequence[str]) -> FoundRow:
+        """Return one row."""
+        cells = [_set_cell(found.set.get(path)) for path in self._named]
+        cells += [FoundCell(_layout(found.set, self._devices(found)))] if self._has_layout else []
+        cells += [_set_cell(found.set.get(path)) for path in self._others]
+        cells += [figure_cell(key, found.figures.get(key)) for key in figures]
+        return FoundRow(
+            dict(found.set),
+            found.verdict,
+            tuple(cells),
+            tuple(_about(found, figures)),
+            found.dominated_by,
+        )
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """Model, hardware and number of devices, where the question leaves them open."""
+        asked = self.question
+        open_ones = ((_MODEL, asked.models), (_HARDWARE, asked.hardware), (_DEVICES, asked.devices))
+        named = (path for path, names in open_ones if names)
+        return tuple(dict.fromkeys((*(path for path in self.solved if path in all_fields()), *named)))
+
+    @property
+    def _has_layout(self) -> bool:
+        return any(path.startswith(_LAYOUT) for found in self.found for path in found.set)
+
+    @property
+    def _others(self) -> tuple[str, ...]:
+        """Other fields in which rows differ."""
+        paths = dict.fromkeys(path for found in self.found for path in found.set)
+        named = (*_NAMED, *self.solved)
+        free = (path for path in paths if path not in named and not path.startswith(_LAYOUT))
+        return tuple(path for path in free if len({str(found.set.get(path)) for found in self.found}) > 1)
+
+    def _devices(self, found: FoundPlan) -> int | None:
+        count = found.set.get(_DEVICES, self.question.plan.hardware.devices)
+        return count if isinstance(count, int) else None
+
+
+def _excluded(rejected: Rejected) -> ExcludedPlans:
+    """Return what excluded something, figures by what stands over their column."""
+    key, space, rest = rejected.rule.partition(" ")
+    rule = f"{column_head(key)}{space}{rest}" if key in FIGURES else rejected.rule
+    return ExcludedPlans(rule, rejected.count, rejected.example)
+
+
+def _layout(change: Mapping[str, object], devices: int | None) -> str:
+    """Return the sizes of a layout that are more than one, and how far it is sharded."""
+    sizes = {name: change.get(_LAYOUT + name) for name in ("dp", *_SIZES)}
+    counts = {name: size for name, size in sizes.items() if isinstance(size, int)}
+    if devices is not None and "dp" not in counts:
+        inside = counts.get("tp", 1) * counts.get("pp", 1) * counts.get("cp", 1)
+        counts = {"dp": devices // max(inside, 1), **counts}
+    words = [f"{name}{size}" for name, size in counts.items() if size > 1]
+    stage = change.get(_LAYOUT + "zero")
+    words += [f"zero{stage}"] if stage not in (None, 0) else []
+    return " ".join(words) or "one device"
+
+
+def _about(found: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
+    """Yield all that a row sets, then its figures with their ranges."""
+    said = {path: value for path, value in found.set.items() if not (path.startswith(_LAYOUT) and value == 1)}
+    texts = ((_label(path), plan_value_text(value)) for path, value in said.items())
+    yield " · ".join(f"{label} {text}" for label, text in texts if text)
+    ranges = ((key, found.figures[key]) for key in figures if key in found.figures)
+    yield " · ".join(range_text(key, one) for key, one in ranges if one.low < one.high)
+
+
+def _set_cell(value: object) -> FoundCell:
+    number = float(value) if isinstance(value, int | float) else None
+    return FoundCell(plan_value_text(value) or "–", number)
+
+
+def _label(path: str) -> str:
+    known = all_fields().get(path)
+    return known.knob.label if known else path.rpartition(".")[2]
+
+
+_TOLD_SECONDS = 0.1
+
+
+def solved(
+    question: Question,
+    solve: str,
+    machine: Machine | None,
+    catalog: Catalog,
+    told: Callable[[Found], object],
+    stopped: Callable[[], bool],
+) -> Found:
+    """Return the value of a field that keeps the limits as the first row, and what the next value breaks.
+
+    Args:
+        question: the plan, the limits, and what else may change.
+        solve: the field.
+        machine: what was detected.
+        catalog: the catalogues.
+        told: called with how many values were tried.
+        stopped: whether to go on.
+
+    Raises:
+        CapacityError: the question makes no sense.
+    """
+    began = time.monotonic()
+    counted, due = 0, began
+
+    def count(_: Candidate) -> None:
+        nonlocal counted, due
+        counted, now = counted + 1, time.monotonic()
+        if now >= due:
+            due = now + _TOLD_SECONDS
+            told(Found((), (), counted, 0, now - began, is_complete=False, share=0.0))
+
+    return _found(need(question, solve, machine, catalog, count, stopped), question, solved_path(solve))
+
+
+def _found(needed: Needed, question: Question, path: str) -> Found:
+    shown = [tried for tried in (needed.best or needed.nearest, needed.neighbour) if tried is not None]
+    plans = [plan for tried in shown for plan in _plans(tried)]
+    answer = SearchAnswer(
+        evaluated=needed.tried,
+        fitting=int(needed.best is not None),
+        seconds=needed.seconds,
+        top=tuple(plans),
+        complete=needed.complete,
+        share_done=1.0,
+    )
+    found = found_of(
+        answer, question, tuple(dict.fromkeys((path, *(name for tried in shown for name in tried.change))))
+    )
+    texts = tuple(part.text for part in needed_parts(needed) if isinstance(part, TextPart))
+    rows = tuple(
+        replace(row, about=texts if not place else texts[1:], verdict=_verdict(row, tried))
+        for place, (row, tried) in enumerate(zip(found.rows, shown, strict=False))
+    )
+    return replace(found, rows=rows, remarks=texts, is_complete=needed.complete)
+
+
+def _verdict(row: FoundRow, tried: Candidate) -> Verdict:
+    """Return the verdict on what was tried, held to the limits of the question too."""
+    return row.verdict if tried.holds or row.verdict.holds is False else Verdict.MISSES_LIMIT
+
+
+def _plans(tried: Candidate) -> Iterator[SearchResult]:
+    """Yield what was tried as a search finds it; nothing where it cannot be estimated."""
+    if tried.filled is not None:
+        estimate = tried.filled.estimate
+        yield SearchResult(tried.change, estimate.verdict, figures_of(estimate))

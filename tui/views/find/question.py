@@ -1,0 +1,317 @@
+"""The question that the search view asks, and the parts it is edited by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.solve import command_text, command_words
+from capacity_tui.engine.solve.need import solved_path
+from capacity_tui.engine.solve.search import Answer as SearchAnswer
+from capacity_tui.engine.solve.search import Question as EngineQuestion
+from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
+from capacity_tui.tui.shown.fields import Field, Kind
+from capacity_tui.tui.shown.results import Found
+from capacity_tui.tui.views.find.present import found_of, solved, weighed_figures
+from capacity_tui.tui.views.query_view.present import PlanQuestion
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.solve.search import Question
+
+_TOP = 60
+"""Rows: more than anyone reads, few enough to be estimated one by one several times a second."""
+
+
+@dataclass(frozen=True)
+class SearchQuestion(PlanQuestion):
+    """What is searched for around a plan of the engine's."""
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return its parts."""
+        return parts_of(self.plan, self.said)
+
+    def command(self) -> str:
+        """Return the command that asks the same."""
+        plan = command_words(self.plan, self.machine, self.catalog)
+        texts = self._texts()
+        command = "need" if texts["solve"] else "search"
+        words = [plan[0], command, *plan[2:]] if plan else ["capacity-tui", command, "plan.yaml"]
+        words += ["--solve", texts["solve"]] if texts["solve"] else []
+        if not texts["solve"] or "goal" in self.said:
+            words += ["--goal", GOALS[self._task][texts["goal"]]]
+        words += [word for limit in limits_said(texts) for word in ("--limit", limit)]
+        for flag, key in (("--hardware ", "hardware"), ("--devices ", "devices"), ("--vary model.name=", "models")):
+            names = names_said(texts[key])
+            words += f"{flag}{','.join(names)}".split(" ") if names else []
+        words += [word for axis in axes_said(texts["vary"]) for word in ("--vary", axis)]
+        each = self._each(texts["each"])
+        if not texts["solve"]:
+            words += ["--each", str(each)] if each else []
+            words += ["--pareto", ",".join(self.asked().pareto), "--top", str(_TOP)]
+        return command_text(tuple(words))
+
+    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+        """Search; return the best there is, or was when it was stopped."""
+        asked, solve = self.asked(), self._texts()["solve"]
+        if solve:
+            return solved(asked, solve, self.machine, self.catalog, told, stopped)
+
+        def tell(answer: SearchAnswer) -> None:
+            told(found_of(answer, asked))
+
+        return found_of(search(asked, self.catalog, self.machine, tell, stopped), asked)
+
+    def asked(self) -> Question:
+        """Return the question of the engine.
+
+        Raises:
+            CapacityError: a part of it makes no sense.
+        """
+        texts = self._texts()
+        goal = parse_goal(GOALS[self._task][texts["goal"]], self._task)
+        if texts["solve"]:
+            solved_path(texts["solve"])
+        devices = names_said(texts["devices"])
+        return EngineQuestion(
+            self.plan,
+            vary=tuple(parse_axis(axis, self.catalog) for axis in axes_said(texts["vary"])),
+            hardware=names_said(texts["hardware"]),
+            devices=tuple(map(int, map(str, self._numbers(devices)))),
+            models=names_said(texts["models"]),
+            limits=tuple(parse_limit(limit, self._task) for limit in limits_said(texts)),
+            # What is solved for has a goal of its own, unless one is said.
+            goal=None if texts["solve"] and "goal" not in self.said else goal,
+            pareto=weighed_figures(self.plan, goal.figure),
+            top=_TOP,
+            per_kind=self._each(texts["each"]),
+        )
+
+    def _numbers(self, said: tuple[str, ...]) -> tuple[object, ...]:
+        return parse_axis(f"hardware.devices={','.join(said)}", self.catalog).values if said else ()
+
+    def _each(self, said: str) -> int | None:
+        if said == ALL:
+            return None
+        if not said.isdecimal() or not int(said):
+            raise PlanError("not a number of rows", repr(said)[:40], "give a number above 0, or all")
+        return int(said)
+
+    @property
+    def _task(self) -> str:
+        return "infer" if self.plan.task == "infer" else "train"
+
+    def _texts(self) -> dict[str, str]:
+        return {part.key: part.text for part in self.fields()}
+
+
+ANY, OWN, ALL, NONE = "any", "the plan's", "all", "none"
+"""What stands for all there is, for what the plan has, for as many as there are, and for no limit."""
+
+GOALS: Mapping[str, Mapping[str, str]] = {
+    "train": {
+        "cheapest": "usd",
+        "fastest": "time",
+        "most throughput": "throughput",
+        "least energy": "energy",
+        "least memory": "memory",
+        "largest model": "parameters",
+    },
+    "infer": {
+        "cheapest token": "usd",
+        "first token soonest": "ttft",
+        "next token soonest": "tpot",
+        "most throughput": "throughput",
+        "least energy": "energy",
+        "largest model": "parameters",
+    },
+}
+"""Goals by task, and the words of a command for them."""
+
+_GOAL_WORDS = {
+    "cheapest": "what the whole job costs",
+    "fastest": "when the whole job is done",
+    "most throughput": "tokens a second of all devices",
+    "least energy": "electricity of the whole job",
+    "least memory": "the fullest device",
+    "largest model": "parameters of the model, where models are free",
+    "cheapest token": "what a million tokens cost",
+    "first token soonest": "how long a request waits for its first token",
+    "next token soonest": "how long each further token takes",
+}
+
+_TIMES = ("", "1h", "4h", "12h", "24h", "3d", "7d", "30d")
+
+_SUMS = ("", "10", "50", "200", "1k", "5k", "20k", "100k")
+
+_TRAIN_LIMITS = (
+    Field(
+        *("time", "Deadline", "limits", ""),
+        unit="such as 24h or 3d",
+        choices=_TIMES,
+        help="The most the whole job may take, at the upper end of its range.",
+    ),
+    Field(
+        *("usd", "Budget", "limits", ""),
+        unit="dollars, such as 200",
+        choices=_SUMS,
+        help="The most the whole job may cost, at the upper end of its range.",
+    ),
+)
+
+_INFER_LIMITS = (
+    Field(
+        *("ttft", "First token", "limits", ""),
+        unit="such as 2s",
+        choices=("", "200ms", "500ms", "1s", "2s", "5s"),
+        help="The most a request may wait for its first token, at the upper end of the range.",
+    ),
+    Field(
+        *("tpot", "Each token", "limits", ""),
+        unit="such as 50ms",
+        choices=("", "10ms", "20ms", "50ms", "100ms"),
+        help="The most each further token may take, at the upper end of the range.",
+    ),
+    Field(
+        *("usd", "$/M tokens", "limits", ""),
+        unit="dollars, such as 2",
+        choices=("", "0.1", "0.5", "1", "2", "5"),
+        help="The most a million tokens may cost, at the upper end of the range.",
+    ),
+)
+
+_FREE = (
+    Field(
+        *("limits", "Limits", "limits", "memory<=100%"),
+        unit="such as memory<=90% throughput>=10k, or none",
+        choices=(NONE, "memory<=100%", "memory<=90%", "memory<=75%", "memory<=50%"),
+        help="Other limits on any figure, FIGURE<=VALUE or FIGURE>=VALUE with spaces between, at the far end of the "
+        "range: memory<=100% leaves out what may run out of memory.",
+    ),
+    Field(
+        *("hardware", "Hardware", "free", ANY),
+        unit="names with commas between, a maker or cloud, instances, or any",
+        choices=(ANY, "instances", OWN),
+        catalogue="accelerator",
+        help="Devices and instances to try: names with commas between, a maker or cloud for all of theirs, instances "
+        "for all that are rented, any for every accelerator, or the plan's own.",
+        words={
+            ANY: "every accelerator of the catalogue",
+            "instances": "everything that clouds rent",
+            OWN: "the hardware of the plan alone",
+        },
+    ),
+    Field(
+        *("devices", "Devices", "free", ""),
+        unit="such as 8, 1..64 or 4,8,16",
+        choices=(OWN, "1..8", "1..16", "1..64", "1..256"),
+        help="How many devices to try: a number, a list, or a range, which doubles.",
+    ),
+    Field(
+        *("models", "Models", "free", OWN),
+        unit="names with commas between",
+        choices=(OWN, ANY),
+        catalogue="model",
+        help="Models to try: names with commas between, any for all of the catalogue that are like the plan's, or the "
+        "plan's own. The goal largest model suits them.",
+        words={ANY: "all that are like the plan's, the largest first", OWN: "the model of the plan alone"},
+    ),
+    Field(
+        *("vary", "Also free", "free", ""),
+        unit="such as seq_len=4k..32k precision=bf16,fp8",
+        help="More fields with values to try, KEY=V1,V2 or KEY=LO..HI with spaces between. Layout, micro batch, "
+        "checkpointing and ZeRO are free where the plan leaves them to the modes, and all of them if nothing is said.",
+    ),
+)
+
+_SOLVED = {
+    "train": ("", "devices", "seq_len", "tokens", "global_batch", "parameters"),
+    "infer": ("", "devices", "batch", "prompt_tokens", "request_rate", "parameters"),
+}
+
+_SOLVE = Field(
+    *("solve", "Solve for", "free", ""),
+    unit="a field, such as seq_len, devices or parameters; empty to search",
+    help="A field that takes the value which just keeps the limits, everything else being as the plan has it: the "
+    "longest sequence, the fewest devices, the largest model. The next value is shown with what it breaks.",
+)
+
+_EACH = Field(
+    *("each", "Of each", "free", "1"),
+    unit="a number, or all",
+    choices=("1", "3", "10", ALL),
+    help="How many rows of each model, device type and number of devices: 1 compares devices, all compares layouts.",
+)
+
+LIMIT_PARTS = ("time", "usd", "ttft", "tpot")
+"""Parts that are the most a figure of their name may be."""
+
+_LIMIT = re.compile(r"[\w.]+\s*[<>]=?\s*[^<>,;]+?(?=\s*[,;]|\s+[\w.]+\s*[<>]|\s*$)")
+
+
+def parts_of(plan: Plan, said: Mapping[str, str]) -> tuple[Field, ...]:
+    """Return the parts of a question about a plan: what was said, and what makes sense at once for the rest.
+
+    Args:
+        plan: the plan.
+        said: texts by key.
+    """
+    task = "infer" if plan.task == "infer" else "train"
+    goals = tuple(GOALS[task])
+    goal = Field(
+        *("goal", "Goal", "goal", goals[0]),
+        kind=Kind.CHOICE,
+        choices=goals,
+        help="What the best are chosen by.",
+        words=_GOAL_WORDS,
+    )
+    limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS
+    usual = {"devices": _usual_devices(plan), **_own_limits(plan)}
+    if said.get("solve"):
+        usual |= {"hardware": OWN, "devices": OWN}
+    parts = (goal, *limits, *_FREE, replace(_SOLVE, choices=_SOLVED[task]), _EACH)
+    return tuple(replace(part, text=said.get(part.key, usual.get(part.key, part.text))) for part in parts)
+
+
+def _usual_devices(plan: Plan) -> str:
+    count = plan.hardware.devices
+    return f"1..{max(8, count)}" if isinstance(count, int) else "1..8"
+
+
+def _own_limits(plan: Plan) -> Mapping[str, str]:
+    """Return the limits that the plan itself has."""
+    if plan.task != "infer":
+        return {}
+    own = {"ttft": plan.inference.ttft_seconds, "tpot": plan.inference.tpot_seconds}
+    return {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
+
+
+def limits_said(texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the limits of a question as a command has them.
+
+    Args:
+        texts: the parts by key.
+
+    Raises:
+        PlanError: something among the other limits is none.
+    """
+    found = [f"{key}<={texts[key]}" for key in LIMIT_PARTS if texts.get(key, "") not in ("", NONE)]
+    others = "" if texts.get("limits") == NONE else texts.get("limits", "")
+    read = [match.group().replace(" ", "") for match in _LIMIT.finditer(others)]
+    rest = _LIMIT.sub("", others).strip(" ,;")
+    if rest:
+        raise PlanError("not a limit", repr(rest)[:60], "write FIGURE<=VALUE, such as memory<=90%")
+    return (*found, *read)
+
+
+def names_said(text: str) -> tuple[str, ...]:
+    """Return the names in a list; none where it is the plan's own."""
+    return () if text in ("", OWN) else tuple(name for name in re.split(r"[,;\s]+", text) if name)
+
+
+def axes_said(text: str) -> tuple[str, ...]:
+    """Return the axes in a list with spaces or semicolons between."""
+    return tuple(part for part in re.split(r"[;\s]+", text) if part)

@@ -1,0 +1,178 @@
+"""The view that searches: a question about the plan, the rows that answer it, and a picture of what they weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, to_ascii, wrap
+from capacity_tui.tui.views.query_view.results import FoundTable
+from capacity_tui.tui.views.query_view.screen import AskingScreen
+from capacity_tui.tui.views.query_view.search import spaced
+from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.plots import is_logarithmic, scatter
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.results import ExcludedPlans, Found
+
+
+class FindScreen(AskingScreen):
+    """Finds plans around the current one.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW = "find"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("find")
+
+    def __init__(self, session: Session) -> None:
+        front = Front(session.glyphs)
+        super().__init__(session, FoundTable(), front, lambda document, said: document.question(said))
+        self._front = front
+        self.commands = {**self.commands, "found.rules": self._show_rules}
+
+    def nothing_found(self, found: Found) -> str:
+        """Return what excluded most."""
+        return nothing_found(found)
+
+    def show_row(self) -> None:
+        """Mark the row under the cursor in the picture."""
+        shown, row = self.table.shown, self.table.row
+        self._front.show_found(self.table.found, shown, shown[self.table.cursor] if row is not None else None)
+
+    def _show_rules(self) -> None:
+        """Show what rules excluded."""
+        found = self.table.found
+        self.show_text("What was excluded, and by what", lambda width: rule_lines(found, width))
+
+
+_LEAST_POINTS = 2
+
+
+class Front(Lines):
+    """A picture of the rows in the two figures that are weighed against each other.
+
+    Args:
+        glyphs: what it is drawn with.
+    """
+
+    TITLE = "Front"
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="front", classes="aside")
+        self._glyphs = glyphs
+        self._found: Found | None = None
+        self._shown: Sequence[int] = ()
+        self._here: int | None = None
+
+    def show_found(self, found: Found | None, shown: Sequence[int], here: int | None) -> None:
+        """Draw an answer.
+
+        Args:
+            found: the answer.
+            shown: indices of the rows that the table shows.
+            here: index of the row under its cursor.
+        """
+        self._found, self._shown, self._here = found, shown, here
+        self.repaint()
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.repaint()
+
+    def repaint(self) -> None:
+        """Draw anew, and paint the lines that differ."""
+        if self.is_mounted and self.size:
+            self.show(self._build(self.size.width, self.size.height))
+            title = self._title()
+            if title != str(self.border_title or ""):
+                self.border_title = to_ascii(title) if self._glyphs is Glyphs.ASCII else title
+
+    def _title(self) -> str:
+        if self._found is None or self._found.weighed is None:
+            return self.TITLE
+        across, up = (self._found.columns[place].title for place in self._found.weighed)
+        return f"{up} over {across}, ● best"
+
+    def _build(self, width: int, height: int) -> list[Line]:
+        found = self._found
+        if found is None or found.weighed is None:
+            return []
+        across, up = found.weighed
+        rows = [index for index in self._shown if None not in _numbers(found, index)]
+        points = [(x, y) for x, y in (_numbers(found, index) for index in rows) if x is not None and y is not None]
+        if len(points) < _LEAST_POINTS or height < _LEAST_POINTS:
+            return [line(Span(" nothing to weigh", "dim"))]
+        front = {place for place, index in enumerate(rows) if index in found.front}
+        here = rows.index(self._here) if self._here in rows else None
+        drawn = scatter(points, front, here, width, height - 1, self._glyphs)
+        right, left, high, low = (
+            found.rows[rows[_most(points, axis, sign)]].cells[(across, up)[axis]].text
+            for axis, sign in ((0, 1), (0, -1), (1, 1), (1, -1))
+        )
+        drawn[0], drawn[-1] = _over(drawn[0], high), _over(drawn[-1], low)
+        return [*drawn, _axis(left, right, is_logarithmic([x for x, _ in points]), width)]
+
+
+def _numbers(found: Found, index: int) -> tuple[float | None, ...]:
+    return tuple(found.rows[index].cells[place].number for place in found.weighed or ())
+
+
+def _most(points: list[tuple[float, float]], axis: int, sign: int) -> int:
+    """Return the index of the point that is most on an axis, or least."""
+    return max(range(len(points)), key=lambda place: sign * points[place][axis])
+
+
+def _over(row: Line, text: str) -> Line:
+    """Return a row with a text at its left or its right end, the one that is free."""
+    size = cell_len(text)
+    for cells in (slice(0, size + 1), slice(len(row.spans) - size - 1, len(row.spans))):
+        if not "".join(span.text for span in row.spans[cells]).strip():
+            spans = list(row.spans)
+            first = 0 if cells.start == 0 else len(spans) - size
+            spans[first : first + size] = [Span(letter, "dim") for letter in text]
+            return Line(tuple(spans))
+    return row
+
+
+def _axis(low: str, high: str, logarithmic: bool, width: int) -> Line:
+    middle = " log " if logarithmic else ""
+    gap = width - cell_len(low) - cell_len(high) - len(middle)
+    if gap < 1:
+        return line(Span(clip(f"{low} – {high}", width), "dim"))
+    return line(Span(low + "─" * (gap // 2) + middle + "─" * (gap - gap // 2) + high, "dim"))
+
+
+def rule_lines(found: Found | None, width: int) -> list[Line]:
+    """Return every rule and limit that excluded something, with how much and an example."""
+    if found is None or not (found.excluded or found.missed):
+        return [line(Span("Nothing was excluded.", "value"))]
+    headed = (("Rules of layouts and software exclude", found.excluded), ("Memory and limits exclude", found.missed))
+    lines: list[Line] = []
+    for heading, excluded in headed:
+        if excluded:
+            lines += [*([line()] if lines else []), line(Span(heading, "heading")), *_lines(excluded, width)]
+    return lines
+
+
+def nothing_found(found: Found) -> str:
+    """Return why there are no rows: what excluded most."""
+    most = next(iter((*found.missed, *found.excluded)), None)
+    why = f": {spaced(most.count)} times {most.rule}" if most else ""
+    return f"nothing found{why}; r tells all"
+
+
+def _lines(excluded: Sequence[ExcludedPlans], width: int) -> Iterator[Line]:
+    size = max(len(spaced(one.count)) for one in excluded)
+    room, indent = max(width - size - 2, 1), " " * (size + 2)
+    for one in excluded:
+        first, *rest = wrap(one.rule, room) or [""]
+        yield line(Span(f"{spaced(one.count):>{size}}  ", "best"), Span(first, "value"))
+        yield from (line(Span(indent + text, "value")) for text in rest)
+        yield from (line(Span(indent + text, "dim")) for text in wrap(f"such as {one.example}", room) if one.example)

@@ -1,0 +1,342 @@
+"""The screen of this machine: what is known about it, and measuring it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import zip_longest
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from capacity_tui.engine.present import Part, TablePart, TextPart
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.messages import MachineChanged, Measured, Measuring, Reported
+from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.machine import BenchmarkStep, Load
+from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, right, to_ascii
+from capacity_tui.tui.views.dialogs.text_dialog import TextLines
+from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.widgets.bars import gauge
+from capacity_tui.tui.widgets.lines import Lines
+
+_BUSY = 0.2
+"""From this share on a processor that others use is told of before measuring."""
+
+
+class MachineScreen(ViewScreen):
+    """Shows facts, score, topology, settings and advice; measures on request.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    TITLE = "Machine"
+    VIEW = "machine"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("machine"), *bindings("panel")]
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._parts: tuple[Part, ...] = ()
+        self._load: tuple[Load, ...] = ()
+        self._before = ""
+        self._measuring: Request | None = None
+        self._lines = TextLines(self._build)
+        self._bar = MeasuringBar()
+        self.commands = {
+            **self.commands,
+            "machine.benchmark": self._measure,
+            "machine.copy": self._copy,
+            "heading.next": partial(self._go_to_heading, 1),
+            "heading.previous": partial(self._go_to_heading, -1),
+            "cursor.up": partial(self._scroll, -1),
+            "cursor.down": partial(self._scroll, 1),
+            "cursor.page_up": partial(self._scroll_pages, -1),
+            "cursor.page_down": partial(self._scroll_pages, 1),
+            "cursor.first": partial(self._scroll_to_end, -1),
+            "cursor.last": partial(self._scroll_to_end, 1),
+        }
+
+    def body(self) -> ComposeResult:
+        """Put the text into a frame, above progress and keys."""
+        with Vertical(id="machine-frame") as frame:
+            frame.border_title = Content(self.TITLE)
+            yield self._lines
+        yield self._bar
+
+    def on_screen_resume(self) -> None:
+        """Put the report together, for the plan as it is now."""
+        self._report()
+
+    def on_mount(self) -> None:
+        """Tell what measuring did to the plan."""
+        self.session.answers.subscribe(self, lambda _: self._tell_effect())
+
+    def on_unmount(self) -> None:
+        """Stop what is still measured."""
+        if self._measuring is not None:
+            self._measuring.cancelled.set()
+
+    # What the threads report
+
+    @on(Reported)
+    def show_report(self, event: Reported) -> None:
+        """Show what is known."""
+        self._parts, self._load = event.parts, event.load
+        self._lines.show(self._build(self._lines.size.width))
+        self._mark_position()
+
+    @on(Measuring)
+    def show_step(self, event: Measuring) -> None:
+        """Show how far the benchmarks are, unless they were stopped."""
+        if self._measuring is not None and not self._measuring.cancelled.is_set():
+            self._bar.show_step(event.step)
+
+    @on(Measured)
+    def show_outcome(self, event: Measured) -> None:
+        """Show what was measured."""
+        self._measuring = None
+        outcome = event.outcome
+        ended = "measured" if outcome.is_complete else "stopped"
+        plural = "" if outcome.figures == 1 else "s"
+        use = f"kept apart, not used: {outcome.doubt}" if outcome.doubt else "kept; estimates use them"
+        kept = f"{outcome.figures} figure{plural} {use}" if outcome.figures else "nothing to keep"
+        is_good = outcome.is_complete and not outcome.doubt
+        self._bar.show_text(f"{ended}: {kept}", "good" if is_good else "warn")
+        if outcome.figures:
+            self._report()
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Show what went wrong; all of it can be read on the plan screen."""
+        event.stop()
+        self._measuring = None
+        self.session.last_failure = event
+        self._bar.show_text(event.in_short, "bad")
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll down."""
+        event.stop()
+        self._scroll(3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll up."""
+        event.stop()
+        self._scroll(-3)
+
+    # Commands
+
+    def _report(self) -> None:
+        ascii_only = self.app.has_class("-ascii")
+        document = self.session.store.document
+
+        def work(_: Request) -> Reported:
+            engine = self.session.engine
+            return Reported(engine.machine_report(document, ascii_only), engine.machine_load())
+
+        self.session.ask(self, "report", work)
+
+    def _measure(self) -> None:
+        """Measure the machine, one run at a time; the plan takes it up even if this screen is gone by then."""
+        if self._measuring is not None:
+            return
+        app = self.app
+
+        def work(request: Request) -> None:
+            def on_progress(step: BenchmarkStep) -> None:
+                request.answer(Measuring(step))
+
+            outcome = self.session.engine.benchmark(on_progress, request.cancelled)
+            request.answer(Measured(outcome))
+            if outcome.figures:
+                app.post_message(MachineChanged())
+
+        self._before = self._answer()
+        busy = next((load.share for load in self._load if load.name == "CPU"), 0.0)
+        share = f"{busy:.0%}".replace("%", " %")
+        self._bar.begin(f"the processor is {share} busy with other things" if busy >= _BUSY else "")
+        self._measuring = self.session.ask(self, "benchmark", work)
+
+    def back(self) -> None:
+        """Stop measuring; go back if nothing is measured, or it is being stopped already."""
+        if self._measuring is None or self._measuring.cancelled.is_set():
+            super().back()
+            return
+        self._measuring.cancelled.set()
+        self._bar.show_text("stopping…")
+
+    def _copy(self) -> None:
+        self.session.copy("\n".join(shown.plain.rstrip() for shown in self._lines.lines) + "\n")
+
+    def _answer(self) -> str:
+        """Return what the plan comes to on this machine, in a few words."""
+        column = self.session.store.column
+        return " · ".join(one.text for one in column.headlines if not one.rank) if column else ""
+
+    def _tell_effect(self) -> None:
+        """Say what the figures that were measured changed in the answer, once there is a new one."""
+        if self._before and self._measuring is None and not self.session.store.is_stale:
+            before, self._before = self._before, ""
+            after = self._answer()
+            if after != before:
+                self._bar.show_latest(f"the plan before: {before}   now: {after}")
+
+    def _scroll(self, offset: int) -> None:
+        self._lines.scroll_lines(offset)
+        self._mark_position()
+
+    def _scroll_pages(self, direction: int) -> None:
+        self._scroll(direction * max(self._lines.size.height - 1, 1))
+
+    def _scroll_to_end(self, direction: int) -> None:
+        self._scroll(direction * len(self._lines.lines))
+
+    def _go_to_heading(self, direction: int) -> None:
+        """Bring the next heading to the top; behind the last one is the first."""
+        headings = [index for index, one in enumerate(self._lines.lines) if is_heading(one)]
+        top = self._lines.top
+        ahead = [index for index in headings if (index - top) * direction > 0]
+        if headings:
+            target = (ahead or headings)[0 if direction > 0 else -1]
+            self._scroll(target - top)
+
+    def _mark_position(self) -> None:
+        """Say in the frame which lines are in sight."""
+        count, height = len(self._lines.lines), self._lines.size.height
+        last = min(self._lines.top + height, count)
+        text = f"tab next heading · {self._lines.top + 1}–{last} of {count}" if count > height else ""
+        frame = self.query_one("#machine-frame")
+        frame.border_subtitle = Content(to_ascii(text) if self.app.has_class("-ascii") else text)
+
+    def _build(self, width: int) -> list[Line]:
+        if not self._parts:
+            return [line(Span("looking at this machine…", "dim"))]
+        return [*load_lines(self._load, width), *report_lines(self._parts, width)]
+
+
+_CELLS = 20
+
+_IDLE = Span("B measures memory, CPU, GPUs, disk and network; some ten seconds", "dim")
+
+
+class MeasuringBar(Lines):
+    """Two lines: which benchmark runs, and the last figure with its spread."""
+
+    def __init__(self) -> None:
+        super().__init__(id="measuring")
+        self._first = line(_IDLE)
+        self._latest = ""
+        self._warning = ""
+
+    def begin(self, warning: str) -> None:
+        """Say that it begins, and while it lasts what may spoil it."""
+        self._warning = warning
+        self.show_text("measuring…")
+
+    def show_step(self, step: BenchmarkStep) -> None:
+        """Show how far the benchmarks are; the last figure stays until the next one."""
+        filled = _CELLS * (step.number - 1) // max(step.total, 1)
+        self._first = line(
+            *("[", Span("━" * filled, "accent"), " " * (_CELLS - filled), "]"),
+            *(Span(f" {step.number} of {step.total} ", "label"), Span(step.name, "best")),
+            Span("  esc stops", "dim"),
+            Span(f"  ! {self._warning}" if self._warning else "", "warn"),
+        )
+        self._latest = f"last: {step.latest}" if step.latest else self._latest
+        self.repaint()
+
+    def show_text(self, text: str, role: str = "value") -> None:
+        """Say how it began or ended."""
+        self._first, self._latest = line(Span(text, role)), ""
+        self.repaint()
+
+    def show_latest(self, text: str) -> None:
+        """Say something below how it ended."""
+        self._latest = text
+        self.repaint()
+
+    def repaint(self) -> None:
+        """Paint what changed."""
+        lines = [self._first, line(Span(self._latest, "value"))] if self._latest else [self._first]
+        self.show([fit(shown, self.size.width) for shown in lines])
+
+    def on_resize(self) -> None:
+        """Lay the lines out for the new width."""
+        self.repaint()
+
+
+_ROLES = {"plain": "value", "strong": "heading", "quiet": "dim"}
+
+_GAP = "  "
+
+_BAR = 30
+
+_HIGH, _FULL = 0.8, 0.95
+"""Shares from which a bar warns."""
+
+_NARROWEST = 8
+"""A column is not made narrower than this where any other can be."""
+
+
+def report_lines(parts: Iterable[Part], width: int) -> list[Line]:
+    """Return parts laid out for a width: long texts are broken, cells of tables too."""
+    lines: list[Line] = []
+    for part in parts:
+        if isinstance(part, TextPart):
+            lines += [line(Span(text, _ROLES[part.tone])) for text in fold(part.text, width)]
+        else:
+            lines += _table_lines(part, width)
+    return lines
+
+
+def is_heading(shown: Line) -> bool:
+    """Return whether a line begins a section; heads of tables do not."""
+    return len(shown.spans) == 1 and shown.spans[0].role == _ROLES["strong"] and _GAP not in shown.plain.strip()
+
+
+def load_lines(load: Iterable[Load], width: int) -> list[Line]:
+    """Return how full and busy the machine is, with a bar each."""
+    rows = tuple(load)
+    label = max((cell_len(row.name) for row in rows), default=0)
+    lines = [line(Span("Now:", "heading"))] if rows else []
+    for row in rows:
+        role = "bad" if row.share >= _FULL else "warn" if row.share >= _HIGH else "good"
+        bar = Span(gauge(row.share, min(_BAR, max(width - label - 20, 4))), role)
+        parts = (Span(f"  {row.name:<{label}}  ", "label"), bar, Span(f" {row.text}", "value"))
+        lines.append(fit(line(*parts), width))
+    return lines
+
+
+def _table_lines(table: TablePart, width: int) -> Iterator[Line]:
+    widths = _widths(table, width)
+    yield from _row_lines(table.heads, widths, table.right, "heading")
+    yield line(Span("─" * min(sum(widths) + len(_GAP) * (len(widths) - 1), width), "value"))
+    for row in table.rows:
+        yield from _row_lines(row, widths, table.right, "value")
+
+
+def _widths(table: TablePart, width: int) -> list[int]:
+    """Return how wide the columns are: as wide as their cells, the widest ones less where room is short."""
+    widths = [max(map(cell_len, column), default=0) for column in zip(table.heads, *table.rows, strict=True)]
+    room = max(width - len(_GAP) * (len(widths) - 1), len(widths))
+    while sum(widths) > room:
+        # First those whose text reads well in several lines, then any.
+        broken = [
+            place for place, size in enumerate(widths) if place and place not in table.right and size > _NARROWEST
+        ]
+        widest = max(broken or range(len(widths)), key=widths.__getitem__)
+        widths[widest] -= 1
+    return widths
+
+
+def _row_lines(cells: Sequence[str], widths: Sequence[int], flush_right: Sequence[int], role: str) -> Iterator[Line]:
+    folded = [fold(cell, size) for cell, size in zip(cells, widths, strict=True)]
+    for pieces in zip_longest(*folded, fillvalue=""):
+        placed = ((right if place in flush_right else left)(piece, widths[place]) for place, piece in enumerate(pieces))
+        yield line(Span(_GAP.join(placed), role))

@@ -1,0 +1,217 @@
+"""Advice on the plan: asked for once its numbers stand still, shown, and applied as one edit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+from textual.dom import DOMNode
+
+from capacity_tui.tui.actions import Commands, bindings
+from capacity_tui.tui.messages import Advised
+from capacity_tui.tui.requests import Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, wrap
+from capacity_tui.tui.widgets.bars import mark_of
+from capacity_tui.tui.widgets.panel import Findable, Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.comparison import Advice
+
+_TONES = {1: "good", 0: "dim", -1: "bad"}
+
+_INDENT = 4
+
+
+class AdviceList(Panel):
+    """Advice, the best first; the one that a key takes is marked."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("advice")
+    NUMBER = 6
+    TITLE = "Advice"
+    KEYS = "a takes it"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._advice: tuple[Advice, ...] | None = None
+        self._stale = False
+        self._items: list[int] = []
+        self._subject = ""
+
+    @property
+    def chosen(self) -> Advice | None:
+        """The advice under the cursor, which a key takes."""
+        return self._advice[self.cursor] if self._advice else None
+
+    def show_advice(self, advice: tuple[Advice, ...] | None, *, stale: bool, urgent: bool = False) -> None:
+        """Show advice.
+
+        Args:
+            advice: what would improve the plan, the best first; None while it is looked for the first time.
+            stale: whether it belongs to an earlier plan.
+            urgent: whether it shows the ways out of a plan that does not fit.
+        """
+        self.set_class(urgent, "-urgent")
+        if (advice, stale) != (self._advice, self._stale):
+            if advice != self._advice:
+                self.cursor = 0
+            self._advice, self._stale = advice, stale
+            self.repaint()
+
+    def show_subject(self, subject: str) -> None:
+        """Say what the advice is on, where that is not the chosen column; nothing where it is."""
+        if subject != self._subject:
+            self._subject = subject
+            self.repaint()
+
+    def about(self) -> tuple[str, str]:
+        """Return the advice under the cursor and what it changes."""
+        if self.chosen is None:
+            return "", ""
+        change = ", ".join(f"{key} to {value}" for key, value in self.chosen.change.items())
+        return self.chosen.title, f"It sets {change}, as one edit that u undoes. {self.chosen.caution}".rstrip()
+
+    def findable(self) -> Sequence[Findable]:
+        """Return what each piece of advice is found by."""
+        return [Findable(advice.title, tuple(advice.change), advice.caution) for advice in self._advice or ()]
+
+    def item_count(self) -> int:
+        """Return how much advice there is."""
+        return len(self._advice or ())
+
+    def item_at(self, index: int) -> int | None:
+        """Return the advice to which a line belongs."""
+        return self._items[index] if index < len(self._items) else None
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the advice out, each in a line where there is room, else with what it does below it."""
+        if not self._advice:
+            found = "looking for what would improve it…" if self._advice is None else "nothing found that improves it"
+            return [line(Span(clip(found, width), "dim"))], None
+        lines: list[Line] = []
+        self._items = []
+        reveal = range(1)
+        for index, advice in enumerate(self._advice):
+            shown = self._lines_of(advice, index, width)
+            if index == self.cursor:
+                reveal = range(len(lines), len(lines) + len(shown))
+            lines += shown
+            self._items += [index] * len(shown)
+        return lines, reveal
+
+    def summary(self) -> Line:
+        """Return what a key takes."""
+        return self._lines_of(self._advice[0], 0, 200)[0] if self._advice else line()
+
+    def edge(self) -> str:
+        """Return how much advice there is."""
+        count = self.item_count()
+        return " · ".join(part for part in (self._subject, f"{self.cursor + 1} of {count}" if count else "") if part)
+
+    def _lines_of(self, advice: Advice, index: int, width: int) -> list[Line]:
+        here = index == self.cursor
+        mark, role = self._mark(advice)
+        head = [Span("a " if here else "  ", "key"), Span(f"{mark} ", role), Span(advice.title, self._role("value"))]
+        effects = self._effects(advice)
+        selected = here and self.is_current
+        whole = line(*head, Span(": ", "dim"), *effects, selected=selected)
+        if cell_len(whole.plain) <= width:
+            lines = [whole]
+        else:
+            lines = [fit(line(*head, selected=selected), width)]
+            lines += [fit(line(" " * _INDENT, *row, selected=selected), width) for row in _rows(effects, width)]
+        if here and advice.caution:
+            more = wrap(advice.caution, width - _INDENT)
+            lines += [line(" " * _INDENT, Span(text, self._role("warn")), selected=selected) for text in more]
+        return lines
+
+    def _effects(self, advice: Advice) -> list[Span]:
+        spans: list[Span] = []
+        for effect in advice.effects:
+            spans += [Span(", " if spans else "", "dim"), Span(effect.text, self._role(_TONES[effect.gain]))]
+        return spans
+
+    def _mark(self, advice: Advice) -> tuple[str, str]:
+        mark = mark_of(advice.verdict)
+        return mark.text, self._role(mark.role)
+
+    def _role(self, role: str) -> str:
+        return "dim" if self._stale else role
+
+
+def _rows(spans: list[Span], width: int) -> list[list[Span]]:
+    """Return spans in rows that have room for them."""
+    rows: list[list[Span]] = [[]]
+    for span in spans:
+        used = cell_len("".join(other.text for other in rows[-1]))
+        if rows[-1] and used + cell_len(span.text) > width - _INDENT and span.text.strip(", "):
+            rows.append([])
+        rows[-1].append(span)
+    return rows
+
+
+ADVISE_AFTER_SECONDS = 0.3
+"""Advice takes a dozen estimates: it waits until the keys rest."""
+
+
+class Advising:
+    """Has the plan advised on, and takes advice.
+
+    Args:
+        session: what every screen works with.
+        screen: who the answers go to.
+        panel: shows the advice.
+    """
+
+    def __init__(self, session: Session, screen: DOMNode, panel: AdviceList) -> None:
+        self._session = session
+        self._store = session.store
+        self._screen = screen
+        self._panel = panel
+        self._asked: tuple[int, str] | None = None
+        self.commands: Commands = {"advice.apply": self.take, "advice.take": self.take}
+        session.plan_changes.subscribe(screen, lambda _: self._session.cancel(screen, "advise"))
+        session.answers.subscribe(screen, lambda _: self._follow())
+
+    def show(self, event: Advised) -> None:
+        """Show advice."""
+        self._store.advice, self._store.advised = event.advice, event.advised
+        self._session.answers.publish(None)
+
+    def take(self) -> None:
+        """Change the plan as the advice says, in one edit."""
+        if not self._store.is_advised:
+            self._session.say("no advice on this plan yet")
+            return
+        advice = self._panel.chosen
+        if advice is None:
+            self._session.say("nothing found that improves it")
+            return
+        refusal = self._session.apply(advice.change)
+        self._session.say(refusal or f"{advice.title}: u undoes it", "bad" if refusal else "good")
+
+    def _follow(self) -> None:
+        """Ask anew where the numbers are of another plan or another mode; show what is known."""
+        store = self._store
+        column, document = store.mode_column, store.document
+        if column is None or document is None:
+            return
+        is_known = store.is_advised
+        is_first = not store.advice and not is_known
+        self._panel.show_advice(
+            None if is_first else store.advice, stale=not is_known, urgent=column.verdict.holds is False
+        )
+        self._panel.show_subject(f"on {column.mode}" if column is not store.column else "")
+        wanted = (store.generation, column.mode)
+        if store.is_stale or self._asked == wanted:
+            return
+        self._asked = wanted
+
+        def work(request: Request) -> Advised | None:
+            if request.cancelled.wait(ADVISE_AFTER_SECONDS):
+                return None
+            return Advised(wanted, document.advice(column.mode, lambda: not request.cancelled.is_set()))
+
+        self._session.ask(self._screen, "advise", work)

@@ -1,0 +1,283 @@
+"""Edits of the plan's fields, and finding a field or a figure by a part of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from capacity_tui.engine.schema import stepped
+from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.fields import AUTO, DEVICES_KEY, HARDWARE_KEY, MODEL_KEY, Choice, Field, Kind
+from capacity_tui.tui.store import OPENED
+from capacity_tui.tui.views.dialogs.picker import COUNTED, PATH, Picker, TriedPicker
+from capacity_tui.tui.views.field_edits import FieldEdits
+from capacity_tui.tui.views.plan.field_list import FieldList
+from capacity_tui.tui.widgets.panel import Findable, Panel
+from capacity_tui.tui.widgets.prompt import Ask, AskFollowed
+
+DETECTED = "detected"
+
+_LONGEST_CYCLE = 6
+"""With more choices than this a list is shown instead of stepping through them."""
+
+
+class PlanEdits(FieldEdits):
+    """Changes the fields of the plan.
+
+    Args:
+        session: what every screen works with.
+        fields: the panel whose cursor says which field is meant.
+        ask: asks for a text at the bottom.
+    """
+
+    def __init__(self, session: Session, fields: FieldList, ask: Ask) -> None:
+        self._session = session
+        self._store = session.store
+        self._fields = fields
+        self._ask = ask
+        self.commands: Commands = {
+            **self.value_commands,
+            "edit.undo": self.undo,
+            "edit.redo": self.redo,
+            "hardware.simulate": self.simulate,
+            "hardware.enter": self.simulate,
+            "hardware.back": self.simulate_back,
+        }
+
+    def step(self, direction: int, big: bool = False) -> None:
+        """Step the field under the cursor."""
+        field, document = self._field(), self._store.document
+        if field is None or document is None:
+            return
+        if field.catalogue or len(field.choices) > _LONGEST_CYCLE:
+            self._pick(field)
+            return
+        text = stepped(field, direction, big, self._fields.chosen, document.sizes(field.key))
+        if text is not None:
+            self._fields.show_error(field.key, self._session.change(field.key, text))
+
+    def type_value(self) -> None:
+        """Type the value of the field under the cursor, or pick it from a list."""
+        field = self._field()
+        if field is None:
+            return
+        if field.catalogue or field.kind is Kind.CHOICE:
+            self._pick(field)
+            return
+        unit = f" in {field.unit}" if field.unit else ""
+        value = field.text if field.value is None else f"{field.value:.15g}"
+        value = "" if field.is_auto else value
+
+        def accept(text: str) -> str:
+            return self._session.change(field.key, text) if text else ""
+
+        self._ask(f"{field.label}{unit}", value, accept)
+
+    def automatic(self) -> None:
+        """Let the modes choose the field under the cursor."""
+        field = self._field()
+        if field is None:
+            return
+        if field.key == HARDWARE_KEY:
+            self.simulate_back()
+        else:
+            self._change(field.key, AUTO)
+
+    def undo(self) -> None:
+        """Take back the last edit."""
+        self._travelled(self._store.undo(), "nothing to undo")
+
+    def redo(self) -> None:
+        """Do again what was taken back."""
+        self._travelled(self._store.redo(), "nothing to redo")
+
+    def simulate(self) -> None:
+        """Plan for other hardware than this machine's."""
+        field = self._field_of(HARDWARE_KEY)
+        if field is not None:
+            self._pick(field)
+
+    def simulate_back(self) -> None:
+        """Plan for this machine again; from there, for other hardware."""
+        comparison = self._store.comparison
+        if comparison is not None and not comparison.simulated:
+            self.simulate()
+        else:
+            self._change(HARDWARE_KEY, DETECTED)
+
+    def _change(self, key: str, text: str) -> None:
+        """Change a field, and say why where that is refused."""
+        if refusal := self._session.change(key, text):
+            self._session.say(refusal, "bad")
+
+    def _field(self) -> Field | None:
+        """Return the field under the cursor as the plan has it, which may be ahead of what is shown."""
+        shown = self._fields.field
+        return None if shown is None else self._field_of(shown.key)
+
+    def _field_of(self, key: str) -> Field | None:
+        fields = () if self._store.document is None else self._store.document.fields()
+        return next((field for field in fields if field.key == key), None)
+
+    def _travelled(self, key: str | None, otherwise: str) -> None:
+        if key is None:
+            self._session.say(otherwise)
+            return
+        if key == OPENED and self._store.document is not None:
+            self._session.say(f"back to {self._store.document.name}")
+        self._fields.select(key)
+        self._session.plan_changed()
+
+    def _pick(self, field: Field) -> None:
+        def picked(choice: str | None) -> None:
+            if choice is None:
+                return
+            refusal = self._session.change(field.key, choice)
+            self._fields.show_error(field.key, refusal)
+            if field.key == HARDWARE_KEY and not refusal:
+                self._say_count(choice)
+
+        typed = {"model": PATH, "accelerator": COUNTED}.get(field.catalogue)
+        document = self._store.document
+        if field.key in (MODEL_KEY, HARDWARE_KEY) and document is not None:
+            attempt = partial(document.tried, field.key)
+            order = "fit" if field.key == HARDWARE_KEY else ""
+            shown = (field.label, self._choices(field), attempt, field.text, typed, order)
+            picker: Picker = TriedPicker(self._session, *shown)
+        else:
+            picker = Picker(self._session, field.label, self._choices(field), field.text, typed)
+        self._session.app.push_screen(picker, picked)
+
+    def _choices(self, field: Field) -> Callable[[], tuple[Choice, ...]]:
+        """Return what reads the choices of a field; runs in a thread."""
+        if field.catalogue:
+            return lambda: self._session.engine.catalogue(field.catalogue)
+        names = (*((AUTO,) if field.can_be_auto else ()), *field.choices)
+        return lambda: tuple(Choice(name, name, field.words.get(name, "")) for name in names)
+
+    def _say_count(self, choice: str) -> None:
+        """Say how many devices there are now, where that was not part of the choice."""
+        field = self._field_of(DEVICES_KEY)
+        if field is not None and field.value is not None and field.value > 1 and not COUNTED.matches(choice):
+            self._session.say(f"{field.value:.0f} devices, as before; 1x{choice} would be one")
+
+
+_NOWHERE = 3
+"""Ranks what only its text was found in; by name where the name begins so, has it, or is another word for it."""
+
+
+class Place(NamedTuple):
+    """An item of a panel."""
+
+    panel: int
+    item: int
+
+
+class Finding:
+    """Walks through what a text is found in.
+
+    Args:
+        session: what every screen works with.
+        ask: asks for a text at the bottom.
+        panels: what is searched, in the order in which one walks through it.
+        current: returns the panel that one is in.
+        show: brings a panel into sight as the current one, and leaves the focus.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        ask: AskFollowed,
+        panels: Sequence[Panel],
+        current: Callable[[], Panel],
+        show: Callable[[Panel], object],
+    ) -> None:
+        self._session = session
+        self._ask = ask
+        self._panels = panels
+        self._current = current
+        self._show = show
+        self._text = ""
+        self._start = Place(0, 0)
+        self.commands: Commands = {
+            "find.start": self.start,
+            "find.next": partial(self.next, 1),
+            "find.previous": partial(self.next, -1),
+        }
+
+    def start(self) -> None:
+        """Ask for a part of a name, and go to the best match of what is typed so far."""
+        self._start = self._here()
+        self._ask("Find", "", self._accept, self._follow)
+
+    def next(self, direction: int) -> None:
+        """Go to the next place that was sought."""
+        if not self._text:
+            self.start()
+            return
+        places = sorted(self._found(self._text))
+        here = self._here()
+        if not places:
+            self._session.say(f"nothing called {self._text}")
+            return
+        further = [place for place in places if (place > here if direction > 0 else place < here)]
+        # Beyond the last one comes the first.
+        place = (further or places)[0 if direction > 0 else -1]
+        self._go(place)
+        self._panels[place.panel].focus()
+
+    def _follow(self, text: str | None) -> str:
+        """Go to what matches best, back to the start where nothing does; return what was found in words."""
+        found = self._found(text.strip().lower()) if text and text.strip() else {}
+        if not found:
+            self._go(self._start)
+            return "nothing called so" if text and text.strip() else "label, key, or another word for it"
+        # What matches as well is taken in order, from where one stands.
+        best = min(found, key=lambda place: (found[place], place < self._start, place))
+        self._go(best)
+        panel = self._panels[best.panel]
+        label = panel.findable()[best.item].label or panel.TITLE
+        return f"{label} in {panel.TITLE}, one of {len(found)}"
+
+    def _accept(self, text: str) -> str:
+        if not text:
+            self.next(1) if self._text else None
+            return ""
+        self._text = text.lower()
+        if not self._found(self._text):
+            self._session.say(f"nothing called {text}")
+        return ""
+
+    def _found(self, text: str) -> dict[Place, int]:
+        """Return where a text is found, and how well; what things mean counts where nothing is called so."""
+        ranks = {
+            Place(number, item): _rank(each, text)
+            for number, panel in enumerate(self._panels)
+            for item, each in enumerate(panel.findable())
+        }
+        named = {place: rank for place, rank in ranks.items() if rank < _NOWHERE}
+        return named or {place: rank for place, rank in ranks.items() if rank == _NOWHERE}
+
+    def _here(self) -> Place:
+        panel = self._current()
+        return Place(self._panels.index(panel) if panel in self._panels else 0, panel.cursor)
+
+    def _go(self, place: Place) -> None:
+        panel = self._panels[place.panel]
+        if panel is not self._current():
+            self._show(panel)
+        panel.move_to(place.item)
+
+
+def _rank(each: Findable, text: str) -> int:
+    """Return how well something is found by a text, 0 the best; more than ``_NOWHERE`` where it is not."""
+    label = each.label.lower()
+    if label.startswith(text):
+        return 0
+    if text in label:
+        return 1
+    if any(text in other.lower() for other in each.others):
+        return 2
+    return _NOWHERE if text in each.text.lower() else _NOWHERE + 1

@@ -1,0 +1,234 @@
+"""Estimates of the plan, and what the keys of an explanation do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.dom import DOMNode
+from textual.timer import Timer
+
+from capacity_tui.engine.present import followed
+from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.messages import Compared, Explained
+from capacity_tui.tui.requests import Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.views.plan.comparison import ComparisonTable
+from capacity_tui.tui.views.plan.field_list import FieldList
+from capacity_tui.tui.views.plan.hardware import Hardware
+from capacity_tui.tui.views.plan.why import Why, explain_lines
+from capacity_tui.tui.views.view_screen import ShowText
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.present import ExplanationText
+
+EXPLAIN_AFTER_SECONDS = 0.1
+
+_PATIENCE_SECONDS = 0.1
+"""A second frame could only follow the first after two ticks of the screen, some 30 ms."""
+
+
+class Estimates:
+    """Shows what the store holds, and has it estimated and explained.
+
+    Args:
+        session: what every screen works with.
+        screen: who the answers go to.
+        hardware: shows what is planned for.
+        fields: shows the plan.
+        table: shows the modes side by side.
+        why: shows where a number comes from.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        screen: DOMNode,
+        *,
+        hardware: Hardware,
+        fields: FieldList,
+        table: ComparisonTable,
+        why: Why,
+    ) -> None:
+        self._session = session
+        self._store = session.store
+        self._screen = screen
+        self._hardware = hardware
+        self._fields = fields
+        self._table = table
+        self._why = why
+        self._late_fields: Timer | None = None
+        self.commands: Commands = {
+            "column.next": partial(self.choose_column, 1),
+            "baseline.column": self.baseline_column,
+            "baseline.pin": self.baseline_pin,
+            "plans.sort": self.sort,
+        }
+
+    def estimate(self) -> None:
+        """Have a changed plan estimated; fields and numbers are shown in one frame unless that takes long."""
+        self._fields.show_error("", "")
+        if self._late_fields is not None:
+            self._late_fields.stop()
+        self._late_fields = self._screen.set_timer(_PATIENCE_SECONDS, self._show_unestimated)
+        self._session.compare(self._screen)
+
+    def take(self, event: Compared) -> None:
+        """Show new numbers, unless they answer for an earlier plan."""
+        if self._store.accept(event.generation, event.comparison):
+            self._session.trouble = None
+            self._hardware.show_rows(event.comparison.hardware)
+            self.show_columns()
+            self.show_fields()
+            self.explain()
+
+    def show_fields(self) -> None:
+        """Show the fields of the plan, with what the chosen mode took for the automatic ones."""
+        document, column = self._store.document, self._store.mode_column
+        if document is None:
+            return
+        fields = document.fields()
+        chosen, store = column.chosen if column else {}, self._store
+        self._fields.show_fields(fields, chosen, store.changed(fields), store.moved_along)
+
+    def show_columns(self) -> None:
+        """Show the comparison, and in every view what it comes to."""
+        store = self._store
+        self._table.show_comparison(store.comparison, store.column, store.deltas_from, store.is_stale)
+        self._session.answers.publish(None)
+
+    def explain(self) -> None:
+        """Have the number under the cursor explained, once the keys rest: it takes several estimates."""
+        document, column, key = self._store.document, self._store.column, self._table.row_key
+        if document is None or column is None or not key or self._store.is_stale:
+            self._why.show_explanation(None)
+            return
+
+        def work(request: Request) -> Explained | None:
+            if request.cancelled.wait(EXPLAIN_AFTER_SECONDS):
+                return None
+            return Explained(document.explain(column.mode, key))
+
+        self._session.ask(self._screen, "explain", work)
+
+    def explainer(self) -> Callable[[str], ExplanationText] | None:
+        """Return what explains figures of the chosen column; None while there are no numbers."""
+        document, column = self._store.document, self._store.column
+        if document is None or column is None or self._store.is_stale:
+            return None
+        return partial(document.explain, column.mode)
+
+    def take_explanation(self, event: Explained) -> None:
+        """Show where the number under the cursor comes from."""
+        if not self._store.is_stale:
+            (self._why.open if event.is_followed else self._why.show_explanation)(event.explanation)
+
+    def has_column(self, offset: int) -> bool:
+        """Return whether there is a column that many places beside the chosen one."""
+        columns = self._store.comparison.columns if self._store.comparison else ()
+        chosen = self._store.column
+        return chosen is not None and 0 <= columns.index(chosen) + offset < len(columns)
+
+    def choose_column(self, offset: int) -> None:
+        """Choose the column beside the chosen one."""
+        self._store.choose_beside(offset)
+        self.show_columns()
+        self.explain()
+        self.show_fields()
+
+    def baseline_column(self) -> None:
+        """Count deltas from the chosen column, or no longer."""
+        self._store.toggle_column_baseline()
+        mode = self._store.baseline.mode
+        self._session.say(f"deltas count from {mode}" if mode else "deltas count from nothing")
+        self._show_deltas()
+
+    def baseline_pin(self) -> None:
+        """Count deltas from the numbers as they are, or no longer."""
+        self._store.toggle_pinned_baseline()
+        pinned = self._store.baseline.pinned is not None
+        self._session.say("deltas count from the numbers as they are now" if pinned else "deltas count from nothing")
+        self._show_deltas()
+
+    def sort(self) -> None:
+        """Sort the columns by the quantity under the cursor, or no longer."""
+        row = self._table.row
+        if row is None:
+            return
+        if row.value is None:
+            self._session.say(f"{row.label} has no order; w saves")
+            return
+        order = f"sorted by {row.label}, the best first" if self._store.sort(row.key) else "plans as listed"
+        self._session.say(f"{order}; w saves" if self._store.is_changed else order)
+        self.show_columns()
+
+    def forget_edit(self) -> bool:
+        """Count deltas from the baseline again instead of from before the last edit; return whether they did."""
+        forgets = self._store.deltas_from.is_edit
+        if forgets:
+            self._store.forget_edit()
+            self._show_deltas()
+        return forgets
+
+    def _show_deltas(self) -> None:
+        self.show_columns()
+        self.show_fields()
+
+    def _show_unestimated(self) -> None:
+        if self._store.is_stale or self._store.comparison is None:
+            self.show_fields()
+            self.show_columns()
+
+
+class Following:
+    """Opens what an explanation is made from.
+
+    Args:
+        session: what every screen works with.
+        screen: who the answers go to.
+        why: shows where a number comes from.
+        show: shows a text over the panels.
+        leave: called where there is nothing to go back to.
+        explainer: returns what explains a figure by its key, in a thread; None while there are no numbers.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        screen: DOMNode,
+        why: Why,
+        show: ShowText,
+        leave: Callable[[], object],
+        explainer: Callable[[], Callable[[str], ExplanationText] | None],
+    ) -> None:
+        self._session = session
+        self._screen = screen
+        self._why = why
+        self._show = show
+        self._leave = leave
+        self._explainer = explainer
+        self.commands: Commands = {"why.follow": self.follow, "why.back": self.back}
+
+    def follow(self) -> None:
+        """Open the number under the cursor; on any other line the whole explanation."""
+        explanation, entry = self._why.explanation, self._why.entry
+        if explanation is None:
+            return
+        if entry is None:
+            ascii_only = self._session.app.has_class("-ascii")
+            self._show(explanation.title, lambda width: explain_lines(explanation, width, ascii_only))
+        elif entry.key:
+            self._explain(entry.key)
+        else:
+            self._why.open(followed(explanation, entry))
+
+    def back(self) -> None:
+        """Go back to the number before, or leave the panel."""
+        if not self._why.back():
+            self._leave()
+
+    def _explain(self, key: str) -> None:
+        explain = self._explainer()
+        if explain is not None:
+            self._session.ask(self._screen, "follow", lambda _: Explained(explain(key), is_followed=True))

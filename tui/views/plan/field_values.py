@@ -1,0 +1,228 @@
+"""The fields of a plan, and what other values of them would come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias, cast
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import Cluster, Quote, hardware_facts
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import Estimate, figure, limit_label
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.models import presumed_family
+from capacity_tui.engine.plan import Plan, PlanField, edited, field_text, plan_fields, table_text
+from capacity_tui.engine.present import SWITCH, plan_value_text
+from capacity_tui.engine.solve import estimate_changes
+from capacity_tui.engine.solve.advice import Offer
+from capacity_tui.engine.solve.modes import ModePlan, fill
+from capacity_tui.engine.units import format_number
+from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.shown.comparison import Advice, Effect, Headline, Usage
+from capacity_tui.tui.shown.fields import Field, Kind
+from capacity_tui.tui.shown.tried import Tried
+
+# What the screen shows in the way of another kind.
+_KINDS = {"switch": Kind.CHOICE, "list": Kind.TEXT, "table": Kind.TEXT}
+
+
+def field_lines(plan: Plan, catalog: Catalog, cluster: Cluster | None = None) -> tuple[Field, ...]:
+    """Return the fields that apply to a plan, tables as one line; a model nobody knows has those of a transformer."""
+    family = presumed_family(plan.model.name, catalog)
+    task = plan.task or ("finetune" if plan.training.method else family.task)
+    facts = None if cluster is None else hardware_facts(cluster, plan.pricing.usd_per_hour is not None)
+    entries = plan_fields(plan, family.kind, task, catalog, facts)
+    return tuple(map(_line, entries))
+
+
+def _line(entry: PlanField) -> Field:
+    knob = entry.knob
+    is_number = isinstance(entry.value, int | float) and not isinstance(entry.value, bool)
+    return Field(
+        key=entry.path,
+        label=knob.label,
+        group=knob.group,
+        text=_text(entry),
+        value=float(cast("float", entry.value)) if is_number else None,
+        unit=knob.unit,
+        kind=_KINDS.get(knob.kind) or Kind(knob.kind),
+        minimum=knob.minimum,
+        maximum=knob.maximum,
+        step=knob.step,
+        choices=SWITCH if knob.kind == "switch" else knob.choices,
+        catalogue=knob.catalogue,
+        can_be_auto=knob.automatic,
+        is_auto=entry.is_auto,
+        help=knob.help,
+        idle=entry.idle,
+        words=entry.choices,
+        synonyms=field_text(entry.path).synonyms,
+    )
+
+
+def _text(entry: PlanField) -> str:
+    if entry.knob.kind == "table":
+        return table_text(entry.value)
+    return _length_text(entry.value) if entry.knob.is_length else plan_value_text(entry.value)
+
+
+def _length_text(value: object) -> str:
+    """Return a length in full: its ``M`` would be read as another number."""
+    return format_number(value) if isinstance(value, int) else plan_value_text(value)
+
+
+# The order in which figures give way where there is little room, the highest first.
+_LIMIT, _RATE, _SECOND_TIME = 8, 6, 5
+
+
+def usage(estimate: Estimate) -> Usage:
+    """Return the memory of the fullest device beside what there is of it."""
+    used, capacity = (figure(estimate, key) for key in (Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_CAPACITY_BYTES))
+    share = figure(estimate, Figure.MEMORY_UTILIZATION_PERCENT).number
+    if share is None:
+        return Usage(used.text)
+    number, _, unit = used.text.rpartition(" ")
+    text = number if capacity.text.endswith(f" {unit}") else used.text
+    return Usage(f"{text}/{capacity.text}", share / 100)
+
+
+def verdict_words(estimate: Estimate, *, brief: bool = False) -> str:
+    """Return what the verdict says of one run: the limit that it misses, or that it fits at the price of offloading."""
+    verdict = estimate.verdict
+    if verdict is Verdict.MISSES_LIMIT:
+        worst = estimate.broken[0]
+        return f"misses {worst.label if brief else worst.words}"
+    if estimate.memory.in_host and verdict.holds:
+        return f"{verdict.words}, offload" if brief else f"{verdict.words} with offload"
+    return verdict.brief if brief else verdict.words
+
+
+def headlines(plan: Plan, estimate: Estimate) -> tuple[Headline, ...]:
+    """Return time, cost, speed and what limits it, in the words of the run."""
+    return tuple(_headlines(plan, estimate))
+
+
+def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
+    speed, is_open = estimate.computation.infer, estimate.computation.steps is None
+    if speed is not None and figure(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS).number is not None:
+        yield _timed(estimate, Figure.TIME_TO_FIRST_TOKEN_SECONDS, "first token ")
+        yield _timed(estimate, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, "", "/token", rank=_SECOND_TIME)
+    elif is_open or plan.task == "infer":
+        yield _timed(estimate, Figure.STEP_SECONDS, f"{estimate.computation.iteration} ")
+    else:
+        yield _timed(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS, "fit " if plan.task == "fit" else "")
+    yield _cost(plan, estimate, is_open)
+    answers = figure(estimate, Figure.OUTPUT_TOKENS_PER_SECOND)
+    rate = f"output {answers.text}" if answers.number else figure(estimate, Figure.TOKENS_PER_SECOND).text
+    yield Headline(rate, rank=_RATE)
+    yield Headline(f"limit {limit_label(estimate.bottleneck.kind)}", rank=_LIMIT)
+
+
+def _timed(estimate: Estimate, key: str, before: str, after: str = "", rank: int = 0) -> Headline:
+    found = figure(estimate, key)
+    return Headline(f"{before}{found.text}{after}", found.range_text.replace(" to ", " – "), rank)
+
+
+def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
+    """Return what the job costs; where its length is open, what its tokens do, or an hour."""
+    if not is_open:
+        found = figure(estimate, Figure.COST_USD)
+        return Headline(found.absence or found.text)
+    if plan.task == "infer":
+        found = figure(estimate, Figure.COST_USD_PER_MILLION_TOKENS)
+        counted = "tok" if estimate.model.unit == "token" else estimate.model.counted
+        return Headline(found.absence or f"{found.text}/M {counted}")
+    found = figure(estimate, Figure.COST_USD_PER_HOUR)
+    return Headline(found.absence or f"{found.text}/h")
+
+
+Pair: TypeAlias = tuple[str, str]
+
+
+def tried(plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: Machine | None) -> Tried:
+    """Return what a plan would be with some fields changed, filled as the balanced mode does."""
+    try:
+        filled = fill(edited(plan, change, catalog).plan, "balanced", machine, catalog)
+    except CapacityError as error:
+        return Tried(Verdict.CANNOT_RUN, reason=error.title)
+    quote = next(iter(filled.resolved.cluster.price.rate_quotes), None)
+    return replace(_told(filled.estimate, filled.plan), source="" if quote is None else _source(quote))
+
+
+def tried_pairs(
+    plan: Plan, balanced: ModePlan, keys: Pair, pairs: Sequence[Pair], machine: Machine | None
+) -> Iterator[tuple[Mapping[Pair, Tried], bool]]:
+    """Yield what a plan would be with pairs of values of two fields, and whether that is the last word.
+
+    All at once come first, with what the mode chose for the plan as it is; then, where it chose anything else, one
+    after another as it would choose then.
+
+    Args:
+        plan: the plan.
+        balanced: the same as the balanced mode fills it.
+        keys: the two fields.
+        pairs: their values, in the order in which they are wanted.
+        machine: what was detected.
+    """
+    changes = [dict(zip(keys, pair, strict=True)) for pair in pairs]
+    is_open = any(path not in keys for path in balanced.reasons)
+    found = estimate_changes(balanced.plan, changes, machine, balanced.catalog)
+    told = (
+        Tried(Verdict.CANNOT_RUN, reason=each.title) if isinstance(each, CapacityError) else _told(each, balanced.plan)
+        for each in found
+    )
+    yield dict(zip(pairs, told, strict=True)), not is_open
+    if is_open:
+        for pair, change in zip(pairs, changes, strict=True):
+            yield {pair: tried(plan, change, balanced.catalog, machine)}, True
+
+
+def _source(quote: Quote) -> str:
+    """Return whose price it is, and how old that is in days."""
+    return f"{quote.provider}{'' if quote.age.days is None else f' {quote.age.days} d'}"
+
+
+def _told(estimate: Estimate, plan: Plan) -> Tried:
+    held, price, cost = usage(estimate), figure(estimate, Figure.COST_USD_PER_HOUR), figure(estimate, Figure.COST_USD)
+    seconds, time = _time(plan, estimate)
+    return Tried(
+        estimate.verdict,
+        held.text,
+        time,
+        "" if price.number is None else f"{price.text}/h",
+        share=held.share,
+        words=verdict_words(estimate),
+        seconds=seconds,
+        usd=price.number,
+        cost="" if cost.number is None else cost.text,
+        cost_usd=cost.number,
+    )
+
+
+def _time(plan: Plan, estimate: Estimate) -> tuple[float | None, str]:
+    """Return the seconds that rows are compared by, and how they are shown: of the job, a token, or else a step."""
+    of_all = figure(
+        estimate, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS if plan.task == "infer" else Figure.ESTIMATED_TRAIN_TIME_SECONDS
+    )
+    if of_all.number is not None:
+        return of_all.number, f"{of_all.text}/token" if plan.task == "infer" else of_all.text
+    step = figure(estimate, Figure.STEP_SECONDS)
+    return step.number, f"{estimate.computation.iteration} {step.text}"
+
+
+_FIRST = "memory."
+
+
+def advice_of(offer: Offer) -> Advice:
+    """Return an offer in the words of the screen, what it does to memory before all else."""
+    told = sorted(offer.effects, key=lambda effect: not effect.metric.key.startswith(_FIRST))
+    effects = []
+    for effect in told:
+        metric = effect.metric
+        # The unit stands behind the value: a name that says it would say it twice.
+        says_unit = not metric.brief or metric.brief.endswith(metric.unit)
+        name = metric.name if says_unit else metric.brief
+        effects.append(Effect(f"{name} {effect.text} {effect.percent}".rstrip(), effect.gain))
+    return Advice(offer.title, offer.change, offer.verdict, tuple(effects), offer.caution)

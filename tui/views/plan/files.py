@@ -1,0 +1,270 @@
+"""Plans and files: opening, saving, restoring, and pictures of the chosen column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from textual.dom import DOMNode
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.messages import Detected, LeftBehindFound, Opened, Pictured, Restored
+from capacity_tui.tui.paths import plan_path, shortened
+from capacity_tui.tui.requests import Request, reported
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.fields import HARDWARE_KEY, Choice
+from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.unsaved import LeftBehind
+from capacity_tui.tui.views.dialogs.picker import PATH, Picker
+from capacity_tui.tui.views.export import Exporting, Replacing
+from capacity_tui.tui.views.plan.comparison import ComparisonTable
+from capacity_tui.tui.views.plan.why import picture_text
+from capacity_tui.tui.views.view_screen import ShowText
+from capacity_tui.tui.widgets.prompt import Ask
+
+
+class PlanFiles:
+    """Puts the plan into files and on the clipboard.
+
+    Args:
+        session: what every screen works with.
+        table: the panel of plans.
+        ask: asks for a text at the bottom.
+        saved: called when the plan stands in a file.
+    """
+
+    def __init__(self, session: Session, table: ComparisonTable, ask: Ask, saved: Callable[[], object]) -> None:
+        self._session = session
+        self._store = session.store
+        self._table = table
+        self._ask = ask
+        self._saved = saved
+        self._replacing, self._exporting = Replacing(), Exporting(session, ask)
+        self.commands: Commands = {
+            "file.save": self.save,
+            "file.save_as": self.save_as,
+            "file.export": self.export,
+            "copy.plan": self.copy_plan,
+            "copy.table": self.copy_table,
+        }
+
+    def save(self) -> None:
+        """Save the plan where it came from, or ask where to."""
+        document, path = self._store.document, self._store.path
+        if document is None:
+            return
+        if path is None:
+            self.save_as()
+        elif refusal := self._save(path, document.dump()):
+            self._session.say(refusal, "bad")
+
+    def save_as(self) -> None:
+        """Ask where to save the plan."""
+        document, engine = self._store.document, self._session.engine_if_loaded
+        if document is None or engine is None:
+            return
+        start = self._store.path or engine.plans_folder() / f"{document.name}.yaml"
+
+        def accept(text: str) -> str:
+            path = plan_path(text, start.parent)
+            return self._replacing.refusal(text, path) or self._save(path, document.dump())
+
+        self._replacing.forget()
+        self._ask("Save the plan as", shortened(start), accept)
+
+    def export(self) -> None:
+        """Show what the chosen plan can be exported as, then ask where to write it."""
+        document, column = self._store.document, self._store.column
+        if document is None or column is None or self._store.is_stale:
+            self._session.say("there are no numbers of this plan yet; nothing was written", "warn")
+            return
+        self._exporting.choose(f"Export {document.name}, {column.mode}", lambda: document.exports(column.mode))
+
+    def copy_plan(self) -> None:
+        """Copy the chosen plan as YAML."""
+        chosen = self._chosen()
+        if chosen is not None:
+            self._session.copy(chosen[2], "copied.yaml")
+
+    def copy_table(self) -> None:
+        """Copy the table of plans."""
+        if self._store.is_stale or self._store.comparison is None:
+            self._session.say("the table shows an earlier plan; nothing was copied", "warn")
+        else:
+            self._session.copy(self._table.as_text())
+
+    def _chosen(self) -> tuple[str, str, str] | None:
+        """Return name, mode and text of the chosen plan; say why there is none."""
+        document, column = self._store.document, self._store.column
+        if document is None or column is None or self._store.is_stale:
+            self._session.say("there are no numbers of this plan yet; nothing was written", "warn")
+            return None
+        try:
+            return document.name, column.mode, document.dump(column.mode)
+        except CapacityError as error:
+            self._session.say(error.one_line(), "bad")
+            return None
+
+    def _save(self, path: Path, text: str) -> str:
+        """Save the plan to a file; return why that failed, or an empty text."""
+        engine = self._session.engine_if_loaded
+        if engine is None:
+            return "the engine is still being loaded"
+        try:
+            aside = engine.save(path, text)
+        except CapacityError as error:
+            return error.one_line()
+        self._store.mark_saved(path)
+        self._session.keep_unsaved()
+        self._saved()
+        kept = f"; the damaged file that was there is kept as {aside.name}" if aside else ""
+        self._session.say(f"saved to {path}{kept}", "good")
+        return ""
+
+
+_LATER, _DISCARD = "decide later", "throw away"
+
+
+class Opening:
+    """Opens plans.
+
+    Args:
+        session: what every screen works with.
+        screen: who is told about this machine, and what was left behind.
+    """
+
+    def __init__(self, session: Session, screen: DOMNode) -> None:
+        self._session = session
+        self._screen = screen
+        self._left_behind: tuple[LeftBehind, ...] = ()
+        self.commands: Commands = {"file.open": self.pick, "file.restore": self.restore}
+
+    def begin(self, source: Path | str | None, accelerator: str | None) -> None:
+        """Look at the machine, then open the plan that was asked for, or propose one."""
+        opening = self._session.request(self._session.app, "open")
+
+        def work(request: Request) -> None:
+            with reported(request.answer):
+                if found := self._session.unsaved.left_behind():
+                    request.answer(LeftBehindFound(found))
+            with reported(request.answer):
+                request.answer(Detected(self._session.engine.detect()))
+            if not opening.is_newest:
+                return
+            with reported(opening.answer):
+                opening.answer(self._first(source, accelerator))
+
+        self._session.ask(self._screen, "begin", work)
+
+    def pick(self) -> None:
+        """Pick a plan to open."""
+
+        def picked(choice: str | None) -> None:
+            if choice is not None:
+                self._session.open_named(choice)
+
+        picker = Picker(self._session, "Open a plan", lambda: self._session.engine.catalogue("profile"), typed=PATH)
+        self._session.app.push_screen(picker, picked)
+
+    def offer(self, found: tuple[LeftBehind, ...]) -> None:
+        """Ask what to do with edits that were not saved when the program ended.
+
+        A list that opens under the hands of somebody who types would take the keys: then a note tells of them.
+        """
+        self._left_behind = found
+        if self._session.was_typed:
+            self._tell(", ".join(plan.name for kept in found for plan in kept.plans))
+        else:
+            self.restore()
+
+    def restore(self) -> None:
+        """Let the user choose what becomes of edits that were left behind."""
+        found = self._left_behind
+        if not found:
+            self._session.say("nothing was left behind")
+            return
+        plans = (
+            Choice(str(index), f"restore {', '.join(plan.name for plan in kept.plans)}", _described(kept))
+            for index, kept in enumerate(found)
+        )
+        choices = (*plans, Choice(_LATER, _LATER, "at the next start"), Choice(_DISCARD, _DISCARD, "for good"))
+
+        def picked(choice: str | None) -> None:
+            self._left_behind = ()
+            self._tell("")
+            for index, kept in enumerate(found):
+                if choice == str(index):
+                    self._restore(kept)
+                elif choice == _DISCARD:
+                    kept.discard()
+                else:
+                    kept.leave()
+
+        picker = Picker(self._session, "Not saved when the program ended", lambda: choices)
+        self._session.app.push_screen(picker, picked)
+
+    def _tell(self, left_behind: str) -> None:
+        self._session.left_behind = left_behind
+        self._session.answers.publish(None)
+
+    def _first(self, source: Path | str | None, accelerator: str | None) -> Opened:
+        engine = self._session.engine
+        if isinstance(source, Path) and engine.is_line(str(source)):
+            document, assumed = engine.plan_of_line(str(source), None, accelerator)
+            return Opened(document, None, assumed)
+        place = engine.locate(source) if isinstance(source, Path) else source
+        document = engine.open(place) if place else engine.propose(accelerator)
+        if place and accelerator:
+            document = document.edited(HARDWARE_KEY, accelerator)
+        return Opened(document, place if isinstance(place, Path) else None)
+
+    def _restore(self, kept: LeftBehind) -> None:
+        def work(_: Request) -> Restored:
+            opened = ((self._session.engine.open(plan.text), plan.path) for plan in kept.plans)
+            return Restored(tuple((document, Path(path) if path else None) for document, path in opened), kept)
+
+        self._session.ask(self._session.app, "open", work)
+
+
+def _described(kept: LeftBehind) -> str:
+    when = f"{kept.kept_at:%Y-%m-%d %H:%M}"
+    return ", ".join([when, *(shortened(Path(plan.path)) for plan in kept.plans if plan.path)])
+
+
+class Picturing:
+    """Has pictures drawn in a thread, and shows them over the panels.
+
+    Args:
+        session: what every screen works with.
+        screen: who the answers go to.
+        show: shows a text over the panels.
+    """
+
+    def __init__(self, session: Session, screen: DOMNode, show: ShowText) -> None:
+        self._session = session
+        self._screen = screen
+        self._show = show
+        self.commands: Commands = {"why.pictures": self.ask_for_pictures}
+
+    def ask_for_pictures(self) -> None:
+        """Have the pictures of the chosen column drawn."""
+        document, column = self._session.store.document, self._session.store.column
+        if document is None or column is None or self._session.store.is_stale:
+            self._session.say("there are no numbers of this plan yet", "warn")
+            return
+        self._session.ask(
+            self._screen, "pictures", lambda _: Pictured(f"Pictures of {column.mode}", document.pictures(column.mode))
+        )
+
+    def show_pictures(self, event: Pictured) -> None:
+        """Show pictures over the panels."""
+        ascii_only = self._session.app.has_class("-ascii")
+
+        def build(width: int) -> list[Line]:
+            lines: list[Line] = []
+            for title, picture in event.pictures:
+                lines += [line(Span(title, "heading")), *picture_text(picture, width, ascii_only), line()]
+            return lines
+
+        self._show(event.title, build)

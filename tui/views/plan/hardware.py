@@ -1,0 +1,233 @@
+"""The hardware panel, and the sensors of this machine as graphs."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+from textual.dom import DOMNode
+
+from capacity_tui.tui.actions import Commands, bindings
+from capacity_tui.tui.messages import Sampled
+from capacity_tui.tui.requests import Failed, Request, reported
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS
+from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
+from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.plots import plot
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.comparison import HardwareRow
+    from capacity_tui.tui.shown.machine import Reading, Sample
+
+_LABELS = ("GPU", "CPU", "RAM", "Disk")
+"""What stands here while the machine is looked at."""
+
+_UNSURE = {"assumed", "simulated"}
+
+
+class Hardware(Panel):
+    """Facts with their origin at the right."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("hardware")
+    NUMBER = 1
+    TITLE = "Hardware"
+    KEYS = "enter simulate · backspace back"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: tuple[HardwareRow, ...] | None = None
+
+    def show_rows(self, rows: tuple[HardwareRow, ...]) -> None:
+        """Show what is known about the machine."""
+        self._rows = rows
+        self.repaint()
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay out label, fact and origin."""
+        labels = _LABELS if self._rows is None else [row.label for row in self._rows]
+        label_width = min(max(map(cell_len, labels), default=0), width // 3)
+        if self._rows is None:
+            detecting = clip("detecting…", width - label_width - 1)
+            return [
+                line(Span(left(label, label_width), "label"), " ", Span(detecting, "dim")) for label in labels
+            ], None
+        return [told for row in self._rows for told in self._lines_of(row, label_width, width)], None
+
+    def summary(self) -> Line:
+        """Return the first fact."""
+        if self._rows is None:
+            return line(Span(f"{_LABELS[0]} ", "label"), Span("detecting…", "value"))
+        label, text = next(((row.label, row.text) for row in self._rows), ("", ""))
+        return line(Span(f"{label} ", "label"), Span(text, "value"))
+
+    def _lines_of(self, row: HardwareRow, label_width: int, width: int) -> list[Line]:
+        """Return a fact in as many lines as it takes, its origin at the right of the last."""
+        room = width - label_width - 1
+        role, known = ("value", row.text) if row.text else ("dim", f"n/a ({row.reason})" if row.reason else "n/a")
+        texts = [clip(text, room) for text in wrap(known, room)]
+        origin = row.origin if cell_len(row.origin) < room - cell_len(texts[-1]) else ""
+        gap = " " * max(room - cell_len(texts[-1]) - cell_len(origin), 0)
+        labels = (row.label, *[""] * (len(texts) - 1))
+        lines = [
+            line(Span(left(label, label_width), "label"), " ", Span(text, role))
+            for label, text in zip(labels, texts, strict=True)
+        ]
+        end = (Span(gap), Span(origin, "warn" if row.origin in _UNSURE else "dim"))
+        return [*lines[:-1], Line((*lines[-1].spans, *end))]
+
+
+_HIGHEST_GRAPH = 6
+
+HISTORY = 512
+"""Samples kept of each reading: more than two to a cell of the widest graph."""
+
+_LABEL = 10
+
+_FEWEST_GRAPHS = 4
+"""With room for fewer the values stand without graphs."""
+
+_GRAPH_ROLES = ("graph-1", "graph-2", "graph-3", "graph-4")
+
+
+class Live(Panel):
+    """Graphs of the sensors, oldest at the left."""
+
+    NUMBER = 5
+    TITLE = "Live"
+    KEYS = ". pause · [ ] rate"
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._readings: tuple[Reading, ...] = ()
+        self._history: dict[str, deque[float | None]] = {}
+        self._state = ""
+
+    def show_state(self, state: str) -> None:
+        """Name the interval, or that sampling is paused."""
+        self._state = state
+        self.repaint()
+
+    def take(self, sample: Sample) -> None:
+        """Add a sample to the graphs."""
+        self._readings = sample.readings
+        for reading in sample.readings:
+            self._history.setdefault(reading.name, deque(maxlen=HISTORY)).append(reading.value)
+        self.repaint()
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay out label, value and graph of each reading."""
+        if not self._readings:
+            return [line(Span("reading the sensors…", "dim"))], None
+        if self.size.height < min(len(self._readings), _FEWEST_GRAPHS):
+            return [line(Span(text, "value")) for text in wrap(self._values(), width)], None
+        shown = [reading for reading in self._readings if reading.value is not None]
+        missing = [reading for reading in self._readings if reading.value is None]
+        room = self.size.height - len(missing)
+        height = min(max(room // max(len(shown), 1), 1), _HIGHEST_GRAPH)
+        value_width = max((len(reading.text) for reading in shown), default=0)
+        lines: list[Line] = []
+        for index, reading in enumerate(shown):
+            role = _GRAPH_ROLES[index % len(_GRAPH_ROLES)]
+            lines += self._graph(reading, role, width, height, value_width)
+        for reading in missing:
+            reason = f"n/a ({reading.reason})" if reading.reason else "n/a"
+            lines.append(line(Span(left(reading.name, _LABEL), "label"), " ", Span(reason, "dim")))
+        return lines, None
+
+    def summary(self) -> Line:
+        """Return the values without graphs."""
+        return line(Span(self._values(), "value"))
+
+    def edge(self) -> str:
+        """Return the interval besides the place in the list."""
+        return " · ".join(part for part in (self._state, super().edge()) if part)
+
+    def _values(self) -> str:
+        known = (reading for reading in self._readings if reading.value is not None)
+        # Values stay with their names when the line is broken.
+        return " · ".join(f"{reading.name} {reading.text}".replace(" ", "\xa0") for reading in known)
+
+    def _graph(self, reading: Reading, role: str, width: int, height: int, value_width: int) -> list[Line]:
+        history = self._history[reading.name]
+        seen = max((value for value in history if value is not None), default=0.0)
+        room = max(width - _LABEL - value_width - 2, 0)
+        rows = plot(history, room, height, reading.maximum or seen, self._glyphs)
+        label = Span(left(reading.name, _LABEL), "label")
+        value = Span(f" {reading.text:>{value_width}} ", "value")
+        blank = Span(" " * (_LABEL + value_width + 2))
+        first, *rest = rows
+        return [line(label, value, Span(first, role)), *(line(blank, Span(row, role)) for row in rest)]
+
+
+RETRY_SECONDS = 5.0
+"""How long sensors that failed are left alone."""
+
+_UNFOCUSED_SLOWDOWN = 5.0
+"""How much less often the sensors are read while nobody looks."""
+
+
+class Sensors:
+    """Has the sensors read again and again.
+
+    Args:
+        session: what every screen works with.
+        screen: who the samples go to.
+        panel: says how often the sensors are read.
+
+    Attributes:
+        seconds: time between two samples while somebody looks.
+    """
+
+    def __init__(self, session: Session, screen: DOMNode, panel: Live) -> None:
+        self._session = session
+        self._screen = screen
+        self._panel = panel
+        self._is_paused = False
+        self.seconds = session.settings.live_seconds
+        self.commands: Commands = {
+            "live.pause": self.pause,
+            "live.slower": partial(self.change_rate, 2.0),
+            "live.faster": partial(self.change_rate, 0.5),
+        }
+
+    def pause(self) -> None:
+        """Pause the graphs, or go on."""
+        self._is_paused = not self._is_paused
+        self.restart()
+
+    def change_rate(self, factor: float) -> None:
+        """Sample more or less often, within what is sensible."""
+        self.seconds = min(max(self.seconds * factor, FASTEST_SECONDS), SLOWEST_SECONDS)
+        self.restart()
+
+    def restart(self) -> None:
+        """Read the sensors as often as it is wanted now; a reading that fails is told once."""
+        if self._is_paused:
+            self._session.cancel(self._screen, "live")
+            self._panel.show_state("paused")
+            return
+        self._panel.show_state(f"every {self.seconds:g} s")
+        seconds = self.seconds * (1.0 if self._session.app.app_focus else _UNFOCUSED_SLOWDOWN)
+
+        def work(request: Request) -> None:
+            tell: Callable[[Failed], object] = request.answer
+            while not request.cancelled.is_set():
+                with reported(tell):
+                    sampler = self._session.engine.sampler()
+                    while not request.cancelled.is_set():
+                        request.answer(Sampled(sampler.sample()))
+                        request.cancelled.wait(seconds)
+                tell = _keep_quiet
+                request.cancelled.wait(max(seconds, RETRY_SECONDS))
+
+        self._session.ask(self._screen, "live", work)
+
+
+def _keep_quiet(_: Failed) -> None:
+    """Say nothing of what was told already."""

@@ -1,0 +1,320 @@
+"""The plan screen: five panels over one plan, and what their keys do."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Horizontal, Vertical
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.messages import (
+    Advised,
+    Compared,
+    Detected,
+    Explained,
+    LeftBehindFound,
+    LimitFound,
+    Pictured,
+    RowsTried,
+    Sampled,
+)
+from capacity_tui.tui.requests import Failed
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.views.plan.advice import AdviceList
+from capacity_tui.tui.views.plan.comparison import ComparisonTable
+from capacity_tui.tui.views.plan.field_list import FieldList
+from capacity_tui.tui.views.plan.hardware import Hardware, Live
+from capacity_tui.tui.views.plan.why import Why
+from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.widgets.panel import Panel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.views.plan.advice import Advising
+    from capacity_tui.tui.views.plan.estimates import Estimates
+    from capacity_tui.tui.views.plan.files import Opening, Picturing
+    from capacity_tui.tui.views.plan.hardware import Sensors
+    from capacity_tui.tui.views.plan.sweep import Sweeping
+    from capacity_tui.tui.widgets.prompt import Accept, Follow, Prompt
+
+
+class PlanScreen(ViewScreen):
+    """Shows the plan, and hands on what is pressed and what the threads report.
+
+    Args:
+        session: what every screen works with.
+        source: the plan to open first, None to propose one.
+        accelerator: hardware to plan for instead of the plan's own.
+    """
+
+    sensors: Sensors
+    _advising: Advising
+    _estimates: Estimates
+    _opening: Opening
+    _picturing: Picturing
+    _prompt: Prompt
+    _sweeping: Sweeping
+    VIEW = "plan"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("plan")
+    AUTO_FOCUS: ClassVar[str] = "#config"
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-tiny-width"),
+        (60, "-narrow"),
+        (70, "-medium"),
+        (100, "-wide"),
+        (116, "-broad"),
+        (160, "-vast"),
+    ]
+    VERTICAL_BREAKPOINTS = [  # noqa: RUF012
+        (0, "-tiny-height"),
+        (18, "-short"),
+        (32, "-tall"),
+        (48, "-high"),
+    ]
+
+    def __init__(self, session: Session, source: Path | str | None = None, accelerator: str | None = None) -> None:
+        super().__init__(session)
+        self._source = source
+        self._accelerator = accelerator
+        self._hardware, self._fields, self._table = Hardware(), FieldList(), ComparisonTable()
+        self._why, self._live, self._advice = Why(), Live(session.glyphs), AdviceList()
+        self._panels: tuple[Panel, ...] = (
+            *(self._hardware, self._fields, self._table),
+            *(self._why, self._live, self._advice),
+        )
+        self._current: Panel = self._fields
+        self.commands = {}
+
+    def body(self) -> ComposeResult:
+        """Lay the panels out."""
+        with Horizontal(id="body"):
+            with Container(id="left"):
+                yield self._hardware
+                yield self._fields
+                yield self._live
+            with Container(id="right"):
+                yield self._table
+                with Vertical(id="beside"):
+                    yield self._advice
+                    yield self._why
+
+    def on_mount(self) -> None:
+        """Paint first, then start the threads."""
+        self._mark_current(self._fields)
+        self.call_after_refresh(self._start)
+
+    def action_perform(self, name: str) -> None:
+        """Do what an action asks for, also where its key came before the first frame was painted."""
+        self._start()
+        super().action_perform(name)
+
+    def _start(self) -> None:
+        """Put together what the first frame does not wait for."""
+        if self.commands:
+            return
+        from capacity_tui.tui.views.plan.advice import Advising
+        from capacity_tui.tui.views.plan.edits import Finding, PlanEdits
+        from capacity_tui.tui.views.plan.estimates import Estimates, Following
+        from capacity_tui.tui.views.plan.files import Opening, Picturing, PlanFiles
+        from capacity_tui.tui.views.plan.hardware import Sensors
+        from capacity_tui.tui.views.plan.pins import PlanPins
+        from capacity_tui.tui.views.plan.sweep import FieldMap, Sweeping
+        from capacity_tui.tui.widgets.prompt import Prompt
+
+        session = self.session
+        self._prompt = Prompt()
+        self._estimates = Estimates(
+            session,
+            self,
+            hardware=self._hardware,
+            fields=self._fields,
+            table=self._table,
+            why=self._why,
+        )
+        following = Following(session, self, self._why, self.show_text, self.back, self._estimates.explainer)
+        self._picturing = Picturing(session, self, self.show_text)
+        self._advising = Advising(session, self, self._advice)
+        self._sweeping = Sweeping(session, self, self._fields)
+        self._opening = Opening(session, self)
+        self.sensors = Sensors(session, self, self._live)
+        searched = (self._fields, self._table, self._advice, self._hardware, self._why, self._live)
+        self.commands = {
+            **PlanEdits(session, self._fields, self._ask).commands,
+            **PlanFiles(session, self._table, self._ask, self._estimates.show_fields).commands,
+            **FieldMap(session).commands,
+            **PlanPins(session, self._ask, partial(self._go_to, self._why)).commands,
+            **Finding(session, self._ask, searched, lambda: self._current, self._mark_current).commands,
+            **self._estimates.commands,
+            **following.commands,
+            **self._picturing.commands,
+            **self._advising.commands,
+            **self._sweeping.commands,
+            **self._opening.commands,
+            **self.sensors.commands,
+            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
+            "panel.next": partial(self._go_beside, 1),
+            "panel.previous": partial(self._go_beside, -1),
+            "panel.right": self._go_right,
+            "panel.left": self._go_left,
+            "column.right": partial(self._go_to_column, 1),
+            "column.left": partial(self._go_to_column, -1),
+            "panel.zoom": self._zoom,
+            "view.back": self.back,
+        }
+        self.mount(self._prompt)
+        session.plan_changes.subscribe(self, lambda _: self._estimates.estimate())
+        session.wanted.subscribe(self, self._edit_field)
+        session.failures.subscribe(self, self._show_failed_opening)
+        self._opening.begin(self._source, self._accelerator)
+        self.watch(self.app, "app_focus", self.sensors.restart, init=False)
+        self.sensors.restart()
+
+    # What the threads report
+
+    @on(Detected)
+    def show_detected(self, event: Detected) -> None:
+        """Show this machine until a plan says what it is planned for."""
+        self._hardware.show_rows(event.hardware)
+        # A plan that was opened meanwhile knows nothing of this machine yet.
+        self.session.renew_plan()
+
+    @on(LeftBehindFound)
+    def offer_left_behind(self, event: LeftBehindFound) -> None:
+        """Offer what earlier runs of the program left behind."""
+        self._opening.offer(event.found)
+
+    @on(Compared)
+    def show_compared(self, event: Compared) -> None:
+        """Show new numbers."""
+        self._estimates.take(event)
+
+    @on(Explained)
+    def show_explained(self, event: Explained) -> None:
+        """Show where a number comes from."""
+        self._estimates.take_explanation(event)
+
+    @on(Pictured)
+    def show_pictures(self, event: Pictured) -> None:
+        """Show the pictures that were asked for."""
+        self._picturing.show_pictures(event)
+
+    @on(Advised)
+    def show_advised(self, event: Advised) -> None:
+        """Show what would improve the plan."""
+        self._advising.show(event)
+
+    @on(RowsTried)
+    def show_tried(self, event: RowsTried) -> None:
+        """Show what the plan would be with other values."""
+        self._sweeping.show(event)
+
+    @on(LimitFound)
+    def take_limit(self, event: LimitFound) -> None:
+        """Take a field as far as it fits."""
+        self._sweeping.take_limit(event)
+
+    @on(Sampled)
+    def show_sample(self, event: Sampled) -> None:
+        """Add a sample to the graphs."""
+        self._live.take(event.sample)
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why an estimate failed as long as the old numbers stay; the program says the rest."""
+        if event.request is not None and event.request.subject == "compare":
+            event.stop()
+            self.session.last_failure = event
+            self._estimates.show_columns()
+            self.session.show_trouble(event)
+
+    def _show_failed_opening(self, failure: Failed) -> None:
+        if self.session.store.document is None:
+            self.session.show_trouble(failure)
+
+    # What the panels report
+
+    @on(Panel.CursorMoved, "#plans")
+    def explain_row(self) -> None:
+        """Explain the number under the cursor."""
+        self._estimates.explain()
+
+    @on(Panel.CursorMoved, "#config")
+    def forget_refusal(self) -> None:
+        """Clear the error of the field that was left."""
+        self._fields.show_error("", "")
+        self._sweeping.follow()
+
+    def on_prompt_closed(self) -> None:
+        """Go back to the panel that had the focus."""
+        self._current.focus()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Mark the panel that has the focus."""
+        if isinstance(event.widget, Panel):
+            self._mark_current(event.widget)
+
+    # Panels
+
+    def _ask(self, question: str, value: str, accept: Accept, follow: Follow | None = None) -> None:
+        self.session.show_view(self.VIEW)
+        self._prompt.ask(question, value, accept, follow)
+
+    def _go_to(self, panel: Panel) -> None:
+        # A panel out of sight cannot take the focus, so it is shown first.
+        self._mark_current(panel)
+        panel.focus()
+
+    def _edit_field(self, key: str) -> None:
+        """Put the cursor on a field, and ask for its value."""
+        self.session.show_view(self.VIEW)
+        self._mark_current(self._fields)
+        self._fields.select(key)
+        # What lay over the screen gives the focus back first.
+        self.call_after_refresh(self.commands["value.type"])
+
+    def about(self) -> tuple[str, str]:
+        """Return what is under the cursor and what it means; panel 4 explains the row of the table."""
+        return (self._table if self._current is self._why else self._current).about()
+
+    def _go_beside(self, offset: int) -> None:
+        self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])
+
+    def _go_right(self) -> None:
+        if self._current is not self._why:
+            self._go_to(self._why if self._current is self._table else self._table)
+
+    def _go_left(self) -> None:
+        if self._current in (self._table, self._why):
+            self._go_to(self._fields if self._current is self._table else self._table)
+
+    def _go_to_column(self, offset: int) -> None:
+        """Choose the column beside the chosen one; behind the last one is the next panel."""
+        if not self._estimates.has_column(offset):
+            (self._go_right if offset > 0 else self._go_left)()
+        else:
+            self._estimates.choose_column(offset)
+
+    def _zoom(self) -> None:
+        self.toggle_class("-zoom")
+
+    def back(self) -> None:
+        """Show all panels again; with all in sight count deltas from the baseline again, then hide the first hint."""
+        if self.has_class("-zoom"):
+            self.remove_class("-zoom")
+        elif not self._estimates.forget_edit() and self.session.shows_hint:
+            self.session.hide_hint()
+
+    def _mark_current(self, panel: Panel) -> None:
+        """Mark a panel and its column, which decides what stays in sight on a small terminal."""
+        self._current = panel
+        self.topic = panel.TITLE.lower()
+        self.footer.name_keys_of(self.topic)
+        for other in self._panels:
+            other.set_class(other is panel, "-current")
+            other.repaint()
+        for column in self.query("#left, #right, #beside"):
+            column.set_class(panel in column.query(Panel), "-current")

@@ -1,0 +1,175 @@
+"""Values around that of a field, or of two, each with what the plan would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+
+from textual.dom import DOMNode
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.schema import around, stepped
+from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.actions import Commands
+from capacity_tui.tui.messages import LimitFound, RowsTried
+from capacity_tui.tui.requests import Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.fields import Field, Kind
+from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.views.dialogs.map import MapDialog
+from capacity_tui.tui.views.plan.field_list import FieldList
+
+SWEEP_AFTER_SECONDS = 0.15
+
+
+class Sweeping:
+    """Has the plan tried with other values of a field, once the cursor rests on it.
+
+    Args:
+        session: what every screen works with.
+        screen: who the answers go to.
+        fields: the panel whose cursor says which field is meant.
+    """
+
+    def __init__(self, session: Session, screen: DOMNode, fields: FieldList) -> None:
+        self._session = session
+        self._store = session.store
+        self._screen = screen
+        self._fields = fields
+        self._asked: tuple[int, str, tuple[str, ...]] | None = None
+        self.commands: Commands = {"value.limit": self.to_the_limit}
+        fields.sizes = self._sizes
+        session.answers.subscribe(screen, lambda _: self.follow())
+
+    def follow(self) -> None:
+        """Try the values around that of the field under the cursor, unless they are known, and its next steps ahead."""
+        document, field = self._store.document, self._fields.field
+        if document is None or field is None or self._store.is_stale:
+            return
+        values = self._fields.values_around()
+        asked = (self._store.generation, field.key, values)
+        if asked == self._asked:
+            return
+        self._asked = asked
+        chosen, sizes = self._fields.chosen, document.sizes(field.key)
+        steps = [stepped(field, direction, chosen=chosen, sizes=sizes) for direction in (1, -1)]
+
+        def work(request: Request) -> RowsTried | None:
+            if not values or request.cancelled.wait(SWEEP_AFTER_SECONDS):
+                return None
+            tried: dict[str, Tried] = {}
+            for value in values:
+                if request.cancelled.is_set():
+                    return None
+                tried[value] = document.tried(field.key, value)
+            request.answer(RowsTried(tried))
+            for text in steps:
+                if text is None or request.cancelled.is_set():
+                    continue
+                with suppress(CapacityError):
+                    document.foresee({field.key: text})
+            return None
+
+        self._session.ask(self._screen, "sweep", work)
+
+    def show(self, event: RowsTried) -> None:
+        """Show what was tried."""
+        self._fields.show_tried(tuple(event.tried), event.tried)
+
+    def to_the_limit(self) -> None:
+        """Have the largest value of the field under the cursor found with which the plan fits."""
+        # The fields are those of the plan itself, also while a pinned one is chosen.
+        document, field, column = self._store.document, self._fields.field, self._store.mode_column
+        if document is None or field is None or column is None:
+            return
+        self._session.say(f"looking for the limit of {field.label}…")
+        generation = self._store.generation
+        self._session.ask(
+            self._screen, "limit", lambda _: LimitFound(generation, field.key, document.limit(column.mode, field.key))
+        )
+
+    def take_limit(self, event: LimitFound) -> None:
+        """Take the value that was found, unless the plan has changed meanwhile."""
+        limit, field = event.limit, next((f for f in self._described() if f.key == event.key), None)
+        if event.generation != self._store.generation or field is None:
+            return
+        if limit.value is None:
+            self._session.say(f"no value of {field.label} makes it fit", "warn")
+            return
+        refusal = self._session.change(event.key, str(limit.value))
+        beyond = "the end of its range" if limit.beyond is None else f"{limit.beyond} breaks a limit"
+        tight = ", tight" if limit.verdict is Verdict.TIGHT else ""
+        self._session.say(refusal or f"{field.label} {limit.value}{tight}: {beyond}", "bad" if refusal else "good")
+
+    def _described(self) -> tuple[Field, ...]:
+        return () if self._store.document is None else self._store.document.fields()
+
+    def _sizes(self, key: str) -> tuple[int, ...]:
+        return () if self._store.document is None else self._store.document.sizes(key)
+
+
+_NUMBERS = (Kind.INTEGER, Kind.POWER_OF_TWO, Kind.NUMBER)
+
+_USUAL = (
+    *(
+        Key.TRAINING_MICRO_BATCH,
+        Key.INFERENCE_BATCH,
+        Key.INFERENCE_CONCURRENCY,
+        Key.INFERENCE_REQUEST_RATE,
+        "model.spec.n",
+    ),
+    *(Key.TRAINING_SEQ_LEN, Key.INFERENCE_PROMPT_TOKENS, "model.spec.image_size", "model.spec.p"),
+    *(Key.TRAINING_GLOBAL_BATCH, Key.HARDWARE_DEVICES),
+)
+"""Fields that a map begins with, where the plan has them: the first two."""
+
+_LEAST = 2
+
+
+class FieldMap:
+    """Opens the map of two fields.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._store = session.store
+        self.commands: Commands = {"map.show": self.show}
+
+    def show(self) -> None:
+        """Show the map of the usual two fields."""
+        document = self._store.document
+        if document is None or self._store.mode_column is None or self._store.is_stale:
+            self._session.say("there are no numbers of this plan yet", "warn")
+            return
+        fields = [field for field in document.fields() if not field.idle and field.kind in _NUMBERS]
+        fields = [field for field in fields if self._values(field, 1)[0]]
+        usual = [key for key in _USUAL if any(field.key == key for field in fields)]
+        keys = list(dict.fromkeys((*usual, *(field.key for field in fields))))
+        if len(keys) < _LEAST:
+            self._session.say("this plan has no two numbers to make a map of")
+            return
+        dialog = MapDialog(self._session, fields, (keys[0], keys[1]), self._values, document.tried_pairs)
+        self._session.app.push_screen(dialog, self._take)
+
+    def _take(self, change: Mapping[str, object] | None) -> None:
+        """Change both fields in one edit."""
+        if change is None:
+            return
+        refusal = self._session.apply(change)
+        fields = () if self._store.document is None else self._store.document.fields()
+        words = ", ".join(f"{field.label} {change[field.key]}" for field in fields if field.key in change)
+        self._session.say(refusal or f"{words}: u undoes it", "bad" if refusal else "good")
+
+    def _values(self, field: Field, each_way: int) -> tuple[tuple[str, ...], int]:
+        """Return the values around that of a field, and which is its own; none where it has none."""
+        document, column = self._store.document, self._store.mode_column
+        chosen = column.chosen.get(field.key) if column else None
+        start = field.value if field.value is not None else chosen.value if chosen else None
+        if document is None or start is None:
+            return (), 0
+        values = around(field, chosen, document.sizes(field.key), each_way)
+        return values, next((at for at, value in enumerate(values) if float(value) == start), 0)

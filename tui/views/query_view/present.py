@@ -1,0 +1,65 @@
+"""What questions about a plan have in common, and figures of an estimate as cells of a table."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import column_head, column_text
+from capacity_tui.tui.shown.results import FoundCell
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.uncertainty import Interval
+
+
+@dataclass(frozen=True)
+class PlanQuestion(ABC):
+    """A question about a plan.
+
+    Attributes:
+        plan: the plan.
+        machine: what was detected.
+        catalog: the catalogues.
+        said: what the user said, by the keys of its parts.
+    """
+
+    plan: Plan
+    machine: Machine | None = field(compare=False)
+    catalog: Catalog = field(compare=False, repr=False)
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    def edited(self, key: str, text: str) -> Self:
+        """Return the question with one part said otherwise.
+
+        Raises:
+            CapacityError: the text makes no sense there.
+        """
+        said = {**self.said, key: text.strip()}
+        after = replace(self, said={name: value for name, value in said.items() if value})
+        after.asked()
+        return after
+
+    @abstractmethod
+    def asked(self) -> object:
+        """Return the question of the engine.
+
+        Raises:
+            CapacityError: a part of it makes no sense.
+        """
+
+
+def range_text(key: str, value: Interval) -> str:
+    """Return the range of a figure behind its head."""
+    return f"{column_head(key)} {column_text(key, float(value.low))} – {column_text(key, float(value.high))}"
+
+
+def figure_cell(key: str, value: Interval | None) -> FoundCell:
+    """Return the cell of a figure; ``n/a`` where it is not known."""
+    if value is None:
+        return FoundCell("n/a")
+    return FoundCell(column_text(key, float(value.value)), float(value.value))

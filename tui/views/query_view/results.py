@@ -1,0 +1,287 @@
+"""The table of results: filtered by words, sorted by a column."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.units import parse_quantity
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.shown.results import FoundColumn, FoundRow
+from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.widgets.bars import mark_of
+from capacity_tui.tui.widgets.lines import GAP, fitted, joined, narrowed, widest
+from capacity_tui.tui.widgets.panel import HeadedPanel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.results import Found
+
+_MARKS = 6
+"""Cells in front of the first column: cursor, mark, verdict, front."""
+
+_NARROWEST, _NAME = 8, 24
+
+
+class FoundTable(HeadedPanel):
+    """Rows that answer the question; keeps its cursor on a row while others come in.
+
+    Attributes:
+        found: the last answer.
+        sorted_by: index of a column, None for the goal.
+        is_reversed: whether the worst come first.
+        filter: words that rows must have.
+        marked: keys of rows that were marked.
+        taken: key of the row that was taken over last.
+        is_old: whether the rows answer an older question.
+        message: what stands here in place of rows.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("found")
+    NUMBER = 2
+    TITLE = "Found"
+    KEYS = "enter takes · P pins"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Found | None = None
+        self.sorted_by: int | None = None
+        self.is_reversed = False
+        self.filter = ""
+        self.marked: set[tuple[tuple[str, str], ...]] = set()
+        self.taken: tuple[tuple[str, str], ...] = ()
+        self.is_old = False
+        self.message = ""
+        self._shown: tuple[int, ...] = ()
+        self._widths: tuple[int, ...] = ()
+        self._wanted: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def row(self) -> FoundRow | None:
+        """The row under the cursor."""
+        if self.found is None or self.cursor >= len(self._shown):
+            return None
+        return self.found.rows[self._shown[self.cursor]]
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Indices of the rows that are shown, in their order."""
+        return self._shown
+
+    @property
+    def order(self) -> str:
+        """By what the rows are sorted, in words."""
+        if self.found is None or self.sorted_by is None:
+            return self.found.order if self.found else ""
+        return self.found.columns[self.sorted_by].title
+
+    def chosen(self) -> tuple[FoundRow, ...]:
+        """Return the rows that are marked, or the one under the cursor."""
+        rows = () if self.found is None else tuple(row for row in self.found.rows if row.key in self.marked)
+        return rows or ((self.row,) if self.row else ())
+
+    def show_found(self, found: Found, message: str = "nothing found yet") -> None:
+        """Show an answer; the cursor stays on its row if it was moved there."""
+        if self.found is None or [one.title for one in self.found.columns] != [one.title for one in found.columns]:
+            self.sorted_by, self._widths = None, ()
+        before = self.row
+        self.found, self.is_old, self.message = found, False, message
+        self._arrange(before)
+
+    def show_old(self) -> None:
+        """Dim the rows: another question was asked."""
+        self.is_old, self._widths = True, ()
+        self.repaint()
+
+    def show_message(self, message: str) -> None:
+        """Say why there are no rows."""
+        self.found, self.message, self._shown = None, message, ()
+        self.repaint()
+
+    def narrow(self, text: str) -> None:
+        """Show the rows that have all words of a text."""
+        self.filter = text.strip()
+        self._start_over()
+
+    def sort(self) -> None:
+        """Sort by the next column; behind the last one is the goal."""
+        if self.found is not None:
+            after = 0 if self.sorted_by is None else self.sorted_by + 1
+            self.sorted_by = after if after < len(self.found.columns) else None
+            self.is_reversed = False
+            self._start_over()
+
+    def reverse(self) -> None:
+        """Show the last ones first, or the first ones again."""
+        self.is_reversed = not self.is_reversed
+        self._start_over()
+
+    def mark(self) -> None:
+        """Mark the row under the cursor or take its mark away, and go on to the next."""
+        if self.row is not None:
+            self.marked ^= {self.row.key}
+            self.move(1)
+            self.repaint()
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row, and keep it there while others come in; on the first it stays on the best."""
+        super().move_to(index)
+        self._wanted = self.row.key if self.row and self.cursor else ()
+
+    def item_count(self) -> int:
+        """Return the number of rows that are shown."""
+        return len(self._shown)
+
+    def edge(self) -> str:
+        """Return which rows are in sight."""
+        count, height = len(self._shown), self.size.height - 1
+        return f"{self.top}–{min(self.top + height - 1, count)} of {count}" if count > height else ""
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the rows out under their heads, in the columns that there is room for."""
+        found = self.found
+        if found is None or not self._shown:
+            nothing = f"no row has {self.filter!r}" if found and found.rows else self.message
+            return [line(Span(f" {nothing}", "dim"))], None
+        self._widths = self._wide_enough(found)
+        columns = found.columns
+        # Names give way to numbers before a column is left out.
+        least = [size if one.is_number else min(size, _NAME) for size, one in zip(self._widths, columns, strict=True)]
+        places = fitted(least, [column.rank for column in columns], width - _MARKS)
+        widths = self._cut(places, columns, width - _MARKS)
+        right = [columns[place].is_number for place in places]
+        heads = joined([self._head(columns[place].title, place) for place in places], widths, right)
+        lines = [line(" " * _MARKS, Span("".join(heads), "heading"))]
+        for position, index in enumerate(self._shown):
+            row = found.rows[index]
+            cells = joined([row.cells[place].text for place in places], widths, right)
+            lines.append(self._line(row, cells, is_front=index in found.front, at_cursor=position == self.cursor))
+        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+
+    def _wide_enough(self, found: Found) -> tuple[int, ...]:
+        """Return how wide the columns are; while rows come in they only get wider."""
+        before = self._widths or (0,) * len(found.columns)
+        return tuple(
+            max(widest([row.cells[place].text for row in found.rows]), len(column.title) + 1, before[place])
+            for place, column in enumerate(found.columns)
+        )
+
+    def _cut(self, places: tuple[int, ...], columns: Sequence[FoundColumn], room: int) -> tuple[int, ...]:
+        """Return the widths of the columns that are shown, words cut where there is no room for all of them."""
+        words = [place for place in places if not columns[place].is_number]
+        taken = sum(self._widths[place] + GAP for place in places if place not in words)
+        cut = narrowed([self._widths[place] for place in words], room - taken, _NARROWEST)
+        by_place = dict(zip(words, cut, strict=True))
+        return tuple(by_place.get(place, self._widths[place]) for place in places)
+
+    def _head(self, title: str, place: int) -> str:
+        if place != self.sorted_by:
+            return title
+        return f"{title}{'▴' if self.is_reversed else '▾'}"
+
+    def _line(self, row: FoundRow, cells: tuple[str, ...], *, is_front: bool, at_cursor: bool) -> Line:
+        mark = mark_of(row.verdict)
+        is_taken = row.key == self.taken
+        tone = "dim" if self.is_old else "best" if is_taken else "value"
+        return line(
+            Span("▌" if at_cursor else " ", "accent"),
+            Span("▸" if row.key in self.marked else " ", "accent"),
+            Span(mark.text, "dim" if self.is_old else mark.role),
+            Span(" ● " if is_front else "   ", "dim" if self.is_old else "accent"),
+            Span("".join(cells), tone),
+            selected=at_cursor,
+        )
+
+    def _start_over(self) -> None:
+        before, self.cursor, self._wanted = self.row, 0, ()
+        self._arrange(before)
+
+    def _arrange(self, before: FoundRow | None) -> None:
+        """Filter and sort; put the cursor on the row that was chosen, as soon as it is there.
+
+        Args:
+            before: the row under the cursor until now.
+        """
+        if self.found is None:
+            return
+        columns, rows = self.found.columns, self.found.rows
+        words = self.filter.casefold().split()
+        kept = [index for index, row in enumerate(rows) if is_found(row, columns, words, index in self.found.front)]
+        self._shown = tuple(in_order(kept, rows, columns, self.sorted_by, self.is_reversed))
+        place = next((place for place, index in enumerate(self._shown) if rows[index].key == self._wanted), None)
+        self.cursor = place if place is not None else max(0, min(self.cursor, len(self._shown) - 1))
+        self.repaint()
+        if self.row is not before:
+            self.post_message(self.CursorMoved(self))
+
+
+_FRONT = "front"
+"""A word that every row of the Pareto front has."""
+
+_LAST = float("inf")
+
+_LIMIT = re.compile(r"(?P<column>[^<>=]+)(?P<sign><=|>=|<|>|=)(?P<value>[^<>=]+)")
+
+_SIGNS: Mapping[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+    "=": operator.eq,
+}
+
+
+def is_found(row: FoundRow, columns: Sequence[FoundColumn], words: Iterable[str], is_front: bool) -> bool:
+    """Return whether a row has all words, in lower case, in its cells, its verdict or what it sets.
+
+    A word such as ``$/h<20`` limits the numbers of a column; ``risk=low`` says what is in it.
+    """
+    text = " ".join((*(cell.text for cell in row.cells), *row.about, row.verdict.words, _FRONT if is_front else ""))
+    return all(_keeps(row, columns, word) or word in text.casefold() for word in words)
+
+
+def _keeps(row: FoundRow, columns: Sequence[FoundColumn], word: str) -> bool:
+    """Return whether a word is a limit, and the row keeps it."""
+    limit = _LIMIT.fullmatch(word)
+    if limit is None:
+        return False
+    wanted, value = limit["column"], limit["value"]
+    titles = [column.title.casefold().replace(" ", "") for column in columns]
+    place = next((place for place, title in enumerate(titles) if title.startswith(wanted)), None)
+    if place is None:
+        return False
+    cell = row.cells[place]
+    try:
+        wanted_number = parse_quantity(value, columns[place].unit)
+    except CapacityError:
+        return limit["sign"] == "=" and cell.text.casefold().startswith(value)
+    return cell.number is not None and _SIGNS[limit["sign"]](cell.number, wanted_number)
+
+
+def in_order(
+    kept: Sequence[int],
+    rows: Sequence[FoundRow],
+    columns: Sequence[FoundColumn],
+    sorted_by: int | None,
+    is_reversed: bool,
+) -> list[int]:
+    """Return indices of rows in order: as they were found, or by a column with the better ones first.
+
+    What is not known stands last either way.
+    """
+    if sorted_by is None:
+        order = list(kept)
+        return order[::-1] if is_reversed else order
+    sign = -1.0 if (columns[sorted_by].better > 0) != is_reversed else 1.0
+
+    def by(index: int) -> tuple[bool, float]:
+        number = rows[index].cells[sorted_by].number
+        return number is None, _LAST if number is None else sign * number
+
+    if columns[sorted_by].is_number or any(rows[index].cells[sorted_by].number is not None for index in kept):
+        return sorted(kept, key=by)
+    return sorted(kept, key=lambda index: rows[index].cells[sorted_by].text, reverse=is_reversed)

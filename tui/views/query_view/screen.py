@@ -1,0 +1,279 @@
+"""What views have in common that ask a question about the plan: its parts, the rows that answer it, and one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.messages import Asked, PlanPinned, Searched
+from capacity_tui.tui.requests import Failed
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.views.apply_row import Taking
+from capacity_tui.tui.views.query_view.form import QuestionEdits, QuestionForm
+from capacity_tui.tui.views.query_view.results import FoundTable
+from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching
+from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.prompt import Accept, Prompt
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.results import Found
+
+ASIDE, ROWS = "-aside", "-rows"
+"""Classes of the screen while what stands beside the rows is shown alone, and while the rows are."""
+
+
+class AskingScreen(ViewScreen):
+    """A question above the rows that answer it; a row is taken over into the plan, or pinned beside it.
+
+    Args:
+        session: what every screen works with.
+        table: shows the rows.
+        aside: what stands beside them where there is room.
+        begin: returns the question about a plan.
+    """
+
+    AUTO_FOCUS: ClassVar[str] = "FoundTable"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("asking")
+    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
+
+    def __init__(self, session: Session, table: FoundTable, aside: Lines, begin: Begin) -> None:
+        super().__init__(session)
+        self.table, self.aside, self.form = table, aside, QuestionForm()
+        self._progress, self._details, self.prompt = Progress(), Details(), Prompt()
+        self.current: Panel = table
+        self._searching = Searching(session, self, begin)
+        self._taking = Taking(session, self, table, self._searching.take_up)
+        edits = QuestionEdits(session, self.form, self._edit, self.ask)
+        self.commands = {
+            **self.commands,
+            **edits.commands,
+            "found.take": self._taking.take,
+            "found.pin": self._taking.pin,
+            "found.sort": self._sort,
+            "found.reverse": self._reverse,
+            "found.mark": table.mark,
+            "found.filter": self._filter,
+            "found.front": self._show_aside,
+            "found.copy": self._copy_rows,
+            "found.beside": self._go_beside,
+            "panel.question": partial(self.go_to, self.form),
+            "panel.found": partial(self.go_to, table),
+            "question.copy": self._copy_command,
+            "question.right": partial(self.form.move, 1),
+            "question.left": partial(self.form.move, -1),
+        }
+
+    @property
+    def panels(self) -> Sequence[Panel]:
+        """The panels that take keys."""
+        return (self.form, self.table)
+
+    @property
+    def has_room_aside(self) -> bool:
+        """Whether there is room for both, the rows and what stands beside them."""
+        return self.has_class("-broad")
+
+    def body(self) -> ComposeResult:
+        """Put the question above the rows, and what there is to say of one of them below."""
+        yield self.form
+        yield from self.conclusion()
+        yield self._progress
+        with Horizontal(id="answers"):
+            yield self.table
+            yield self.aside
+        yield self._details
+        yield self.prompt
+
+    def conclusion(self) -> ComposeResult:
+        """Yield what stands between the question and the rows."""
+        yield from ()
+
+    def nothing_found(self, found: Found) -> str:
+        """Return why there are no rows."""
+        raise NotImplementedError
+
+    def show_row(self) -> None:
+        """Show beside the rows what there is to show of the one under the cursor."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Follow the plan."""
+        self.session.plan_changes.subscribe(self, lambda _: self.follow_plan())
+        self.go_to(self.table)
+
+    def on_screen_resume(self) -> None:
+        """Ask about the plan as it is now, unless that is done."""
+        self.follow_plan()
+
+    # What the threads report
+
+    @on(Asked)
+    def show_question(self, event: Asked) -> None:
+        """Show what is asked."""
+        self._searching.take_asked(event)
+        self._show_fields()
+
+    @on(Searched)
+    def show_found(self, event: Searched) -> None:
+        """Show the best so far."""
+        if event.is_last:
+            self._searching.ended()
+        self.table.show_found(event.found, self.nothing_found(event.found) if event.is_last else "searching…")
+        self.show_state()
+
+    @on(PlanPinned)
+    def take_pinned(self, event: PlanPinned) -> None:
+        """Take up what was pinned."""
+        self._taking.take_pinned(event)
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why there are no rows; the program says the rest."""
+        if event.request is not None and event.request.subject == Searching.SUBJECT:
+            event.stop()
+            self.session.last_failure = event
+            self._searching.ended()
+            self.table.show_message(event.in_short)
+            self.show_state()
+
+    # What the panels report
+
+    @on(Panel.CursorMoved)
+    def show_state(self) -> None:
+        """Show how far the search is, and what there is to say of what is under the cursor."""
+        self._progress.show_state(self.table, self._searching)
+        self.show_row()
+        if self.current is self.form:
+            self._details.show_field(self.form.field)
+        else:
+            self._details.show_row(self.table.row, self.table.found)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Mark the panel that has the focus."""
+        if isinstance(event.widget, Panel):
+            self._mark_current(event.widget)
+
+    def on_prompt_closed(self) -> None:
+        """Go back to the panel that had the focus."""
+        self.current.focus()
+
+    # Commands
+
+    def back(self) -> None:
+        """Stop searching; show all rows again; go back to the plan."""
+        if self._searching.stop():
+            self.show_state()
+        elif self.has_class(ASIDE):
+            self.lay_out(aside=False, rows=False)
+        elif self.table.filter:
+            self.table.narrow("")
+            self.show_state()
+        else:
+            super().back()
+
+    def about(self) -> tuple[str, str]:
+        """Return what is under the cursor and what it means."""
+        if self.current is self.form:
+            field = self.form.field
+            return (field.label, field.help) if field else ("", "")
+        row = self.table.row
+        return ("The row under the cursor", " ".join(row.about)) if row else ("", "")
+
+    def go_to(self, panel: Panel) -> None:
+        """Give the keys to a panel."""
+        self._mark_current(panel)
+        panel.focus()
+        if panel is self.table and self.has_class(ASIDE):
+            self.lay_out(aside=False, rows=False)
+
+    def lay_out(self, *, aside: bool, rows: bool) -> None:
+        """Show what stands beside the rows alone, or the rows alone, or what there is room for."""
+        self.set_class(aside, ASIDE)
+        self.set_class(rows, ROWS)
+        # What was out of sight could not keep the focus.
+        self.call_after_refresh(self.current.focus)
+
+    def _edit(self, key: str, text: str) -> None:
+        self._searching.edit(key, text)
+        self.table.show_old()
+        self._show_fields()
+
+    def ask(self, question: str, value: str, accept: Accept) -> None:
+        """Ask for a text at the bottom."""
+        self.prompt.ask(question, value, accept)
+
+    def forget_answers(self) -> None:
+        """Answer the question anew when it is next looked at."""
+        self._searching.forget()
+
+    def follow_plan(self) -> None:
+        """Ask anew where the plan is another one and this view is shown; elsewhere only stop."""
+        if not self.is_current:
+            if self._searching.is_running and not self._searching.is_current:
+                self._searching.give_up()
+        elif self._searching.follow():
+            self.table.show_old()
+            self.show_state()
+
+    def _sort(self) -> None:
+        self.table.sort()
+        self.show_state()
+
+    def _reverse(self) -> None:
+        self.table.reverse()
+        self.show_state()
+
+    def _filter(self) -> None:
+        """Show the rows that have what is typed, while it is typed."""
+        before = self.table.filter
+
+        def follow(text: str | None) -> str:
+            self.table.narrow(before if text is None else text)
+            self.show_state()
+            return f"{len(self.table.shown)} rows: words such as h100, tight or front; limits such as $/h<20"
+
+        def accept(text: str) -> str:
+            follow(text)
+            return ""
+
+        self.prompt.ask("Rows with", before, accept, follow)
+
+    def _show_aside(self) -> None:
+        """Show what stands beside the rows alone, then the rows alone, then both where there is room."""
+        is_alone, has_rows = self.has_class(ASIDE), self.has_class(ROWS)
+        self.lay_out(aside=not is_alone and not has_rows, rows=is_alone and self.has_room_aside)
+
+    def _copy_command(self) -> None:
+        if self._searching.question is not None:
+            self.session.copy(self._searching.question.command() + "\n", "command.txt")
+
+    def _copy_rows(self) -> None:
+        self.session.copy("\n".join(row.plain.rstrip() for row in self.table.lines) + "\n")
+
+    def _go_beside(self) -> None:
+        self.go_to(self.form if self.current is self.table else self.table)
+
+    def _mark_current(self, panel: Panel) -> None:
+        self.current = panel
+        self.topic = panel.TITLE.lower()
+        self.footer.name_keys_of(panel.scope)
+        for other in self.panels:
+            other.set_class(other is panel, "-current")
+            other.repaint()
+        self.show_state()
+
+    def _show_fields(self) -> None:
+        question = self._searching.question
+        if question is not None:
+            self.form.show_fields(question.fields(), frozenset(question.said))
+        self.show_state()

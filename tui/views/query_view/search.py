@@ -1,0 +1,225 @@
+"""The search: its thread, how far it is, and the details of the row under the cursor."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from textual.dom import DOMNode
+
+from capacity_tui.engine.units import format_seconds
+from capacity_tui.tui.messages import Asked, Searched
+from capacity_tui.tui.requests import Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread, wrap
+from capacity_tui.tui.widgets.bars import Bar
+from capacity_tui.tui.widgets.lines import Lines
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.fields import Field
+    from capacity_tui.tui.shown.results import Found, FoundRow, Question
+    from capacity_tui.tui.view import Document
+    from capacity_tui.tui.views.query_view.results import FoundTable
+
+Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
+"""Returns the question about a plan: what the user said, and what makes sense at once for the rest."""
+
+
+class Searching:
+    """Keeps the question, and has it answered anew when it or the plan changes.
+
+    A search goes on while another view is shown, unless the plan changes: then its answer would be of no use.
+
+    Args:
+        session: what every screen works with.
+        asker: the screen that the answers go to.
+        begin: returns the question about a plan.
+
+    Attributes:
+        question: what is asked; None before it is known.
+        is_running: whether a search is under way.
+        was_stopped: whether the last one was stopped before its end.
+    """
+
+    SUBJECT: ClassVar[str] = "search"
+
+    def __init__(self, session: Session, asker: DOMNode, begin: Begin) -> None:
+        self._begin = begin
+        self._session = session
+        self._asker = asker
+        self._stop = threading.Event()
+        self._said: Mapping[str, str] = {}
+        self._answered: list[Document] = []
+        self.question: Question | None = None
+        self.is_running = False
+        self.was_stopped = False
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the rows are those of the plan: it is the one that was asked about, or has taken up one of them."""
+        return self._session.store.document in self._answered
+
+    def follow(self) -> bool:
+        """Ask about the plan as it is now; return whether that is anything new."""
+        if self._session.store.document is None or self.is_current:
+            return False
+        self._ask(None)
+        return True
+
+    def edit(self, key: str, text: str) -> None:
+        """Ask otherwise.
+
+        Raises:
+            CapacityError: the text makes no sense there; the question stays.
+        """
+        if self.question is None:
+            return
+        self.question = self.question.edited(key, text)
+        self._said = self.question.said
+        self._ask(self.question)
+
+    def take_asked(self, event: Asked) -> None:
+        """Take up the question as it was understood."""
+        self.question = event.question
+
+    def take_up(self, document: Document) -> None:
+        """Keep the rows for what the plan has become with one of them."""
+        self._answered.append(document)
+
+    def forget(self) -> None:
+        """Take no answer for one about the plan as it is."""
+        self._answered = []
+
+    def stop(self) -> bool:
+        """Stop searching, and keep the best so far; return whether there was anything to stop."""
+        if not self.is_running or self._stop.is_set():
+            return False
+        self._stop.set()
+        self.was_stopped = True
+        return True
+
+    def give_up(self) -> None:
+        """Search no more for a plan that is not there any more."""
+        self._stop.set()
+        self._session.cancel(self._asker, self.SUBJECT)
+        self.is_running = False
+
+    def ended(self) -> None:
+        """Note that the search has ended."""
+        self.is_running = False
+
+    def _ask(self, question: Question | None) -> None:
+        document = self._session.store.document
+        if document is None:
+            return
+        self._stop.set()
+        stop = self._stop = threading.Event()
+        self._answered, self.is_running, self.was_stopped = [document], True, False
+        self._session.ask(self._asker, self.SUBJECT, self._work(document, question, stop))
+
+    def _work(
+        self, document: Document, question: Question | None, stop: threading.Event
+    ) -> Callable[[Request], Searched]:
+        said = self._said
+
+        def work(request: Request) -> Searched:
+            asked = question or self._begin(document, said)
+            request.answer(Asked(document, asked))
+
+            def is_stopped() -> bool:
+                return stop.is_set() or request.cancelled.is_set()
+
+            found = asked.answer(lambda so_far: request.answer(Searched(so_far)), is_stopped)
+            return Searched(found, is_last=True)
+
+        return work
+
+
+class Progress(Bar):
+    """One line: plans tried, plans that fit, time; at the right how rows are sorted and filtered."""
+
+    def __init__(self) -> None:
+        super().__init__(id="progress")
+        self._left = line()
+        self._right = ""
+
+    def show_state(self, table: FoundTable, searching: Searching) -> None:
+        """Show how far the search is."""
+        running = searching.is_running
+        self._left = _counted(table.found, running, searching.was_stopped) if not table.is_old else _SEARCHING
+        words = [f"by {table.order}{', reversed' if table.is_reversed else ''}"]
+        words += [f"with {table.filter!r}"] if table.filter else []
+        words += [f"{len(table.marked)} marked"] if table.marked else []
+        self._right = " · ".join(words) if table.found else ""
+        self.repaint()
+
+    def build(self, width: int) -> Line:
+        """Lay both out, the way rows are sorted where there is room."""
+        return spread(self._left, line(Span(f"{clip(self._right, width // 2)} ", "dim")), width)
+
+
+_SEARCHING = line(Span(" ▸ ", "accent"), Span("searching…", "value"), Span("  esc stops", "dim"))
+
+
+def _counted(found: Found | None, running: bool, was_stopped: bool) -> Line:
+    if found is None:
+        return _SEARCHING if running else line()
+    counts = f"{spaced(found.tried)} tried, {spaced(found.fitting)} fit, {format_seconds(found.seconds)}"
+    share = f"{found.share:.0%}".replace("%", " %")
+    if running:
+        end = "stopping…" if was_stopped else "esc stops"
+        known = f", {share}" if found.share else ""
+        return line(Span(" ▸ ", "accent"), Span(f"{counts}{known}", "value"), Span(f"  {end}", "dim"))
+    if not found.is_complete:
+        return line(Span(" ! ", "warn"), Span(counts, "value"), Span(f", stopped at {share}: the best so far", "warn"))
+    return line(Span(" ✓ ", "good"), Span(counts, "value"))
+
+
+def spaced(number: int) -> str:
+    """Return a whole number with its thousands apart."""
+    return f"{number:,}".replace(",", " ")
+
+
+class Details(Lines):
+    """A few lines, as many as there is room for."""
+
+    def __init__(self) -> None:
+        super().__init__(id="details")
+        self._texts: tuple[tuple[str, str], ...] = ()
+
+    def show_row(self, row: FoundRow | None, found: Found | None) -> None:
+        """Say all that a row sets, its ranges, and what surpasses it."""
+        texts = [] if row is None else [(text, "value" if not place else "dim") for place, text in enumerate(row.about)]
+        if row is not None and found is not None and row.surpassed is not None:
+            texts.insert(0, (_surpassed(row.surpassed, found), "warn"))
+        if row is None and found is not None:
+            texts = [(remark, "dim") for remark in found.remarks]
+        self._show(texts)
+
+    def show_field(self, field: Field | None) -> None:
+        """Say what a part of the question means."""
+        self._show([] if field is None else [(f"{field.label}: {field.help}", "value")])
+
+    def on_resize(self) -> None:
+        """Lay the lines out for the new width."""
+        self._repaint()
+
+    def _show(self, texts: list[tuple[str, str]]) -> None:
+        self._texts = tuple(texts)
+        self._repaint()
+
+    def _repaint(self) -> None:
+        if self.is_mounted and self.size:
+            self.show([part for text, role in self._texts for part in self._lines_of(text, role)])
+
+    def _lines_of(self, text: str, role: str) -> list[Line]:
+        return [line(Span(f" {piece}", role)) for piece in wrap(text, max(self.size.width - 1, 1))]
+
+
+def _surpassed(index: int, found: Found) -> str:
+    """Return which row is no worse in all that was weighed."""
+    other = found.rows[index]
+    words = [cell.text for cell, column in zip(other.cells, found.columns, strict=True) if not column.is_number]
+    figures = [f"{found.columns[place].title} {other.cells[place].text}" for place in found.weighed or ()]
+    return f"surpassed by {' '.join(word for word in words if word)}: {', '.join(figures)}"

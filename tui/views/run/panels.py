@@ -1,0 +1,331 @@
+"""Panels of the view of runs: the table, the head, the curves, devices and events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.shown.results import TableColumn
+from capacity_tui.tui.shown.runs import RunDevice, RunEvent, RunGraph, RunRow, Standing
+from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, fit, left, line, right, wrap
+from capacity_tui.tui.widgets.bars import Bar, gauge
+from capacity_tui.tui.widgets.lines import fitted, joined, narrowed, widest
+from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
+from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, beside
+
+_GAP = 3
+
+_TWO_COLUMNS = 70
+"""Cells from which two curves stand side by side."""
+
+_LEAST_HEIGHT = 5
+"""Lines of a curve with its title and its axis."""
+
+_SCALE = 10
+
+_NARROWEST_WITH_SCALE = 30
+
+
+class Curves(Panel):
+    """The curves of one run; where there is no room for all, the one under the cursor is drawn.
+
+    Args:
+        glyphs: what they are drawn with.
+    """
+
+    NUMBER = 2
+    TITLE = "Curves"
+    KEYS: ClassVar[str] = "+ - newest or all · . pause · z alone"
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__()
+        self._glyphs = glyphs
+        self._graphs: tuple[RunGraph, ...] = ()
+        self._state = ""
+        self.message = ""
+
+    def show_graphs(self, graphs: tuple[RunGraph, ...], message: str) -> None:
+        """Show other curves, or why there are none."""
+        self._graphs, self.message = graphs, message
+        self.cursor = min(self.cursor, max(len(graphs) - 1, 0))
+        self.repaint()
+
+    def show_state(self, state: str) -> None:
+        """Say what part of the run is shown, and whether it is followed."""
+        self._state = state
+        self.repaint()
+
+    def item_count(self) -> int:
+        """Return the number of curves."""
+        return len(self._graphs)
+
+    def item_at(self, index: int) -> int | None:  # noqa: ARG002 - several stand in one line
+        """Return that no line belongs to one curve alone."""
+        return None
+
+    def edge(self) -> str:
+        """Return what is shown."""
+        return self._state
+
+    def summary(self) -> Line:
+        """Return the newest values."""
+        return line(Span(" · ".join(f"{graph.title} {graph.now}" for graph in self._graphs), "value"))
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Draw all curves, or the one under the cursor below the values of all."""
+        graphs, height = self._graphs, self.size.height
+        if not graphs:
+            return [line(Span(f" {self.message}", "dim"))], None
+        has_room = height // len(graphs) >= _LEAST_HEIGHT
+        columns = 2 if width >= _TWO_COLUMNS and len(graphs) > 1 and not has_room else 1
+        rows = -(-len(graphs) // columns)
+        if height // rows < _LEAST_HEIGHT:
+            return self._one_of(width, height), None
+        each, lines = (width - _GAP * (columns - 1)) // columns, []
+        for row in range(rows):
+            tall = height // rows + (row < height % rows)
+            drawn = [self._drawn(graph, each, tall) for graph in graphs[row * columns : (row + 1) * columns]]
+            lines += [beside(parts, _GAP) for parts in zip(*drawn, strict=True)]
+        return lines, None
+
+    def _one_of(self, width: int, height: int) -> list[Line]:
+        """Return the values of all curves, and the one under the cursor as far as there is room."""
+        room = height - len(self._graphs) + 1
+        lines: list[Line] = []
+        for index, graph in enumerate(self._graphs):
+            at_cursor = index == self.cursor
+            drawn = self._drawn(graph, width, room) if at_cursor and room >= _LEAST_HEIGHT - 1 else []
+            lines += drawn or [Line(self._title(graph, width).spans, selected=at_cursor)]
+        return lines
+
+    def _drawn(self, graph: RunGraph, width: int, height: int) -> list[Line]:
+        """Return a curve between its title and its axis, in so many lines."""
+        scale = _SCALE if width >= _NARROWEST_WITH_SCALE else 0
+        room, rows = width - scale, height - 2
+        band = None if graph.band is None else (graph.band.low, graph.band.value, graph.band.high)
+        plotted = band_plot(graph.points, graph.places, graph.ends, band, room, rows, self._glyphs)
+        labels = {0: graph.high, rows - 1: graph.low}
+        return [
+            self._title(graph, width),
+            *(
+                Line((Span(right(labels.get(row, ""), scale - 1) + " " if scale else "", "dim"), *one.spans))
+                for row, one in enumerate(plotted)
+            ),
+            Line((Span(" " * scale), *axis_line(list(_ticks(graph)), room).spans)),
+        ]
+
+    def _title(self, graph: RunGraph, width: int) -> Line:
+        """Return name, newest value, and on which side of the prediction it lies."""
+        mark = Span("✓ " if graph.is_inside else "! ", "good" if graph.is_inside else "warn")
+        told = f"{graph.verdict} {graph.predicted}" if graph.verdict else f"predicted {graph.predicted}"
+        spans = [Span(f"{graph.title} ", "label"), Span(f"{graph.now}  ", "best")]
+        if graph.verdict:
+            spans.append(mark)
+        if graph.predicted:
+            spans.append(Span(told, "label" if graph.is_inside else "warn"))
+        cut = fit(Line(tuple(spans)), width)
+        return Line((*cut.spans, Span(" " * (width - cell_len(cut.plain)))))
+
+
+def _ticks(graph: RunGraph) -> Iterator[Tick]:
+    """Yield where the curve ends and where it begins; the end counts more where there is room for one."""
+    begins, ends = graph.places
+    extent = (ends - begins) or 1.0
+    for place, text in ((graph.points[-1][0], graph.last), (graph.points[0][0], graph.first)):
+        yield Tick((place - begins) / extent, text)
+
+
+class RunHead(Bar):
+    """Says what runs, how far it is, and how long it goes on."""
+
+    def __init__(self) -> None:
+        super().__init__(id="run-head")
+        self._text, self._role = "", "value"
+
+    def show_head(self, text: str, role: str = "value") -> None:
+        """Say something else."""
+        self._text, self._role = text, role
+        self.repaint()
+
+    def build(self, width: int) -> Line:
+        """Cut the line where there is no more room."""
+        return line(Span(clip(f" {self._text}", width), self._role)) if self._text else line()
+
+
+_MARKS = {
+    Standing.GOES_ON: Span("●", "good"),
+    Standing.UNWATCHED: Span("?", "warn"),
+    Standing.FAILED: Span("✗", "bad"),
+    Standing.ENDED: Span("✓", "label"),
+    Standing.PAST: Span(" ", "dim"),
+}
+
+_FRONT = 4
+"""Cells in front of the first column: cursor, standing."""
+
+_LEAST_WIDTH = 6
+
+_WIDEST = 28
+
+_NOTHING = (
+    "No run yet. One that is watched appears here while it goes on, and stays when it is over:",
+    "  capacity-tui monitor --plan PLAN -- torchrun train.py    runs a command beside its plan",
+    "  capacity-tui monitor --pid N, or --log FILE              watches what runs already",
+    "  capacity-tui profile -- CMD                              measures what a command uses",
+)
+
+
+class RunsTable(HeadedPanel):
+    """One run a line; the cursor stays on its run while others come and go.
+
+    Attributes:
+        rows: the runs.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("runs")
+    NUMBER = 1
+    TITLE = "Runs"
+    KEYS: ClassVar[str] = "enter takes its plan · P pins · k calibrates"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: tuple[RunRow, ...] = ()
+        self._columns: tuple[TableColumn, ...] = ()
+        self._is_read = False
+        self._chosen = ""
+
+    @property
+    def row(self) -> RunRow | None:
+        """The run under the cursor."""
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def show_rows(self, columns: tuple[TableColumn, ...], rows: tuple[RunRow, ...]) -> None:
+        """Show other rows; the cursor stays on the run that one has gone to, else on the first."""
+        ids = [row.id for row in rows]
+        self._columns, self.rows, self._is_read = columns, rows, True
+        self.cursor = ids.index(self._chosen) if self._chosen in ids else 0
+        self.repaint()
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a run."""
+        if self.rows:
+            self._chosen = self.rows[max(0, min(index, len(self.rows) - 1))].id
+        super().move_to(index)
+
+    def item_count(self) -> int:
+        """Return the number of runs."""
+        return len(self.rows)
+
+    def edge(self) -> str:
+        """Return how many go on."""
+        going = sum(row.standing in (Standing.GOES_ON, Standing.UNWATCHED) for row in self.rows)
+        return f"{going} going, {len(self.rows) - going} past" if self.rows else ""
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the runs out under their heads, in the columns that there is room for."""
+        if not self.rows:
+            said = _NOTHING if self._is_read else ("looking for runs…",)
+            return [line(Span(f" {text}", "dim" if number else "label")) for number, text in enumerate(said)], None
+        cells = [row.cells for row in self.rows]
+        columns = self._columns
+        widths = [
+            min(widest([each[place] for each in cells] + [column.title]), _WIDEST)
+            for place, column in enumerate(columns)
+        ]
+        places = fitted(widths, [column.rank for column in columns], width - _FRONT)
+        shown = narrowed([widths[place] for place in places], width - _FRONT, _LEAST_WIDTH)
+        right = [columns[place].is_number for place in places]
+        heads = joined([columns[place].title for place in places], shown, right)
+        lines = [line(" " * _FRONT, Span("".join(heads), "heading"))]
+        for index, row in enumerate(self.rows):
+            texts = joined([row.cells[place] for place in places], shown, right)
+            at_cursor = index == self.cursor
+            role = "label" if row.standing is Standing.PAST else "value"
+            mark = _MARKS[row.standing]
+            cursor = Span("▌" if at_cursor else " ", "accent")
+            lines.append(
+                line(cursor, Span(f"{mark.text}  ", mark.role), Span("".join(texts), role), selected=at_cursor)
+            )
+        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+
+
+_NAME = 6
+
+_BAR = 10
+
+_WIDE = 56
+"""Cells from which a device has a bar."""
+
+_LEVELS = {"note": ("·", "label"), "warning": ("!", "warn"), "error": ("✗", "bad")}
+
+_TIME = 9
+
+
+class Usage(Panel):
+    """Devices as they are now, each above those who hold its memory."""
+
+    NUMBER = 3
+    TITLE = "Usage"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._devices: tuple[RunDevice, ...] = ()
+
+    def show_devices(self, devices: tuple[RunDevice, ...]) -> None:
+        """Show how they are by now."""
+        self._devices = devices
+        self.repaint()
+
+    def summary(self) -> Line:
+        """Return the first of them."""
+        return line(Span(" · ".join(f"{device.name} {device.text}" for device in self._devices[:1]), "value"))
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay them out, a line each with those who use it below."""
+        if not self._devices:
+            return [line(Span(" nothing is known of its devices", "dim"))], None
+        return [each for device in self._devices for each in self._lines_of(device, width)], None
+
+    def _lines_of(self, device: RunDevice, width: int) -> Iterator[Line]:
+        role = "warn" if device.warning else "good"
+        bar = f"{gauge(device.share, _BAR)} " if device.share is not None and width >= _WIDE else ""
+        warning = Span(f"  ! {device.warning}", "warn") if device.warning else Span("")
+        yield line(Span(f" {left(device.name, _NAME)}", "label"), Span(bar, role), Span(device.text, "value"), warning)
+        for process in device.processes:
+            yield line(Span(f"   {process}", "dim"))
+
+
+class Events(Panel):
+    """What was told of a run, the newest first."""
+
+    NUMBER = 4
+    TITLE = "Events"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._events: tuple[RunEvent, ...] = ()
+        self._remarks: tuple[str, ...] = ()
+
+    def show_events(self, events: tuple[RunEvent, ...], remarks: tuple[str, ...]) -> None:
+        """Show what was told by now, below what there is to know of the run."""
+        self._events, self._remarks = events, remarks
+        self.repaint()
+
+    def summary(self) -> Line:
+        """Return the newest."""
+        newest = next(iter(self._events), None)
+        return line(Span(newest.text if newest else next(iter(self._remarks), "nothing was told"), "value"))
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Break each at the width."""
+        lines = [line(Span(f" {row}", "value")) for text in self._remarks for row in wrap(text, width - 2, "  ")]
+        for event in self._events:
+            mark, role = _LEVELS.get(event.level, _LEVELS["note"])
+            first, *rest = wrap(event.text, width - _TIME - 3) or [""]
+            lines.append(line(Span(f" {event.time:<{_TIME - 1}} ", "dim"), Span(f"{mark} {first}", role)))
+            lines += [line(Span(" " * (_TIME + 3) + row, role)) for row in rest]
+        return lines or [line(Span(" nothing was told", "dim"))], None

@@ -1,0 +1,333 @@
+"""The view of runs: those that go on and those that are past, beside what was predicted of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.dom import DOMNode
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.tui.actions import Commands, bindings
+from capacity_tui.tui.messages import Calibrated, MachineChanged, RunPlanRead, RunsRead
+from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.fields import PINS_KEY
+from capacity_tui.tui.store import TAKEN
+from capacity_tui.tui.view import RunsReader
+from capacity_tui.tui.views.run.panels import Curves, Events, RunHead, RunsTable, Usage
+from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.widgets.panel import Panel
+
+_FRONT, _ZOOM, _TABLE = "-front", "-zoom", "-table"
+
+
+class RunScreen(ViewScreen):
+    """Follows runs through what others write of them; leaving it, or ending the program, touches no run.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW = "run"
+    AUTO_FOCUS: ClassVar[str] = "#runs"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("run")
+    HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._table, self._head = RunsTable(), RunHead()
+        self._curves, self._usage, self._events = Curves(session.glyphs), Usage(), Events()
+        self._aside = Vertical(id="run-aside")
+        self._current: Panel = self._table
+        self._watching = Watching(session, self, self._curves)
+        self.commands = {
+            **self.commands,
+            **self._watching.commands,
+            **{f"panel.{panel.TITLE.lower()}": partial(self._go_to, panel) for panel in self._panels},
+            "run.next": partial(self._go_beside, 1),
+            "run.previous": partial(self._go_beside, -1),
+            "run.zoom": self._zoom,
+            "run.take": partial(self._read_plan, is_pinned=False),
+            "run.pin": partial(self._read_plan, is_pinned=True),
+            "run.calibrate": self._calibrate,
+            "run.copy": self._copy,
+        }
+
+    @property
+    def _panels(self) -> Sequence[Panel]:
+        return (self._table, self._curves, self._usage, self._events)
+
+    def body(self) -> ComposeResult:
+        """Put the runs above what there is to show of the one under the cursor."""
+        yield self._table
+        yield self._head
+        with Horizontal(id="run-parts"):
+            yield self._curves
+            with self._aside:
+                yield self._usage
+                yield self._events
+
+    def on_mount(self) -> None:
+        """Begin with the table, and the curves below it."""
+        self._curves.add_class(_FRONT)
+        self._mark_current(self._table)
+
+    def on_screen_resume(self) -> None:
+        """Look at runs as long as the view is shown."""
+        self._watching.restart()
+
+    def on_screen_suspend(self) -> None:
+        """Look at nothing that nobody sees."""
+        self._watching.stop()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Mark the panel that has the focus."""
+        if isinstance(event.widget, Panel):
+            self._mark_current(event.widget)
+
+    # What the threads report
+
+    @on(RunsRead)
+    def show_runs(self, event: RunsRead) -> None:
+        """Show how runs are by now."""
+        self._table.show_rows(event.columns, event.rows)
+        run, row = event.run, self._table.row
+        if row is None or run is None:
+            self._watching.follow(row.id if row else "")
+            self._show_nothing()
+            return
+        if run.id != row.id:
+            self._watching.follow(row.id)
+            return
+        self._head.show_head(run.head)
+        self._curves.show_graphs(run.graphs, "no figure of it is known")
+        self._usage.show_devices(run.devices)
+        self._events.show_events(run.events, run.remarks)
+
+    @on(RunPlanRead)
+    def take_plan(self, event: RunPlanRead) -> None:
+        """Take the plan of a run over, or put it beside the plan; either is one edit."""
+        document = self.session.store.document
+        if document is None:
+            self.session.say("there is no plan to change yet", "warn")
+            return
+        try:
+            after = document.pinned_beside(event.document) if event.is_pinned else document.replaced_by(event.document)
+        except CapacityError as error:
+            self.session.say(error.one_line(), "bad")
+            return
+        if after == document:
+            self.session.say("that is the plan already")
+            return
+        self.session.change_to(after, PINS_KEY if event.is_pinned else TAKEN)
+        where = "pinned beside the plan; u takes that back" if event.is_pinned else "the plan now; u takes it back"
+        self.session.say(f"the plan of the run is {where}", "good")
+
+    @on(Calibrated)
+    def tell_calibrated(self, event: Calibrated) -> None:
+        """Say what was learnt, and have the plan estimated with it."""
+        self.session.say(event.said, "good")
+        self.app.post_message(MachineChanged())
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Say why runs cannot be looked at; the program says what else went wrong."""
+        if event.request is not None and event.request.subject == Watching.SUBJECT:
+            event.stop()
+            self.session.last_failure = event
+            self._head.show_head(event.in_short, "bad")
+
+    @on(Panel.CursorMoved)
+    def follow_row(self, event: Panel.CursorMoved) -> None:
+        """Show another run."""
+        if event.panel is self._table and self._table.row is not None:
+            self._watching.follow(self._table.row.id)
+
+    # Commands
+
+    def about(self) -> tuple[str, str]:
+        """Return what is under the cursor and what it means."""
+        row = self._table.row
+        if row is None:
+            return "", ""
+        return (
+            f"{row.cells[1]}: {row.standing}",
+            "Curves are drawn over steps or time, what was predicted behind them: the line is the estimate, the band "
+            "its range. The view only reads what monitor, profile and guard write, so it may be left at any time.",
+        )
+
+    def back(self) -> None:
+        """Show all panels again; else go back to the plan."""
+        if self.has_class(_ZOOM):
+            self._zoom()
+        else:
+            super().back()
+
+    def _zoom(self) -> None:
+        self.toggle_class(_ZOOM)
+        self.call_after_refresh(self._current.focus)
+
+    def _go_to(self, panel: Panel) -> None:
+        self._mark_current(panel)
+        self.call_after_refresh(panel.focus)
+
+    def _go_beside(self, offset: int) -> None:
+        self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])
+
+    def _mark_current(self, panel: Panel) -> None:
+        """Name the keys of a panel, and show it where there is not room for all."""
+        self._current, self.topic = panel, self.VIEW
+        self.footer.name_keys_of(panel.scope)
+        self.set_class(panel is self._table, _TABLE)
+        if panel is not self._table:
+            self._aside.set_class(panel is not self._curves, _FRONT)
+        for other in self._panels:
+            other.set_class(other is panel, "-current")
+            if panel is not self._table:
+                other.set_class(other is panel, _FRONT)
+            other.repaint()
+
+    def _show_nothing(self) -> None:
+        self._head.show_head("")
+        self._curves.show_graphs((), "")
+        self._usage.show_devices(())
+        self._events.show_events((), ())
+
+    def _read_plan(self, *, is_pinned: bool) -> None:
+        row = self._table.row
+        if row is None:
+            return
+        if not row.has_plan:
+            self.session.say("this run has no plan: monitor --plan PLAN watches one beside its plan", "warn")
+            return
+        reader = self._watching.reader
+
+        def work(_: Request) -> RunPlanRead:
+            return RunPlanRead(reader().document(row.id), is_pinned=is_pinned)
+
+        self.session.ask(self, "run-plan", work)
+
+    def _calibrate(self) -> None:
+        row = self._table.row
+        if row is None:
+            return
+        reader = self._watching.reader
+
+        def work(_: Request) -> Calibrated:
+            said = reader().calibrate(row.id)
+            self.session.engine.detect()
+            return Calibrated(said)
+
+        self.session.say("fitting this machine's constants to the run…")
+        self.session.ask(self, "calibrate", work)
+
+    def _copy(self) -> None:
+        self.session.copy("\n".join(row.plain.rstrip() for row in self._table.lines) + "\n")
+
+
+LOOK_SECONDS = 2.0
+
+_UNFOCUSED_SLOWDOWN = 5.0
+
+_WINDOWS = (1.0, 0.5, 0.2, 0.1, 0.05)
+"""Shares of a run that curves may show, the newest."""
+
+
+class Watching:
+    """Has runs looked at, and the one under the cursor followed.
+
+    Args:
+        session: what every screen works with.
+        screen: who the answers go to.
+        curves: says what part of the run they show.
+    """
+
+    SUBJECT = "live"
+
+    def __init__(self, session: Session, screen: DOMNode, curves: Curves) -> None:
+        self._session = session
+        self._screen = screen
+        self._curves = curves
+        self._reader: RunsReader | None = None
+        self._reading = threading.Lock()
+        self._followed = ""
+        self._window = 0
+        self._is_paused = False
+        self.commands: Commands = {
+            "run.pause": self.pause,
+            "run.newer": lambda: self._change_window(1),
+            "run.older": lambda: self._change_window(-1),
+        }
+
+    def follow(self, name: str) -> None:
+        """Show another run, at once."""
+        if name != self._followed:
+            self._followed = name
+            self._look_now()
+
+    def pause(self) -> None:
+        """Look no more, or go on."""
+        self._is_paused = not self._is_paused
+        self.restart()
+
+    def restart(self) -> None:
+        """Look as often as it is wanted now."""
+        self._show_state()
+        if self._is_paused:
+            self.stop()
+            return
+        seconds = LOOK_SECONDS * (1.0 if self._session.app.app_focus else _UNFOCUSED_SLOWDOWN)
+
+        def work(request: Request) -> None:
+            while not request.cancelled.is_set():
+                request.answer(self._look())
+                request.cancelled.wait(seconds)
+
+        self._session.ask(self._screen, self.SUBJECT, work)
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._session.cancel(self._screen, self.SUBJECT)
+
+    def reader(self) -> RunsReader:
+        """Return what reads runs; in a thread."""
+        if self._reader is None:
+            self._reader = self._session.engine.runs(self._session.settings.history)
+        return self._reader
+
+    def _look(self) -> RunsRead:
+        with self._reading:
+            reader = self.reader()
+            rows = reader.rows()
+            name = self._followed if any(row.id == self._followed for row in rows) else ""
+            name = name or (rows[0].id if rows else "")
+            run = None
+            with suppress(KeyError):  # it was swept since
+                run = reader.run(name, _WINDOWS[self._window]) if name else None
+            return RunsRead(reader.columns(), rows, run)
+
+    def _look_now(self) -> None:
+        """Look before the time is up; while paused once."""
+        if self._is_paused:
+            self._session.ask(self._screen, self.SUBJECT, lambda _: self._look())
+        else:
+            self.restart()
+
+    def _change_window(self, offset: int) -> None:
+        self._window = max(0, min(self._window + offset, len(_WINDOWS) - 1))
+        self._show_state()
+        self._look_now()
+
+    def _show_state(self) -> None:
+        part = _WINDOWS[self._window]
+        shown = "all of it" if part >= 1 else f"the newest {part:.0%}".replace("%", " %")
+        self._curves.show_state(f"{shown}, paused" if self._is_paused else shown)

@@ -1,0 +1,257 @@
+"""The plan's data as a corpus of patterns, in the words of the engine that estimates them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import SupportsFloat
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.models import presumed_family
+from capacity_tui.engine.plan import AUTO, Plan
+from capacity_tui.engine.solve import command_text
+from capacity_tui.engine.storage import Known as KnownOfPatterns
+from capacity_tui.engine.storage import PatternQuestion
+from capacity_tui.engine.units import format_count, format_number, format_percent, parse_quantity
+from capacity_tui.engine.verdict import Verdict
+from capacity_tui.tui.shown.comparison import Chosen
+from capacity_tui.tui.shown.corpus import SAMPLES, StoredPatterns
+from capacity_tui.tui.shown.fields import Field, Kind
+from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.views.scale.patterns_view import stored_patterns, tried_size
+
+_USUAL = PatternQuestion(samples=100e6, tokens=500)
+"""A corpus that a plan says nothing of: as many texts as patterns are planned for, each of a page."""
+_NOT_OF_PLAN = "the plan does not say"
+_IN_FULL = 1e6
+"""Numbers from here on are written with their thousands as a letter."""
+_SHARE = "share"
+_FIELDS = (
+    Field(
+        *(SAMPLES, "Samples", "corpus", ""),
+        kind=Kind.ROUND,
+        minimum=1,
+        maximum=1e15,
+        help="Texts that patterns are learnt from. M takes as many as the largest disk of this machine has room for.",
+    ),
+    Field(
+        *("tokens", "Tokens a sample", "corpus", ""),
+        kind=Kind.ROUND,
+        minimum=1,
+        maximum=1e9,
+        help="Mean length of a text. Longer ones are cut into more patterns of every level.",
+    ),
+    Field(
+        *("chunk", "Chunk", "patterns", ""),
+        kind=Kind.INTEGER,
+        minimum=2,
+        maximum=1000,
+        unit="tokens",
+        help="Tokens of a pattern of the first level. Short ones are repeated more, and there are more of them.",
+    ),
+    Field(
+        *("levels", "Levels", "patterns", ""),
+        kind=Kind.INTEGER,
+        minimum=1,
+        maximum=20,
+        help="Levels of patterns: chunks, paragraphs of chunks, chapters of paragraphs, and so on.",
+    ),
+    Field(
+        *("fan_in", "Patterns in one", "patterns", ""),
+        kind=Kind.INTEGER,
+        minimum=2,
+        maximum=1000,
+        help="Patterns of a level that make one of the next; as many as a chunk has tokens unless said.",
+    ),
+    Field(
+        *("pattern_bytes", "Pattern size", "patterns", ""),
+        kind=Kind.ROUND,
+        minimum=1,
+        maximum=1e9,
+        unit="B",
+        help="Bytes of a pattern as a document, the same at every level. Unless said it follows from its elements.",
+    ),
+    Field(
+        *("alpha", "Exponent", "law", ""),
+        kind=Kind.NUMBER,
+        minimum=0.05,
+        maximum=5,
+        step=0.05,
+        help="Exponent of the Zipf law by which patterns are repeated: the pattern of a rank occurs as often as the "
+        "first one over that rank to this power. Words of a language have about 1, longer patterns less.",
+    ),
+    Field(
+        *("dedup", "Repeated", "rule", ""),
+        kind=Kind.NUMBER,
+        minimum=0,
+        maximum=1,
+        step=0.05,
+        help="Share of the patterns of the first level that repeat an earlier one, and are kept once.",
+    ),
+    Field(
+        *("dedup_decay", "Less each level", "rule", ""),
+        kind=Kind.NUMBER,
+        minimum=0,
+        maximum=1,
+        step=0.05,
+        help="Share by which repetition falls with each level: longer patterns are seldom the same.",
+    ),
+    Field(
+        *("overhead", "Overhead", "store", ""),
+        kind=Kind.NUMBER,
+        minimum=0,
+        maximum=100,
+        step=0.05,
+        help="What the store adds to the documents, as a share of them: indexes, padding, and what is its own.",
+    ),
+)
+_SHARES = ("dedup", "dedup_decay", "overhead")
+_WHOLE = (SAMPLES, "chunk", "levels", "fan_in")
+
+
+@dataclass(frozen=True)
+class PlanCorpus:
+    """The data of a plan as a corpus of patterns.
+
+    Attributes:
+        plan: the plan.
+        machine: what was detected; its disk and memory are what there is room in.
+        catalog: facts.
+        said: texts by key of the field.
+    """
+
+    plan: Plan
+    machine: Machine | None
+    catalog: Catalog = field(compare=False, repr=False)
+    said: Mapping[str, str] = field(default_factory=dict)
+
+    def fields(self) -> tuple[Field, ...]:
+        """Return what there is to say of it."""
+        return tuple(map(self._field, _FIELDS))
+
+    def chosen(self) -> Mapping[str, Chosen]:
+        """Return what holds for fields of which nothing is said, and why."""
+        return {key: chosen for key, chosen in self._usual.items() if key not in self.said}
+
+    def edited(self, key: str, text: str) -> PlanCorpus:
+        """Return it with one field said otherwise; an empty text or ``auto`` takes it back."""
+        said = {name: value for name, value in self.said.items() if name != key}
+        if text and text.casefold() != AUTO:
+            number = parse_quantity(text, _SHARE if key in _SHARES else "B" if key == "pattern_bytes" else "")
+            if key in _WHOLE and number != round(number):
+                raise PlanError(f"{text} is not whole", hint="such as 100 or 50k")
+            said[key] = f"{number:.15g}"
+        after = replace(self, said=said)
+        after.question.check()
+        return after
+
+    def command(self) -> str:
+        """Return the command that says the same."""
+        given = {SAMPLES: f"{self._number(SAMPLES):.15g}", "tokens": f"{self._number('tokens'):.15g}", **self.said}
+        options = [part for key, text in given.items() for part in (f"--{key.replace('_', '-')}", text)]
+        return command_text(("capacity-tui", "storage", "estimate", *options))
+
+    def tried(self, key: str, text: str) -> Tried:
+        """Return what its patterns would take with one field said otherwise, or why that cannot be."""
+        try:
+            question = self.edited(key, text).question
+        except CapacityError as error:
+            return Tried(Verdict.CANNOT_RUN, reason=error.title)
+        return tried_size(question, self.machine, self.catalog)
+
+    def patterns(self) -> StoredPatterns:
+        """Return what its patterns take to keep."""
+        return stored_patterns(self.question, self.machine, self.catalog)
+
+    @cached_property
+    def question(self) -> PatternQuestion:
+        """What is asked of the engine."""
+        given = {key: float(text) for key, text in self.said.items()}
+        by_level = {key: (given[key],) if key in given else () for key in ("alpha", "dedup", "pattern_bytes")}
+        return PatternQuestion(
+            self._number(SAMPLES),
+            self._number("tokens"),
+            self._number("chunk"),
+            round(self._number("levels")),
+            given.get("fan_in"),
+            by_level["alpha"],
+            by_level["dedup"],
+            given.get("dedup_decay"),
+            given.get("overhead"),
+            by_level["pattern_bytes"],
+        )
+
+    def _number(self, key: str) -> float:
+        """Return what holds for a field that always has a number."""
+        return float(self.said[key]) if key in self.said else self._usual[key].value or 0.0
+
+    def _field(self, each: Field) -> Field:
+        if each.key not in self.said:
+            return replace(each, is_auto=True, can_be_auto=True)
+        number = float(self.said[each.key])
+        return replace(each, text=_text(each.key, number), value=number, can_be_auto=True)
+
+    @cached_property
+    def _usual(self) -> Mapping[str, Chosen]:
+        known, usual = KnownOfPatterns(_USUAL, self.catalog), "what is usual"
+        assumed = {"alpha": "alpha", "dedup": "deduplication", "dedup_decay": "deduplication-decay"}
+        reasons = {key: known.assumed(row).source for key, row in assumed.items()}
+        parts = ", ".join(f"{part} {format_percent(share)}" for part, share in known.overhead_parts.items())
+        return {
+            SAMPLES: self._samples(),
+            "tokens": self._tokens(),
+            "chunk": _chosen("chunk", _USUAL.chunk, usual),
+            "levels": _chosen("levels", _USUAL.levels, "chunks, paragraphs, chapters and books"),
+            "fan_in": Chosen("as in a chunk", "as many patterns make one of the next level as tokens make a chunk"),
+            "pattern_bytes": Chosen("by length", "it follows from the elements of a pattern"),
+            "alpha": _chosen("alpha", known.alpha(0), reasons["alpha"]),
+            "dedup": _chosen("dedup", known.first_deduplication, reasons["dedup"]),
+            "dedup_decay": _chosen("dedup_decay", known.decay, reasons["dedup_decay"]),
+            "overhead": _chosen("overhead", known.overhead, parts),
+        }
+
+    def _samples(self) -> Chosen:
+        """Return how many texts the plan has: as it says, or as many as its tokens or steps make."""
+        training = self.plan.training
+        numbers = (
+            (_known(training.samples), "samples of the plan"),
+            (_known(training.tokens) / (self._plan_tokens or 1.0), "tokens of the plan"),
+            (_known(training.steps) * _known(training.global_batch), "samples of all its steps"),
+        )
+        known = (_chosen(SAMPLES, round(number), why) for number, why in numbers if number >= 1 and self._plan_tokens)
+        return next(known, _chosen(SAMPLES, _USUAL.samples, f"{_NOT_OF_PLAN} how many texts there are"))
+
+    def _tokens(self) -> Chosen:
+        """Return how long a text is."""
+        if not self._plan_tokens:
+            return _chosen("tokens", _USUAL.tokens, f"{_NOT_OF_PLAN} how long its texts are")
+        is_document = bool(self.plan.training.document_tokens)
+        return _chosen("tokens", self._plan_tokens, "documents of the plan" if is_document else "its sequences")
+
+    @cached_property
+    def _plan_tokens(self) -> float:
+        """Tokens of a text that the plan trains on; 0 where it trains on none."""
+        training = self.plan.training
+        is_text = presumed_family(self.plan.model.name, self.catalog).kind == "transformer"
+        length = _known(training.document_tokens) or _known(training.seq_len)
+        return length if is_text and self.plan.task != "infer" else 0.0
+
+
+def _known(value: float | str | None) -> float:
+    """Return a number of a plan; 0 where it is open or left out."""
+    return 0.0 if value is None or isinstance(value, str) else float(value)
+
+
+def _chosen(key: str, value: SupportsFloat, reason: str) -> Chosen:
+    return Chosen(_text(key, float(value)), reason, float(value))
+
+
+def _text(key: str, number: float) -> str:
+    if key in _SHARES:
+        return format_percent(number, 1).replace(".0 ", " ")
+    if number >= _IN_FULL:
+        return format_count(number).replace(".0 ", " ")
+    return format_number(number) if number == round(number) else f"{number:g}"

@@ -1,0 +1,159 @@
+"""Panel 1 of the view of scaling: the plan on some number of devices a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.shown.cluster import GROWTHS, WAITS
+from capacity_tui.tui.terminal.text import Line, Span, line
+from capacity_tui.tui.widgets.bars import gauge, mark_of
+from capacity_tui.tui.widgets.lines import fitted, joined, widest
+from capacity_tui.tui.widgets.panel import HeadedPanel
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.cluster import ScaledPlan, ScaledRow
+
+_MARKS = 4
+"""Cells in front of the first column: cursor, verdict."""
+_BAR = 8
+
+
+class Devices(HeadedPanel):
+    """Rows by rising number of devices; those of another plan stay, dimmed, until they come anew.
+
+    Attributes:
+        plan: what is known.
+        taken: key of the row that was taken over last.
+        is_old: whether all rows are those of another plan.
+        message: what stands here in place of rows.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("devices")
+    NUMBER = 1
+    TITLE = "Devices"
+    KEYS: ClassVar[str] = "enter takes · P pins · tab strong or weak"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.plan: ScaledPlan | None = None
+        self.taken: tuple[tuple[str, str], ...] = ()
+        self.is_old = False
+        self.message = "waiting for the numbers of the plan…"
+        self._before: tuple[ScaledRow, ...] = ()
+        self._widths: tuple[int, ...] = ()
+        self._was_moved = False
+
+    @property
+    def rows(self) -> tuple[ScaledRow, ...]:
+        """The rows that are shown: new ones, and old ones where none came yet."""
+        if self.plan is None:
+            return ()
+        new = self.plan.rows
+        known = new[-1].devices if new else 0
+        return new if self.plan.is_complete else (*new, *(row for row in self._before if row.devices > known))
+
+    @property
+    def row(self) -> ScaledRow | None:
+        """The row under the cursor, unless it is one of another plan."""
+        new = () if self.plan is None or self.is_old else self.plan.rows
+        return new[self.cursor] if self.cursor < len(new) else None
+
+    def chosen(self) -> tuple[ScaledRow, ...]:
+        """Return the row under the cursor."""
+        return () if self.row is None else (self.row,)
+
+    def show_plan(self, plan: ScaledPlan) -> None:
+        """Show what is known by now; the cursor stays on its count, at first on the plan's own."""
+        here = self.rows[self.cursor].devices if self._was_moved and self.cursor < len(self.rows) else None
+        if self.is_old or self.plan is None:
+            self._before = self.rows
+        if self.plan is None or self.plan.columns != plan.columns:
+            self._before, self._widths = (), ()
+        self.plan, self.is_old = plan, False
+        counts = [row.devices == here if here is not None else row.is_own for row in self.rows]
+        self.cursor = counts.index(True) if True in counts else min(self.cursor, max(len(counts) - 1, 0))
+        self.repaint()
+        self.post_message(self.CursorMoved(self))
+
+    def show_old(self) -> None:
+        """Dim all rows: the plan is another one."""
+        self.is_old = True
+        self.repaint()
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row."""
+        self._was_moved = True
+        super().move_to(index)
+
+    def about(self) -> tuple[str, str]:
+        """Return the count under the cursor, and what the columns mean."""
+        if self.row is None:
+            return "", ""
+        return (
+            f"{self.row.cells[0]} devices",
+            "Speed-up is throughput over that of one device where devices are used best, efficiency that over the "
+            "devices. The knee is where their product is largest: beyond it each further device loses more than it "
+            "brings. $/h saved is what each hour costs that the job ends earlier than with the row above.",
+        )
+
+    def item_count(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def edge(self) -> str:
+        """Return what stays the same for all rows, and whether more are to come."""
+        if self.plan is None:
+            return ""
+        kept = f"{self.plan.growth}: {GROWTHS[self.plan.growth]}"
+        return kept if self.plan.is_complete else f"{kept}, more to come…"
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the rows out under their heads, in the columns that there is room for."""
+        plan, rows = self.plan, self.rows
+        if plan is None or not rows:
+            return [line(Span(f" {self.message}", "dim"))], None
+        texts = [self._cells(row) for row in rows]
+        self._widths = self._wide_enough(texts)
+        columns = plan.columns
+        places = fitted(self._widths, [column.rank for column in columns], width - _MARKS)
+        widths = [self._widths[place] for place in places]
+        right = [columns[place].is_number for place in places]
+        heads = joined([columns[place].title for place in places], widths, right)
+        lines = [line(" " * _MARKS, Span("".join(heads), "heading"))]
+        is_waiting = [columns[place].title == WAITS for place in places]
+        for index, (row, cells) in enumerate(zip(rows, texts, strict=True)):
+            shown = joined([cells[place] for place in places], widths, right)
+            bound = ("warn" if row.is_bound and waits else "" for waits in is_waiting)
+            told = [Span(text, role) for text, role in zip(shown, bound, strict=True)]
+            lines.append(self._line(row, told, at_cursor=index == self.cursor))
+        return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+
+    def _cells(self, row: ScaledRow) -> tuple[str, ...]:
+        """Return the texts of a row: marks behind the count, a bar before the efficiency."""
+        mark = "knee" if row.is_knee else "plan" if row.is_own else ""
+        count, time, speedup, efficiency, *rest = row.cells
+        bar = gauge(row.efficiency, _BAR) if row.efficiency is not None else ""
+        return (f"{mark} {count}".lstrip(), time, speedup, f"{bar} {efficiency:>5}".lstrip(), *rest)
+
+    def _wide_enough(self, texts: list[tuple[str, ...]]) -> tuple[int, ...]:
+        """Return how wide the columns are; while rows come in they only get wider."""
+        columns = () if self.plan is None else self.plan.columns
+        before = self._widths or (0,) * len(columns)
+        return tuple(
+            max(widest([cells[place] for cells in texts]), len(column.title), before[place])
+            for place, column in enumerate(columns)
+        )
+
+    def _line(self, row: ScaledRow, cells: list[Span], *, at_cursor: bool) -> Line:
+        is_new = not self.is_old and self.plan is not None and row in self.plan.rows
+        mark = mark_of(row.verdict)
+        tone = "best" if row.is_own or row.is_knee else "value"
+        return line(
+            Span("▌" if at_cursor else " ", "accent"),
+            Span(f"{mark.text}  ", mark.role if is_new else "dim"),
+            *(Span(text, own or tone if is_new else "dim") for text, own in cells),
+            selected=at_cursor,
+        )

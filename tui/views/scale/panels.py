@@ -1,0 +1,354 @@
+"""Panels of the scale view: levels of patterns, charts, storage and remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from math import log2
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import BindingType
+
+from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
+from capacity_tui.tui.widgets.bars import gauge
+from capacity_tui.tui.widgets.lines import GAP, Lines, fitted, joined, widest
+from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.plots import Tick, axis_line, beside, log_plane, plot, samples_per_cell
+
+if TYPE_CHECKING:
+    from capacity_tui.tui.shown.cluster import ScaledPlan, ScaledRow
+    from capacity_tui.tui.shown.comparison import Row
+    from capacity_tui.tui.shown.corpus import LogChart, StoredLevel, StoredPatterns
+
+_BAR = 12
+
+_MARK = 1
+"""Cells in front of the first column."""
+
+
+class Levels(Panel):
+    """Levels from the lowest, last all of them; those of another corpus stay, dimmed, until others come.
+
+    Attributes:
+        patterns: what is shown.
+        message: what stands here in place of levels.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("levels")
+    NUMBER = 4
+    TITLE = "Levels"
+    KEYS: ClassVar[str] = "v pictures · y command"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patterns: StoredPatterns | None = None
+        self.message = "waiting for the plan…"
+        self._is_old = False
+        self._items: list[int | None] = []
+
+    @property
+    def level(self) -> StoredLevel | None:
+        """The level under the cursor."""
+        levels = self.patterns.levels if self.patterns else ()
+        return levels[self.cursor] if self.cursor < len(levels) else None
+
+    def show_patterns(self, patterns: StoredPatterns) -> None:
+        """Show what the levels take."""
+        self.patterns, self._is_old = patterns, False
+        self.cursor = min(self.cursor, max(self.item_count() - 1, 0))
+        self.repaint()
+        self.post_message(self.CursorMoved(self))
+
+    def show_old(self, message: str = "") -> None:
+        """Dim all levels: the corpus is another one.
+
+        Args:
+            message: what stands here where there is no level to dim.
+        """
+        self._is_old, self.message = True, message or self.message
+        self.repaint()
+
+    def about(self) -> tuple[str, str]:
+        """Return the level under the cursor and what it is."""
+        return (self.level.name, self.level.about) if self.level else ("", "")
+
+    def item_count(self) -> int:
+        """Return the number of levels and remarks."""
+        return len(self.patterns.levels) + len(self.patterns.remarks) if self.patterns else 0
+
+    def item_at(self, index: int) -> int | None:
+        """Return the level or remark to which a line belongs."""
+        return self._items[index] if index < len(self._items) else None
+
+    def pinned(self) -> int:
+        """Return that the head stays in sight."""
+        return 1 if self.item_count() else 0
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the levels out under their heads, in the columns that there is room for, remarks below."""
+        patterns = self.patterns
+        if patterns is None:
+            return [line(Span(f" {self.message}", "dim"))], None
+        columns, levels = patterns.columns, patterns.levels
+        bar = _BAR if width >= 4 * _BAR else 0
+        cells = [level.cells for level in levels]
+        widths = [
+            max(widest([each[place] for each in cells]), len(column.title)) for place, column in enumerate(columns)
+        ]
+        room = width - _MARK - (bar + GAP if bar else 0)
+        places = fitted(widths, [column.rank for column in columns], room)
+        sizes, right = [widths[place] for place in places], [columns[place].is_number for place in places]
+        heads = "".join(joined([columns[place].title for place in places], sizes, right))
+        lines, items = [line(" " * _MARK, Span(heads, "heading"))], list[int | None]([None])
+        for index, level in enumerate(levels):
+            shown = "".join(joined([level.cells[place] for place in places], sizes, right))
+            drawn = " " * GAP + gauge(level.share, bar) if bar and not level.is_total else ""
+            tone = "dim" if self._is_old else "best" if level.is_total else "value"
+            spans = Span(shown, tone), Span(drawn, "dim" if self._is_old else "graph-1")
+            lines.append(self._marked(index, *spans))
+            items.append(index)
+        for index, remark in enumerate(patterns.remarks, start=len(levels)):
+            texts = wrap(remark, width - 2, "  ")
+            lines += [self._marked(index, Span(text, "dim" if self._is_old else "label")) for text in texts]
+            items += [index] * len(texts)
+        self._items = items
+        here = [place for place, item in enumerate(items) if item == self.cursor]
+        return lines, range(here[0] if self.cursor else 0, here[-1] + 1) if here else None
+
+    def _marked(self, index: int, *spans: Span) -> Line:
+        """Return a line of an item, marked where the cursor is."""
+        is_marked = index == self.cursor and self.is_current
+        return line(Span("▌" if is_marked else " ", "accent"), *spans, selected=is_marked)
+
+
+_GAP = 3
+
+_NARROWEST = 33
+"""Cells below which one picture stands alone."""
+
+_LEAST_HEIGHT = 4
+
+_KILO = 1024
+
+
+class ScaledPictures(Lines):
+    """Two pictures side by side, or the first alone.
+
+    Args:
+        glyphs: what they are drawn with.
+    """
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="growth")
+        self._glyphs = glyphs
+        self._plan: ScaledPlan | None = None
+        self._here: int | None = None
+
+    def show_plan(self, plan: ScaledPlan | None, here: int | None) -> None:
+        """Draw what is known.
+
+        Args:
+            plan: the plan over device counts.
+            here: devices of the row under the cursor.
+        """
+        self._plan, self._here = plan, here
+        self.repaint()
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.repaint()
+
+    def repaint(self) -> None:
+        """Draw anew, and paint the lines that differ."""
+        if self.is_mounted and self.size:
+            self.show(self._build(self.size.width, self.size.height))
+
+    def _build(self, width: int, height: int) -> list[Line]:
+        rows = self._plan.rows if self._plan else ()
+        if len(rows) < 2 or height < _LEAST_HEIGHT:
+            return []
+        both = width >= 2 * _NARROWEST + _GAP
+        each = (width - _GAP) // 2 if both else width
+        drawn = [self._picture("efficiency", [row.efficiency for row in rows], rows, each, height, "graph-1")]
+        if both:
+            waits = [row.waits for row in rows]
+            drawn.append(self._picture("waits for other devices", waits, rows, each, height, "graph-2"))
+        return [beside(lines, _GAP) for lines in zip(*drawn, strict=True)]
+
+    def _picture(
+        self,
+        title: str,
+        shares: Sequence[float | None],
+        rows: Sequence[ScaledRow],
+        width: int,
+        height: int,
+        role: str,
+    ) -> list[Line]:
+        """Return a curve under its title, with the counts below."""
+        places = [log2(row.devices) for row in rows]
+        samples = _between(places, shares, width * samples_per_cell(self._glyphs))
+        curve = plot(samples, width, height - 2, 1.0, self._glyphs)
+        head = f"{title}, to 100 %"
+        return [
+            line(Span(clip(head, width).ljust(width), "label")),
+            *(line(Span(row, role)) for row in curve),
+            self._axis(places, rows, width),
+        ]
+
+    def _axis(self, places: Sequence[float], rows: Sequence[ScaledRow], width: int) -> Line:
+        """Return the counts below the curve, that of the cursor in any case."""
+        start, extent = places[0], places[-1] - places[0] or 1.0
+        ticks = [
+            Tick((place - start) / extent, _short(row.devices), row.devices == self._here)
+            for place, row in zip(places, rows, strict=True)
+        ]
+        return axis_line(ticks, width)
+
+
+def _between(places: Sequence[float], values: Sequence[float | None], count: int) -> list[float | None]:
+    """Return so many values from the first place to the last, in straight lines between those that are known."""
+    extent = places[-1] - places[0] or 1.0
+    found: list[float | None] = []
+    for index in range(count):
+        at = places[0] + extent * index / max(count - 1, 1)
+        right = next((place for place in range(1, len(places)) if places[place] >= at), len(places) - 1)
+        low, high = values[right - 1], values[right]
+        if low is None or high is None:
+            found.append(high if at >= places[right] else low if at <= places[right - 1] else None)
+            continue
+        share = (at - places[right - 1]) / (places[right] - places[right - 1])
+        found.append(low + (high - low) * share)
+    return found
+
+
+def _short(devices: int) -> str:
+    """Return a count, in thousands of 1024 where it is a multiple."""
+    return f"{devices // _KILO}k" if devices >= _KILO and devices % _KILO == 0 else str(devices)
+
+
+_LABEL, _STORAGE_BAR = 15, 6
+
+
+class Storage(Panel):
+    """Data and checkpoints of the plan, a figure a line; those of another plan stay, dimmed, until others come.
+
+    Attributes:
+        message: what stands here in place of figures.
+    """
+
+    NUMBER = 2
+    TITLE = "Storage"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.message = "waiting for the numbers of the plan…"
+        self._rows: tuple[Row, ...] | None = None
+        self._is_old = False
+
+    def show_rows(self, rows: tuple[Row, ...]) -> None:
+        """Show what is known of a plan."""
+        self._rows, self._is_old = rows, False
+        self.cursor = min(self.cursor, max(len(rows) - 1, 0))
+        self.message = "nothing is read or saved while this runs"
+        self.repaint()
+
+    def show_old(self) -> None:
+        """Dim all figures: the plan is another one."""
+        self._is_old = True
+        self.repaint()
+
+    def about(self) -> tuple[str, str]:
+        """Return the figure under the cursor and what it means."""
+        rows = self._rows or ()
+        return (rows[self.cursor].label, rows[self.cursor].help) if self.cursor < len(rows) else ("", "")
+
+    def item_count(self) -> int:
+        """Return the number of figures."""
+        return len(self._rows or ())
+
+    def build(self, width: int) -> tuple[list[Line], range | None]:
+        """Lay the figures out, each with a bar where it is a share, and what goes with it behind."""
+        if not self._rows:
+            return [line(Span(f" {self.message}", "dim"))], None
+        lines = [self._line(row, index == self.cursor, width) for index, row in enumerate(self._rows)]
+        return lines, range(self.cursor, self.cursor + 1)
+
+    def _line(self, row: Row, at_cursor: bool, width: int) -> Line:
+        is_marked = at_cursor and self.is_current
+        bar = "" if row.share is None else f"{gauge(row.share, _STORAGE_BAR)} "
+        room = max(width - _LABEL - 1, 0)
+        text = clip(f"{bar}{row.text}", room)
+        more = clip(f"  {row.interval}" if row.interval else "", max(room - len(text), 0))
+        tone = "dim" if self._is_old else "warn" if row.share is not None and row.share > 1 else "value"
+        return line(
+            Span("▌" if is_marked else " ", "accent"),
+            Span(left(" " * row.indent + row.label, _LABEL), "label"),
+            Span(text, tone),
+            Span(more, "dim"),
+            selected=is_marked,
+        )
+
+
+class Remarks(Lines):
+    """Sentences, as many as there are lines for."""
+
+    def __init__(self) -> None:
+        super().__init__(id="remarks")
+        self._remarks: tuple[str, ...] = ()
+
+    def show_remarks(self, remarks: tuple[str, ...]) -> None:
+        """Show other sentences."""
+        self._remarks = remarks
+        self._repaint()
+
+    def on_resize(self) -> None:
+        """Break the sentences for the new width."""
+        self._repaint()
+
+    def _repaint(self) -> None:
+        if self.is_mounted and self.size:
+            self.show(self._build(self.size.width))
+
+    def _build(self, width: int) -> list[Line]:
+        text = " ".join(self._remarks)
+        return [line(Span(f" {row}", "label")) for row in wrap(text, width - 2)]
+
+
+_NARROWEST_CHART, _LOWEST = 34, 8
+"""Cells and lines below which one picture does without its neighbour."""
+
+
+class PatternCharts(Lines):
+    """Two pictures side by side, or one above the other, or the first alone.
+
+    Args:
+        glyphs: what they are drawn with.
+    """
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        super().__init__(id="charts")
+        self._glyphs = glyphs
+        self._charts: tuple[LogChart, ...] = ()
+
+    def show_charts(self, *charts: LogChart) -> None:
+        """Show other pictures, the first in any case."""
+        self._charts = charts
+        self._repaint()
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self._repaint()
+
+    def _repaint(self) -> None:
+        if self.is_mounted and self.size:
+            self.show(self._build(self.size.width, self.size.height))
+
+    def _build(self, width: int, height: int) -> list[Line]:
+        count = max(len(self._charts), 1)
+        each = (width - _GAP * (count - 1)) // count
+        if each >= _NARROWEST_CHART:
+            drawn = [log_plane(chart, each, height, self._glyphs) for chart in self._charts]
+            return [beside(lines, _GAP) for lines in zip_longest(*drawn, fillvalue=Line())]
+        shown = self._charts if height // count >= _LOWEST else self._charts[:1]
+        return [line for chart in shown for line in log_plane(chart, width, height // len(shown), self._glyphs)]

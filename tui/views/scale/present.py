@@ -1,0 +1,255 @@
+"""A plan over device counts, and what it stores, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate import Answer, figure, limit_label
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import growth_remarks
+from capacity_tui.engine.present.storage import disk_bytes
+from capacity_tui.engine.solve import EstimatedPlan, growing_runs, scaling_points
+from capacity_tui.engine.storage.training import StoragePlan, storage_plan
+from capacity_tui.engine.units import (
+    format_bandwidth,
+    format_bytes,
+    format_count,
+    format_number,
+    format_percent,
+    format_quantity,
+    format_seconds,
+)
+from capacity_tui.tui.shown.cluster import WAITS, WEAK, ScaledPlan, ScaledRow
+from capacity_tui.tui.shown.comparison import Row
+from capacity_tui.tui.shown.results import TableColumn
+from capacity_tui.tui.views.plan.field_values import usage
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.estimate import Estimate, Scaling
+    from capacity_tui.engine.solve import ScaledRun
+
+_TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
+
+_SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)
+
+_COSTS = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
+
+_HEADS: Mapping[str, str] = {
+    Figure.ESTIMATED_TRAIN_TIME_SECONDS: "time",
+    Figure.OUTPUT_TOKENS_PER_SECOND: "tok/s",
+    Figure.COST_USD: "cost",
+    Figure.COST_USD_PER_MILLION_TOKENS: "$/M",
+}
+
+_SIZES = ("dp", "tp", "pp", "cp", "ep")
+
+_NOTHING = "–"
+
+
+def scaled_plans(case: EstimatedPlan, growth: str) -> Iterator[ScaledPlan]:
+    """Yield the plan on more and more devices: each time all that is known so far.
+
+    Args:
+        case: the plan as a mode fills it.
+        growth: ``strong`` or ``weak``.
+    """
+    words = _Words(case, growth)
+    runs: list[ScaledRun] = []
+    for run in growing_runs(case, words.growth):
+        runs.append(run)
+        yield words.plan(runs)
+    yield words.plan(runs, is_complete=True)
+
+
+class _Words:
+    """Says runs of one plan in words.
+
+    Args:
+        case: the plan.
+        growth: whether the batch stays, or that of each device does.
+    """
+
+    def __init__(self, case: EstimatedPlan, growth: str) -> None:
+        self.growth: Literal["strong", "weak"] = "weak" if growth == WEAK else "strong"
+        self._case = case
+        self._own = int(case.resolved.cluster.devices)
+        served = case.plan.task == "infer"
+        self._time = _known(case.estimate, _SERVED if served else _TIMES)
+        self._cost = _known(case.estimate, _COSTS)
+        self._has_layout = case.resolved.shape is not None
+
+    def plan(self, runs: Sequence[ScaledRun], *, is_complete: bool = False) -> ScaledPlan:
+        """Return what is known so far."""
+        points = scaling_points(runs, self.growth)
+        remarks = growth_remarks(points, is_complete=is_complete)
+        knee = remarks.knee
+        rows = tuple(self._row(run, point, knee) for run, point in zip(runs, points, strict=True))
+        return ScaledPlan(self.growth, tuple(self._columns()), rows, remarks.lines, is_complete)
+
+    def _columns(self) -> Iterator[TableColumn]:
+        yield TableColumn("devices")
+        yield TableColumn(_HEADS.get(self._time, self._case.estimate.computation.iteration))
+        yield TableColumn("speed-up", rank=4)
+        yield TableColumn("efficiency")
+        yield TableColumn(WAITS, rank=2)
+        yield TableColumn(_HEADS[self._cost])
+        yield TableColumn("$/h saved", rank=1)
+        yield TableColumn("memory", rank=3)
+        yield TableColumn("batch", rank=6)
+        if self._has_layout:
+            yield TableColumn("layout", rank=5, is_number=False)
+        yield TableColumn("limit", rank=7, is_number=False)
+
+    def _row(self, run: ScaledRun, point: Scaling, knee: int | None) -> ScaledRow:
+        estimate, plan = run.candidate.estimate, run.candidate.made.plan
+        holds = point.fits is not False
+        held = usage(estimate)
+        cells = (
+            format_number(point.devices),
+            _text(estimate, self._time),
+            f"{format_number(point.speedup, 1)} ×" if holds else _NOTHING,
+            format_percent(point.efficiency) if holds else _NOTHING,
+            format_percent(point.communication_share),
+            _text(estimate, self._cost),
+            _saved(point),
+            _NOTHING if held.share is None else format_percent(held.share),
+            format_number(point.batch),
+            *((_layout(plan, self._case.plan),) if self._has_layout else ()),
+            limit_label(point.limited_by),
+        )
+        return ScaledRow(
+            devices=point.devices,
+            change={} if run.devices == self._own else run.change,
+            verdict=estimate.verdict,
+            cells=cells,
+            efficiency=point.efficiency if holds else None,
+            waits=point.communication_share,
+            is_own=run.devices == self._own,
+            is_knee=point.devices == knee,
+            is_bound=point.limited_by == "network",
+        )
+
+
+def _known(estimate: Estimate, keys: Sequence[str]) -> str:
+    """Return the first key of a figure that an estimate has, the first of all where it has none."""
+    return next((key for key in keys if figure(estimate, key).number is not None), keys[0])
+
+
+def _text(estimate: Estimate, key: str) -> str:
+    found = figure(estimate, key)
+    return _NOTHING if found.number is None else found.text
+
+
+def _saved(point: Scaling) -> str:
+    usd = point.usd_per_hour_saved
+    if usd is None:
+        return _NOTHING
+    return "cheaper" if usd <= 0 else format_quantity(usd, "USD")
+
+
+def _layout(plan: Plan, own: Plan) -> str:
+    """Return the sizes of a layout, and the micro-batch where it is another than the plan's own."""
+    sizes = ((name, getattr(plan.parallelism, name)) for name in _SIZES)
+    layout = " ".join(f"{name}{size}" for name, size in sizes if size not in (None, 1)) or "one device"
+    micro_batch = plan.training.micro_batch
+    is_other = plan.task != "infer" and micro_batch != own.training.micro_batch
+    return f"{layout}, micro {micro_batch}" if is_other else layout
+
+
+_OPEN = "n/a (the job's length is open)"
+
+
+def stored_rows(machine: Machine | None, found: Answer, catalog: Catalog) -> tuple[Row, ...]:
+    """Return what a plan keeps and moves; nothing where it reads and saves nothing.
+
+    Args:
+        machine: what was detected; None for nothing.
+        found: the plan with its estimate.
+        catalog: facts.
+    """
+    try:
+        return tuple(_rows(storage_plan(found, machine, catalog)))
+    except PlanError:
+        return ()
+
+
+def _rows(found: StoragePlan) -> Iterator[Row]:
+    yield from _data(found)
+    yield from _checkpoints(found)
+    yield from _room(found)
+
+
+def _data(found: StoragePlan) -> Iterator[Row]:
+    supply, arrival = found.supply, found.arrival
+    size = _OPEN if supply.bytes is None else format_bytes(float(supply.bytes))
+    many = "" if supply.units is None else f"{format_count(float(supply.units))} {found.content.holds}"
+    yield Row("data", "Data set", size, interval=many, help=f"The data of the job as {supply.format.name}.")
+    own = found.sources[0]
+    yield Row("read", "read", format_bandwidth(own.needed), indent=1, help="What a node reads of them while it works.")
+    for source in found.sources:
+        place = source.tier.place or source.tier.id
+        yield Row(
+            *(f"read.{place}", place if source is own else f"or {place}", format_bandwidth(source.bandwidth)),
+            share=source.needed / source.bandwidth,
+            interval="" if source.is_enough else "too slow",
+            indent=2,
+            help=f"What a node could read from there ({source.tier.name}), and how much of that it takes.",
+        )
+    waits = format_seconds(arrival.waiting_seconds) if arrival.waiting_seconds else "never"
+    arriving = format_seconds(max(arrival.reading_seconds, arrival.decoding_seconds))
+    yield Row(
+        *("waits", "a step waits", waits),
+        interval=f"{arrival.slower} {arriving}",
+        indent=1,
+        help="How long the devices wait for the data of a step: reading or decoding that takes longer than their own "
+        f"work on it, {format_seconds(arrival.working_seconds)}.",
+    )
+
+
+def _checkpoints(found: StoragePlan) -> Iterator[Row]:
+    saved = found.checkpoints
+    yield Row(
+        *("checkpoint", "Checkpoint", format_bytes(saved.bytes)),
+        interval=f"×{saved.kept} = {format_bytes(saved.kept_bytes)}",
+        help="Weights that are trained, their exact copy and the optimizer's states; so many are kept at once.",
+    )
+    yield Row(
+        *("saving", "saved every", format_seconds(saved.interval_seconds)),
+        interval=f"in {format_seconds(saved.save_seconds)}, {saved.tier.name}",
+        indent=1,
+        help=f"{format_seconds(saved.best_interval_seconds)} between two checkpoints lose least, with an interruption "
+        f"of the job every {format_seconds(saved.failure_seconds)}.",
+    )
+    yield Row(
+        *("stall", "stall", format_percent(saved.stall_share, 2)),
+        interval=f"{format_percent(saved.lost_share, 2)} with losses",
+        indent=1,
+        help="Time in which the training waits for checkpoints, over that of its work; and that with what is lost.",
+    )
+
+
+def _room(found: StoragePlan) -> Iterator[Row]:
+    host, memory = found.answer.resolved.cluster.host, found.memory
+    needed, free = disk_bytes(found), host.disk_free_bytes
+    yield Row(
+        *("disk", "Disk", format_bytes(needed)),
+        share=needed / free if free else None,
+        interval=_of(needed, free, " free"),
+        help="Data where they are kept on the disk of a node, and all checkpoints that are kept at once.",
+    )
+    yield Row(
+        *("memory", "Host memory", format_bytes(memory.total)),
+        share=memory.total / memory.capacity if memory.capacity else None,
+        interval=_of(memory.total, memory.capacity),
+        help="Main memory of a node: workers that load data, batches they keep ready, caches, what is offloaded.",
+    )
+
+
+def _of(needed: float, room: float | None, what: str = "") -> str:
+    """Return what there is room for, and whether that is too little; nothing where it is unknown."""
+    return f"of {format_bytes(room)}{what}{': too little' if needed > room else ''}" if room else ""

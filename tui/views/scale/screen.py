@@ -1,0 +1,310 @@
+"""The view of scaling: what more devices bring, what the plan stores, and what patterns of its data take to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.timer import Timer
+
+from capacity_tui.tui.actions import Commanded, bindings
+from capacity_tui.tui.messages import CorpusRead, PatternsStored, PlanPinned, PlanScaled, PlanStored, RowsTried
+from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.cluster import GROWTHS, STRONG
+from capacity_tui.tui.view import Document
+from capacity_tui.tui.views.apply_row import Taking
+from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep
+from capacity_tui.tui.views.scale.devices import Devices
+from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
+from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.widgets.panel import Panel
+from capacity_tui.tui.widgets.prompt import Accept, Prompt
+
+SCALED, STORED, CORPUS = "scale", "stored", "corpus"
+"""What threads are asked for."""
+PATTERNS, STORAGE, PICTURES = "-patterns", "-storage", "-pictures"
+"""Classes of the screen while patterns are shown in place of devices, while storage is current, and while pictures
+stand in place of rows."""
+
+
+_PATIENCE_SECONDS = 0.5
+"""Old levels are dimmed when new ones have not come for this long."""
+
+
+class ScaleScreen(ViewScreen):
+    """Shows the plan on more devices and what it stores; or what patterns of its data take to keep.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW = "scale"
+    AUTO_FOCUS: ClassVar[str] = "#devices"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("scale")
+    HORIZONTAL_BREAKPOINTS = [(0, "-thin"), (70, "-slender"), (116, "-broad"), (160, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (23, "-middle"), (32, "-tall")]  # noqa: RUF012
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._devices, self._storage = Devices(), Storage()
+        self._pictures, self._remarks = ScaledPictures(session.glyphs), Remarks()
+        self._fields, self._levels, self._charts = CorpusFields(), Levels(), PatternCharts(session.glyphs)
+        self._prompt = Prompt()
+        self._panels: tuple[Panel, ...] = (self._devices, self._storage, self._fields, self._levels)
+        self._current: Panel = self._devices
+        self._growth = STRONG
+        self._asked: dict[str, object] = {}
+        self._taking = Taking(session, self, self._devices, lambda _: None)
+        self._sweep = CorpusSweep(session, self, self._fields)
+        self._late: Timer | None = None
+        self._edits = CorpusEdits(session, self._fields, self._ask_for_text, self._follow_corpus)
+        self.commands = {
+            **self.commands,
+            **self._edits.commands,
+            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
+            "scale.take": self._taking.take,
+            "scale.pin": self._taking.pin,
+            "scale.growth": self._change_growth,
+            "scale.beside": self._go_beside,
+            "scale.pictures": self._show_pictures,
+            "scale.command": self._copy_command,
+            "scale.copy": self._copy,
+            "edit.undo": partial(self._travel, "edit.undo", self._edits.undo),
+            "edit.redo": partial(self._travel, "edit.redo", self._edits.redo),
+        }
+
+    def body(self) -> ComposeResult:
+        """Put the rows above what there is to say of them, and the pictures below; patterns in another page."""
+        with Vertical(id="scaled"):
+            yield self._devices
+            yield self._remarks
+            with Horizontal(id="below"):
+                yield self._pictures
+                yield self._storage
+        with Horizontal(id="patterns"):
+            yield self._fields
+            with Vertical(id="kept"):
+                yield self._levels
+                yield self._charts
+        yield self._prompt
+
+    def on_mount(self) -> None:
+        """Follow the plan and its numbers."""
+        self._mark_current(self._devices)
+        self.session.plan_changes.subscribe(self, lambda _: self._show_old())
+        self.session.answers.subscribe(self, lambda _: self._follow())
+
+    def on_screen_resume(self) -> None:
+        """Show the plan as it is now."""
+        self._follow()
+
+    # What the threads report
+
+    @on(PlanScaled)
+    def show_plan(self, event: PlanScaled) -> None:
+        """Show what is known by now."""
+        self._devices.message = "this runs on one device, and is not divided"
+        self._devices.show_plan(event.plan)
+        self._remarks.show_remarks(event.plan.remarks if event.plan.is_complete else ("trying more devices…",))
+
+    @on(PlanStored)
+    def show_stored(self, event: PlanStored) -> None:
+        """Show what the plan stores."""
+        self._storage.show_rows(event.rows)
+
+    @on(CorpusRead)
+    def show_corpus(self, event: CorpusRead) -> None:
+        """Show what corpus the plan has."""
+        self._edits.show(event.corpus)
+
+    @on(RowsTried)
+    def show_tried(self, event: RowsTried) -> None:
+        """Show what its patterns would take with other values."""
+        self._sweep.show(event)
+
+    @on(PatternsStored)
+    def show_patterns(self, event: PatternsStored) -> None:
+        """Show what its patterns take."""
+        if self._late is not None:
+            self._late.stop()
+        self._edits.most_samples = event.patterns.most_samples
+        self._levels.show_patterns(event.patterns)
+        self._sweep.follow(self._edits.corpus)
+
+    @on(PlanPinned)
+    def take_pinned(self, event: PlanPinned) -> None:
+        """Take up what was pinned."""
+        self._taking.take_pinned(event)
+
+    @on(Failed)
+    def show_failure(self, event: Failed) -> None:
+        """Ask again when there are new numbers; the program says what went wrong."""
+        subject = "" if event.request is None else event.request.subject
+        self._asked.pop(subject, None)
+        if subject == SCALED:
+            self._remarks.show_remarks((event.in_short,))
+        elif subject == CORPUS:
+            self._levels.show_old(event.in_short)
+
+    # What the panels report
+
+    @on(Panel.CursorMoved, "#devices")
+    def show_row(self) -> None:
+        """Mark the row under the cursor in the pictures."""
+        row = self._devices.row
+        self._pictures.show_plan(self._devices.plan, row.devices if row else None)
+
+    @on(Panel.CursorMoved, "#corpus")
+    def forget_refusal(self) -> None:
+        """Clear the error of the field that was left, and try the values around that of the other."""
+        self._fields.show_error("", "")
+        self._sweep.follow(self._edits.corpus)
+
+    @on(Panel.CursorMoved, "#levels")
+    def show_level(self) -> None:
+        """Show how often patterns of the level under the cursor occur."""
+        patterns, level = self._levels.patterns, self._levels.level
+        if patterns is not None and level is not None:
+            self._charts.show_charts(patterns.growth, level.frequencies)
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Mark the panel that has the focus."""
+        if isinstance(event.widget, Panel):
+            self._mark_current(event.widget)
+
+    def on_prompt_closed(self) -> None:
+        """Go back to the panel that had the focus."""
+        self._current.focus()
+
+    # Commands
+
+    def about(self) -> tuple[str, str]:
+        """Return what is under the cursor and what it means."""
+        return self._current.about()
+
+    def back(self) -> None:
+        """Show rows again where pictures stand alone, then devices; else go back to the plan."""
+        if self.has_class(PICTURES):
+            self._show_pictures()
+        elif self._current is not self._devices:
+            self._go_to(self._devices)
+        else:
+            super().back()
+
+    def _go_to(self, panel: Panel) -> None:
+        self.remove_class(PICTURES)
+        self._mark_current(panel)
+        panel.focus()
+        self._follow()
+
+    def _go_beside(self) -> None:
+        """Go to the other panel of the page."""
+        beside = {self._devices: self._storage, self._storage: self._devices}
+        beside |= {self._fields: self._levels, self._levels: self._fields}
+        self._go_to(beside[self._current])
+
+    def _mark_current(self, panel: Panel) -> None:
+        """Mark a panel, which decides what is shown on a small terminal."""
+        self._current = panel
+        self.topic = panel.TITLE.lower()
+        self.footer.name_keys_of(panel.scope)
+        self.set_class(panel in (self._fields, self._levels), PATTERNS)
+        self.set_class(panel is self._storage, STORAGE)
+        for other in self._panels:
+            other.set_class(other is panel, "-current")
+            other.repaint()
+        self.query_one("#kept").set_class(panel is self._levels, "-current")
+
+    def _show_pictures(self) -> None:
+        """Show pictures alone, or rows again."""
+        self.toggle_class(PICTURES)
+        # What was out of sight could not keep the focus.
+        self.call_after_refresh(self._current.focus)
+
+    def _change_growth(self) -> None:
+        """Keep the batch of each device in place of that of all, or the other way round."""
+        kinds = tuple(GROWTHS)
+        self._growth = kinds[(kinds.index(self._growth) + 1) % len(kinds)]
+        self._devices.show_old()
+        self._follow()
+
+    def _copy(self) -> None:
+        """Copy the lines of the panel, for devices with what there is to say of them."""
+        shown = {self._devices: (*self._devices.lines, *self._remarks.lines), self._storage: self._storage.lines}
+        lines = shown.get(self._current, self._levels.lines)
+        self.session.copy("\n".join(each.plain.rstrip() for each in lines) + "\n")
+
+    def _copy_command(self) -> None:
+        if self._edits.corpus is not None:
+            self.session.copy(self._edits.corpus.command() + "\n", "command.txt")
+
+    def _travel(self, action: str, travel: Callable[[], bool]) -> None:
+        """Undo or redo what was said of the corpus while it is shown; else what was edited of the plan."""
+        plan = self.app.screen_stack[0]
+        if not (self.has_class(PATTERNS) and travel()) and isinstance(plan, Commanded):
+            plan.commands[action]()
+
+    def _ask_for_text(self, question: str, value: str, accept: Accept) -> None:
+        self._prompt.ask(question, value, accept)
+
+    # What is asked of threads
+
+    def _show_old(self) -> None:
+        self._devices.show_old()
+        self._storage.show_old()
+        if self.is_current and self.has_class(PATTERNS):
+            self._follow_corpus()
+
+    def _follow(self) -> None:
+        """Ask about the plan that has numbers by now, or about its corpus, which needs none, unless that was done."""
+        store = self.session.store
+        document, column = store.document, store.mode_column
+        if not self.is_current:
+            return
+        if self.has_class(PATTERNS):
+            self._follow_corpus()
+            return
+        if document is None or column is None or store.is_stale:
+            return
+        mode, growth = column.mode, self._growth
+        if self._is_new(SCALED, (document, mode, growth)):
+            self._devices.show_old()
+            self.session.ask(self, SCALED, partial(_scaled, document, mode, growth))
+        if self._is_new(STORED, (document, mode)):
+            self.session.ask(self, STORED, lambda _: PlanStored(document.stored(mode)))
+
+    def _follow_corpus(self) -> None:
+        """Ask what the patterns take of what is said of the corpus, unless that was done."""
+        document, said = self.session.store.document, self._edits.said
+        if document is not None and self._is_new(CORPUS, (document, said)):
+            # Mostly the answer is there before anybody would see the old one dimmed.
+            if self._late is not None:
+                self._late.stop()
+            self._late = self.set_timer(_PATIENCE_SECONDS, self._levels.show_old)
+            self._edits.most_samples = None
+            self.session.ask(self, CORPUS, partial(_stored_patterns, document, said))
+
+    def _is_new(self, subject: str, asked: object) -> bool:
+        """Return whether something else was asked for last, and note what is asked for now."""
+        is_new = self._asked.get(subject) != asked
+        self._asked[subject] = asked
+        return is_new
+
+
+def _scaled(document: Document, mode: str, growth: str, request: Request) -> None:
+    for plan in document.scaled(mode, growth):
+        if request.cancelled.is_set():
+            return
+        request.answer(PlanScaled(plan))
+
+
+def _stored_patterns(document: Document, said: Mapping[str, str], request: Request) -> PatternsStored:
+    corpus = document.corpus(said)
+    request.answer(CorpusRead(corpus))
+    return PatternsStored(corpus.patterns())

@@ -1,0 +1,153 @@
+"""What every view has in common, which screen shows each, and going from one to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import ClassVar, TypeAlias
+
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from capacity_tui.tui.actions import VIEWS, Commanded, bindings
+from capacity_tui.tui.session import Session
+from capacity_tui.tui.terminal.text import Line
+from capacity_tui.tui.widgets.bars import Footer
+from capacity_tui.tui.widgets.head import AnswerStrip, NoteLine, Tabs
+from capacity_tui.tui.widgets.lines import Guarded
+
+ShowText: TypeAlias = Callable[[str, Callable[[int], list[Line]]], object]
+"""Shows a text over the view: its title, and what builds its lines for a width."""
+
+
+class ViewScreen(Commanded, Guarded, Screen[None]):
+    """A full screen over the plan; what it shows stands between the lines that all views share.
+
+    What it has no command for, such as undoing, the plan's own view does, which is always there.
+
+    Args:
+        session: what every screen works with.
+    """
+
+    VIEW: ClassVar[str] = ""
+    """Its name in ``VIEWS``."""
+    AUTO_FOCUS: ClassVar[str] = ""
+    BINDINGS: ClassVar[list[BindingType]] = bindings("view")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.topic = self.VIEW
+        self.footer = Footer(session, self.VIEW)
+        self._note = NoteLine(session)
+        self.commands = {"view.back": self.back}
+
+    def compose(self) -> ComposeResult:
+        """Put the body between the lines that all views share."""
+        yield Tabs(self.session, self.VIEW)
+        yield AnswerStrip(self.session)
+        yield self._note
+        yield from self.body()
+        yield self.footer
+
+    def body(self) -> ComposeResult:
+        """Yield what the view shows."""
+        raise NotImplementedError
+
+    def back(self) -> None:
+        """Go back to the plan."""
+        self.session.show_view("plan")
+
+    def show_text(self, title: str, build: Callable[[int], list[Line]]) -> None:
+        """Show a text over the view.
+
+        Args:
+            title: what it is about.
+            build: returns its lines for a width.
+        """
+        from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
+
+        self.app.push_screen(TextDialog(title, build, self.session.copy))
+
+    def choose_view(self) -> None:
+        """List the views, and take the key of one."""
+        self.footer.list_views()
+
+    def action_perform(self, name: str) -> None:
+        """Do what an action asks for, here or in the plan's own view."""
+        hearing = self if name in self.commands else self.app.screen_stack[0]
+        if isinstance(hearing, Commanded):
+            hearing.commands[name]()
+
+    def on_key(self, event: events.Key) -> None:
+        """Stop saying what was said when the next key comes; while the views are listed, take the key for one."""
+        self._note.clear_status()
+        if self.footer.lists_views:
+            event.stop()
+            event.prevent_default()
+            self.footer.list_views(False)
+            if view := self.footer.view_of(event.key):
+                self.session.show_view(view)
+
+
+SCREENS: Mapping[str, str] = {
+    "find": "find.screen:FindScreen",
+    "cloud": "cloud.screen:CloudScreen",
+    "run": "run.screen:RunScreen",
+    "scale": "scale.screen:ScaleScreen",
+    "cluster": "cluster.screen:ClusterScreen",
+    "machine": "machine.screen:MachineScreen",
+}
+"""Module and class of each view but the plan's own, which lies below all others; loaded when it is first shown."""
+
+
+def screen_of(view: str, session: Session) -> ViewScreen:
+    """Return the screen of a view."""
+    module, _, name = SCREENS[view].partition(":")
+    screen: ViewScreen = getattr(import_module(f"{__package__}.{module}"), name)(session)
+    return screen
+
+
+class Views:
+    """Shows one view of the plan at a time; one that is left goes on, and is found as it was.
+
+    Args:
+        app: the program.
+        session: what every screen works with.
+    """
+
+    def __init__(self, app: App[None], session: Session) -> None:
+        self._app = app
+        self._session = session
+
+    @property
+    def shown(self) -> str:
+        """The view that is shown, also below a dialog."""
+        return next(screen.VIEW for screen in reversed(self._app.screen_stack) if isinstance(screen, ViewScreen))
+
+    def choose(self) -> None:
+        """List the views, and take the key of one."""
+        screen = self._app.screen
+        if isinstance(screen, ViewScreen):
+            screen.choose_view()
+
+    def show_beside(self, offset: int) -> None:
+        """Show the view that many places further, around the end."""
+        names = tuple(VIEWS)
+        self.show(names[(names.index(self.shown) + offset) % len(names)])
+
+    def show(self, view: str) -> None:
+        """Show a view, unless it is shown or a dialog lies over the one that is."""
+        if view == self.shown or not isinstance(self._app.screen, ViewScreen):
+            return
+        if view == "plan":
+            self._app.pop_screen()
+            return
+        if not self._app.is_screen_installed(view):
+            self._app.install_screen(screen_of(view, self._session), view)
+        if self.shown == "plan":
+            self._app.push_screen(view)
+        else:
+            self._app.switch_screen(view)
