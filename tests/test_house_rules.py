@@ -56,7 +56,6 @@ WIDE_FOLDERS: dict[str, int] = {
     "engine/estimate": 28,
     "engine/estimate/transformer": 21,
     "engine/fleet/migration": 19,
-    "engine/growth": 16,
     "engine/machine": 19,
     "engine/plan": 20,
     "engine/plan/imports": 18,

@@ -11,8 +11,7 @@ from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet import Database, database_for
-from capacity_tui.engine.growth.extrapolating import extrapolate
-from capacity_tui.engine.growth.growth_fit import GrowthFit
+from capacity_tui.engine.growth.growth_fit import GrowthFit, extrapolate
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_seconds

@@ -1,14 +1,21 @@
-"""A series of measurements: many settings of one command, each once or more, as far as the user lets it go."""
+"""Series of measurements: many settings of one command, kept over a stop; and points from tables of other programs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+import csv
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
+from capacity_tui.engine.errors import CapacityError, Place, StorageError
+from capacity_tui.engine.files import make_folder, state_folder, storage_error
 from capacity_tui.engine.growth.growth_fit import FIGURES, Points
-from capacity_tui.engine.growth.kept_measurements import KeptMeasurements
 from capacity_tui.engine.growth.measuring import Measurement, Measuring, Setting
-from capacity_tui.engine.growth.points_file import SIZE
 from capacity_tui.engine.observe.history import RunRecord
 
 
@@ -90,3 +97,153 @@ def points_of(measured: Iterable[Measurement]) -> dict[str, Points]:
 
 def _key(setting: Setting, repeat: int) -> tuple[tuple[tuple[str, str], ...], int]:
     return tuple(sorted(setting.items())), repeat
+
+
+SIZE = "n"
+
+_SIZE_NAMES = (SIZE, "size", "samples", "num_samples", "items", "rows")
+
+_MEANT = {
+    "time": "seconds",
+    "elapsed": "seconds",
+    "duration": "seconds",
+    "memory": "peak_memory_bytes",
+    "memory_bytes": "peak_memory_bytes",
+    "peak_memory": "peak_memory_bytes",
+    "disk": "disk_bytes",
+    "storage_bytes": "disk_bytes",
+}
+"""Other names of figures."""
+
+_SEPARATORS = ",;\t "
+
+_FORM = "write a line n,seconds and below it a line for each measurement, such as 1000,2.5"
+
+
+def read_points(text: str, file: str = "") -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return the points of each figure of a table.
+
+    The first line may name the columns; without, the first is of sizes and the others are the figures in their order.
+    Empty cells are left out, lines that begin with ``#`` too.
+
+    Args:
+        text: comma-separated values, or with semicolons, tabs or blanks.
+        file: whose text it is, for messages.
+
+    Raises:
+        CapacityError: there is no size or figure in it, or a cell is no number.
+    """
+    lines = [(number, line.strip()) for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1)]
+    lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
+    if not lines:
+        raise CapacityError("nothing was measured", hint=_FORM, place=Place(file or None))
+    separator = next((mark for mark in _SEPARATORS if mark in lines[0][1]), ",")
+    rows = [(number, _cells(line, separator)) for number, line in lines]
+    names = _names(rows[0][1], file)
+    body = rows[1:] if _number(rows[0][1][0]) is None else rows
+    columns: dict[str, list[tuple[float, float]]] = {}
+    place = names.index(SIZE)
+    for number, cells in body:
+        size = _needed(cells, place, number, file)
+        for name, value in _values(names, cells, number, file):
+            columns.setdefault(name, []).append((size, value))
+    if not columns:
+        raise CapacityError("nothing was measured", hint=_FORM, place=Place(file or None))
+    return {name: tuple(points) for name, points in columns.items()}
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    (cells,) = csv.reader([line], delimiter=separator, skipinitialspace=True)
+    return [cell.strip() for cell in cells]
+
+
+def _names(first: Sequence[str], file: str) -> list[str]:
+    """Return what each column holds, sizes as ``n``."""
+    if len(first) < 2:
+        raise CapacityError("one column is too few", hint=_FORM, place=Place(file or None, 1))
+    if _number(first[0]) is not None:
+        figures = [*FIGURES, *(f"column {place}" for place in range(len(FIGURES) + 2, len(first) + 1))]
+        return [SIZE, *figures[: len(first) - 1]]
+    names = [_MEANT.get(name.casefold(), name.casefold()) for name in first]
+    size = next((name for name in _SIZE_NAMES if name in names), None)
+    if size is None:
+        detail = f"there are {', '.join(first)}"[:120]
+        raise CapacityError("no column of sizes", detail, f"call it {SIZE}", Place(file or None, 1))
+    return [SIZE if name == size else name for name in names]
+
+
+def _values(names: Sequence[str], cells: Sequence[str], line: int, file: str) -> Iterator[tuple[str, float]]:
+    """Yield the figures of a row; columns that hold words are no figures."""
+    for place, name in enumerate(names):
+        if name == SIZE or place >= len(cells) or not cells[place]:
+            continue
+        value = _number(cells[place])
+        if value is None and name in FIGURES:
+            value = _needed(cells, place, line, file)
+        if value is not None:
+            yield name, value
+
+
+def _needed(cells: Sequence[str], place: int, line: int, file: str) -> float:
+    value = _number(cells[place]) if place < len(cells) else None
+    if value is None:
+        shown = cells[place][:40] if place < len(cells) else ""
+        raise CapacityError(f"{shown!r} is no number", hint=_FORM, place=Place(file or None, line))
+    return value
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.replace("_", ""))
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+_FOLDER = "measured"
+
+_DIGEST_BYTES = 10
+
+
+class KeptMeasurements:
+    """What was measured of a command in this folder so far; of a series that was done, nothing."""
+
+    def __init__(self, measuring: Measuring) -> None:
+        metric = measuring.metric.text if measuring.metric else ""
+        what = json.dumps([measuring.command, measuring.disk, metric, str(Path.cwd())])
+        name = hashlib.blake2b(what.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+        self._file = state_folder() / _FOLDER / f"{name}.jsonl"
+
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Return what was measured before a stop; lines that were cut short are left out."""
+        try:
+            lines = self._file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return ()
+        measurements = []
+        for line in lines:
+            with suppress(ValueError, TypeError):
+                measurements.append(Measurement(**json.loads(line)))
+        return tuple(measurements)
+
+    def add(self, measurement: Measurement) -> None:
+        """Keep one more.
+
+        Raises:
+            StorageError: it cannot be written.
+        """
+        make_folder(self._file.parent)
+        line = json.dumps(asdict(measurement)) + "\n"
+        try:
+            handle = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(handle, line.encode())
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise storage_error(error, self._file, "cannot be written") from error
+
+    def forget(self) -> None:
+        """Keep nothing of it any more: the series is done, or begins anew."""
+        with suppress(OSError, StorageError):
+            self._file.unlink(missing_ok=True)

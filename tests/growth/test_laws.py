@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.growth import GrowthFit, choosing, fit_growth, laws, read_points
+from capacity_tui.engine.growth import GrowthFit, fit_growth, growth_fit, laws, read_points
 from tests.estimate.formula_text import value_of
 
 SIZES = (100, 1000, 10_000, 50_000)
@@ -125,7 +125,7 @@ def test_what_cannot_be_measured_is_refused(points):
     "name", ["shape", "grown", "information_criterion", "small_sample_charge", "relative_likelihood"]
 )
 def test_the_formula_shown_is_the_one_computed(name):
-    equation = getattr(laws, name, None) or getattr(choosing, name)
+    equation = getattr(laws, name, None) or getattr(growth_fit, name)
     draw = np.random.default_rng(5)
     for _ in range(20):
         symbols = {symbol: float(draw.uniform(1, 20)) for symbol in equation.symbols}
