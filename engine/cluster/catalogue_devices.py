@@ -30,7 +30,7 @@ SPEC_FIGURES = {
 CLUSTER_FIGURES = ("node_bandwidth", "host_memory_bytes")
 # Dynamic power grows with the third power of the clock.
 CLOCK_OF_POWER = 1.0 / 3.0
-UNTOLD = Provenance("assumed", "nothing tells")
+UNKNOWN_SOURCE = Provenance("assumed", "nothing tells")
 DEVICE_FIGURES = ("memory_bytes", "bandwidth", "peaks", "units", "tdp_watts", "link_bandwidth", "host_bandwidth")
 
 
@@ -114,7 +114,7 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
             "give them in hardware.spec: bf16_tflops, bandwidth_gbs",
             Place(field=Key.HARDWARE_NAME),
         )
-    told = row_provenance(row)
+    provenance = row_provenance(row)
     generation, lanes, units = row.pcie_gen, row.pcie_lanes, row.units
     guesses = catalog.assumptions
     host = PCIE_LANE_GBS[generation or int(guesses["pcie-generation"].value)] * 1e9
@@ -138,18 +138,18 @@ def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
         confidence=row.confidence,
         runs_as=stand_ins(catalog),
         has_own_memory=not row.unified_memory,
-    ).known_by(told, *DEVICE_FIGURES)
+    ).with_provenance(provenance, *DEVICE_FIGURES)
     if not row.unified_memory and not row.host_link_gbs and not (generation and lanes):
         guess = assumed_by(guesses["pcie-lanes" if generation else "pcie-generation"])
-        device = device.known_by(guess, "host_bandwidth", *(() if row.link_gbs else ("link_bandwidth",)))
+        device = device.with_provenance(guess, "host_bandwidth", *(() if row.link_gbs else ("link_bandwidth",)))
     if row.memory_mib_assumed:
-        device = device.known_by(
-            Provenance("assumed", f"what drivers leave of the marketed size; {told.source}"), "memory_bytes"
+        device = device.with_provenance(
+            Provenance("assumed", f"what drivers leave of the marketed size; {provenance.source}"), "memory_bytes"
         )
     if row.overrides:
-        own = Provenance("given", f"your own catalogue file, row {row.id}")
-        device = device.known_by(own, *(name for key, name in SPEC_FIGURES.items() if key in row.overrides))
-    return device if units else device.known_by(assumed_by(guesses["accelerator-units"]), "units")
+        given = Provenance("given", f"your own catalogue file, row {row.id}")
+        device = device.with_provenance(given, *(name for key, name in SPEC_FIGURES.items() if key in row.overrides))
+    return device if units else device.with_provenance(assumed_by(guesses["accelerator-units"]), "units")
 
 
 def part_words(share: float) -> str:
@@ -205,7 +205,7 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         confidence=row.confidence,
         runs_as=stand_ins(catalog),
         has_own_memory=False,
-    ).known_by(row_provenance(row), *DEVICE_FIGURES)
+    ).with_provenance(row_provenance(row), *DEVICE_FIGURES)
     lacking = {
         "peaks": () if row.base_ghz or row.boost_ghz else ("cpu-clock",),
         "peaks.fp32": () if row.fp32_flops_per_cycle else ("cpu-fp32-flops-per-cycle",),
@@ -214,22 +214,26 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
     }
     for name, guessed in lacking.items():
         for guess in guessed:
-            device = device.known_by(assumed_by(guesses[guess]), name)
+            device = device.with_provenance(assumed_by(guesses[guess]), name)
     return device
 
 
 def _efficiency(row: Accelerator, peaks: Mapping[str, float], catalog: Catalog) -> Efficiency:
-    found = efficiency_of(row.generation or "", catalog)
+    efficiency = efficiency_of(row.generation or "", catalog)
     peak = next((peaks[name] for name in SIXTEEN_BIT if name in peaks), 0.0)
-    return under_power(found, row.tdp_w, peak, catalog.efficiencies[found.row].matrix_watts) if peak else found
+    return (
+        under_power(efficiency, row.tdp_w, peak, catalog.efficiencies[efficiency.row].matrix_watts)
+        if peak
+        else efficiency
+    )
 
 
 def device_setting(name: str, device: Device, catalog: Catalog) -> Setting | None:
     """Return one of the settings that suit a device's generation; None where nothing is known of it."""
     row = catalog.accelerators.get(device.id)
     generation = None if row is None else find_generation(row.vendor, row.name, row.compute_capability)
-    found = () if generation is None else generation.settings
-    return next((setting for setting in found if setting.name == name), None)
+    settings = () if generation is None else generation.settings
+    return next((setting for setting in settings if setting.name == name), None)
 
 
 def row_provenance(row: Row) -> Provenance:

@@ -6,11 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from capacity_tui.engine.cluster.level import Level
+import numpy as np
+
+from capacity_tui.engine.cluster.levels import Level
 from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost
 from capacity_tui.engine.cluster.quotes import Quote
 from capacity_tui.engine.machine import Curve, FitError, Provenance, Quantity
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan import HardwareFacts
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
 
@@ -25,7 +28,6 @@ FIGURES = {
     "host_memory_bytes": "host memory",
 }
 """Figures of hardware whose provenance is kept, by field; peaks go by ``peaks.`` and their type."""
-
 
 SIXTEEN_BIT = ("bf16", "fp16")
 
@@ -126,7 +128,7 @@ class Device:
     runs_as: Mapping[str, str] = field(default_factory=dict)
     has_own_memory: bool = True
 
-    def known_by(self, by: Provenance, *names: str) -> Device:
+    def with_provenance(self, by: Provenance, *names: str) -> Device:
         """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""
         fields = (name for given in names for name in self._expanded(given))
         return replace(self, known={**self.known, **dict.fromkeys(fields, by)})
@@ -134,7 +136,7 @@ class Device:
     def with_bandwidth(self, bandwidth: Number, by: Provenance) -> Device:
         """Return a device whose memory is the host's with another bandwidth; its links are copies in that memory."""
         changed = replace(self, bandwidth=bandwidth, host_bandwidth=bandwidth, link_bandwidth=bandwidth * 0.5)
-        return changed.known_by(by, "bandwidth", "host_bandwidth", "link_bandwidth")
+        return changed.with_provenance(by, "bandwidth", "host_bandwidth", "link_bandwidth")
 
     def figures(self) -> Iterator[tuple[str, Number]]:
         """Yield the figures whose provenance is known, by field, with their values."""
@@ -320,13 +322,17 @@ class Cluster:
     def figures(self) -> dict[str, Quantity]:
         """Return the hardware's figures by field, each with how it came about."""
         network, *outer = self.networks
-        own = (
+        surroundings = (
             ("node_bandwidth", network.bandwidth, network.known),
             ("host_memory_bytes", self.host_memory_bytes, self.host_memory_known),
             *((f"levels.{level.name}", level.bandwidth, level.known) for level in (*self.direct[1:], *outer)),
         )
         device = ((name, value, self.device.known[name]) for name, value in self.device.figures())
-        return {name: Quantity(value, by.origin, by.source) for name, value, by in (*device, *own) if value is not None}
+        return {
+            name: Quantity(value, by.origin, by.source)
+            for name, value, by in (*device, *surroundings)
+            if value is not None
+        }
 
     @property
     def words(self) -> str:
@@ -334,3 +340,21 @@ class Cluster:
         return self.mix or f"{self.devices:g} x {self.part}{self.device.id}" + (
             f" in {self.rented}" if self.rented else ""
         )
+
+
+def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFacts:
+    """Return what is known of a cluster that fields of a plan need.
+
+    Args:
+        cluster: what the plan's hardware stands for.
+        has_own_price: whether the plan gives a price of its own.
+    """
+    return HardwareFacts(
+        devices=int(np.max(cluster.devices)),
+        per_node=int(np.max(cluster.direct_devices)),
+        on_processor=cluster.device.kind == "cpu",
+        has_own_memory=cluster.device.has_own_memory,
+        has_spot_price=has_own_price or cluster.price.spot_usd_per_hour is not None,
+        has_committed_price=cluster.price.has_terms,
+        has_regional_prices=cluster.price.has_regions,
+    )

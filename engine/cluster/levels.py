@@ -1,19 +1,120 @@
-"""The levels of a cluster, from what a plan states and from what is usually built around its devices."""
+"""Levels of a cluster: devices that a link joins, such as those of a node or a rack, and the networks around them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Link
 from capacity_tui.engine.catalog.rows import LevelRow
-from capacity_tui.engine.cluster.fabric import Network
-from capacity_tui.engine.cluster.level import Level
-from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.machine import Origin, Provenance
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.units import format_bandwidth, format_number
+
+# One step of a collective between nodes is no shorter than this, whatever the link: software and switches (NCCL).
+LEAST_HOP_SECONDS = 5e-6
+
+GBIT = 1e9 / 8.0
+
+_MACHINE, _OTHER = "machine", "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The network between nodes.
+
+    Attributes:
+        name: what it is called.
+        link: its row, for latency and, where no figure is given, bandwidth.
+        node_bandwidth: B/s in one direction of a whole node; None where the link's row says it.
+        ports_per_node: ports of a node; one a device where None.
+        known: how it is known.
+    """
+
+    name: str
+    link: Link
+    known: Provenance
+    node_bandwidth: float | None = None
+    ports_per_node: int | None = None
+
+    @property
+    def hop_seconds(self) -> float:
+        """Seconds of one step of a collective between nodes."""
+        return max((self.link.latency_us or 0.0) * 1e-6, LEAST_HOP_SECONDS)
+
+    def device_bandwidth(self, per_node: int) -> float:
+        """Return the share of one of ``per_node`` devices of a node, B/s in one direction."""
+        if self.node_bandwidth is not None:
+            return self.node_bandwidth / per_node
+        ports = self.ports_per_node or per_node
+        share = {"node": 1.0 / per_node, "port": ports / per_node}.get(self.link.per, 1.0)
+        return self.link.per_direction_gbs * 1e9 * share
+
+
+def fabric_of(row: Accelerator, catalog: Catalog) -> Fabric:
+    """Return what is usually built around an accelerator."""
+    fabrics = (
+        fabric
+        for fabric in catalog.fabrics.values()
+        if row.generation in fabric.generations and (row.link_gbs or 0.0) >= fabric.least_link_gbs
+    )
+    return next(fabrics, catalog.fabrics[_OTHER])
+
+
+def usual_network(fabric: Fabric, catalog: Catalog) -> Network:
+    """Return the network that usually joins such nodes: an assumption."""
+    link = catalog.links.find(fabric.network)
+    known = Provenance("assumed", f"the usual network: {link.name}")
+    return Network(link.name, link, known, ports_per_node=fabric.ports_per_node)
+
+
+def machine_network(catalog: Catalog) -> Network:
+    """Return the network assumed between machines like this one, of which nothing is known."""
+    return usual_network(catalog.fabrics[_MACHINE], catalog)
+
+
+def instance_network(row: Instance, catalog: Catalog) -> Network:
+    """Return the network between instances: that of their accelerators, else their host's.
+
+    Of an instance that states neither, the usual front-end network is assumed, never a faster one.
+    """
+    provenance = Provenance("catalogue", f"instance {row.id}")
+    if row.network_link is not None:
+        link = catalog.links.find(row.network_link)
+        total = None if row.rdma_gbit is None else row.rdma_gbit * GBIT
+        return Network(_at(link.name, row.rdma_gbit), link, provenance, total)
+    usual = usual_network(catalog.fabrics[_OTHER], catalog)
+    if row.network_gbit is None:
+        return replace(usual, name=f"{usual.name} ({row.provider} states none)")
+    return Network(_at("Ethernet (TCP)", row.network_gbit), usual.link, provenance, row.network_gbit * GBIT)
+
+
+def named_network(name: str, ports_per_node: int | None, catalog: Catalog, field: str) -> Network:
+    """Return the network that a field of a plan names.
+
+    Raises:
+        PlanError: no link has that name.
+    """
+    try:
+        link = catalog.links.find(name)
+    except CatalogError as error:
+        raise PlanError(error.title, error.detail, error.hint, Place(field=field)) from error
+    origin: Origin = "measured" if link.measured else "catalogue"
+    known = Provenance(origin, f"link {link.id}, named in {field}")
+    return Network(link.name, link, known, ports_per_node=ports_per_node)
+
+
+def _at(name: str, gbit: float | None) -> str:
+    return name if gbit is None else f"{name}, {gbit:g} Gbit/s a node"
+
 
 FIELD = Key.HARDWARE_LEVELS
+
 Named = Callable[[str, str], Network]
+
 OUTERMOST = "fabric"
 
 
@@ -91,24 +192,73 @@ def _refuse_misfits(inner: Level, rows: Sequence[LevelRow]) -> None:
     name, held = inner.name, int(inner.devices)
     names: set[str] = set()
     for index, row in enumerate(rows):
-        place = Place(field=f"{FIELD}.{index}")
+        location = Place(field=f"{FIELD}.{index}")
         if row.name == inner.name:
-            told = f"the hardware itself has a level called {row.name}, of {held} devices"
-            raise PlanError(told, hint="leave it out, or give this level another name", place=place)
+            conflict = f"the hardware itself has a level called {row.name}, of {held} devices"
+            raise PlanError(conflict, hint="leave it out, or give this level another name", place=location)
         if row.name in names:
-            raise PlanError(f"two levels are called {row.name}", hint="give each a name of its own", place=place)
+            raise PlanError(f"two levels are called {row.name}", hint="give each a name of its own", place=location)
         names.add(row.name)
         last = index == len(rows) - 1
         if row.devices is None:
             if not last:
                 hint = "give devices of every level but the last"
-                raise PlanError(f"{row.name} holds all devices, but a level is around it", hint=hint, place=place)
+                raise PlanError(f"{row.name} holds all devices, but a level is around it", hint=hint, place=location)
             continue
         if row.devices < held or row.devices % held:
             hint = f"go from the innermost out, in multiples of {held}; hardware.per_node is what one node holds"
             raise PlanError(
                 f"{row.name} of {row.devices} devices does not hold whole units of the {name}, {held} each",
                 hint=hint,
-                place=place,
+                place=location,
             )
         name, held = row.name, row.devices
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Devices that one link joins; a cluster has several such levels, from the innermost out.
+
+    Attributes:
+        name: what holds the devices: node, rack, fabric ...
+        devices: how many one of them holds.
+        bandwidth: of its link, B/s in one direction for each device, after oversubscription.
+        hop_seconds: one step of a collective over it; of direct links what the generation takes is used instead.
+        link: name of the link.
+        known: how the bandwidth came about.
+        is_direct: whether devices reach each other without a network adapter, and so at the shares and the latency
+            of links inside a node.
+        oversubscription: bandwidth of its devices' ports over what the level carries; 1 where it carries all.
+        is_measured: whether the bandwidth is what collectives reach, and not what the wire carries.
+        error: median error of bandwidth and step on the collectives they were measured by; None where nobody tells.
+    """
+
+    name: str
+    devices: Number
+    bandwidth: Number
+    hop_seconds: Number
+    link: str
+    known: Provenance
+    is_direct: bool = False
+    oversubscription: float = 1.0
+    is_measured: bool = False
+    error: float | None = None
+
+    def reached(self, share: Number) -> Number:
+        """Return what collectives reach of it, B/s in one direction for each device.
+
+        Args:
+            share: what they reach of what a network carries.
+        """
+        return self.bandwidth if self.is_measured else self.bandwidth * share
+
+    @property
+    def holds(self) -> str:
+        """How many devices it holds, in words."""
+        return f"{format_number(float(self.devices))} device{'s' if self.devices != 1 else ''}"
+
+    @property
+    def speed(self) -> str:
+        """What each of them gets of the link, in words."""
+        shared = f", {self.oversubscription:g}:1 oversubscribed" if self.oversubscription != 1 else ""
+        return f"{format_bandwidth(float(self.bandwidth))} each, {self.link}{shared}"

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.cluster.cluster import FIGURES, Device
-from capacity_tui.engine.cluster.found import Found
+from capacity_tui.engine.cluster.hardware_match import HardwareMatch
 from capacity_tui.engine.machine import Provenance
 from capacity_tui.engine.plan import Mixed
 from capacity_tui.engine.units import format_bytes, format_flops
 
 
-def combined(groups: Sequence[Found], mixed: Mixed) -> Found:
+def combined(groups: Sequence[HardwareMatch], mixed: Mixed) -> HardwareMatch:
     """Return what a plan runs on of several groups of equal devices, with the reason where they are not all alike.
 
     Work is shared out evenly, so that every device waits for the slowest one: together they give as many times its
@@ -32,7 +32,7 @@ def combined(groups: Sequence[Found], mixed: Mixed) -> Found:
     return replace(together, mix=f"{_listed(joined)} at the pace of the slowest", mix_reason=_why(together, strongest))
 
 
-def _alone(chosen: Found, groups: Sequence[Found], together: Found | None) -> Found:
+def _alone(chosen: HardwareMatch, groups: Sequence[HardwareMatch], together: HardwareMatch | None) -> HardwareMatch:
     others = _listed(group for group in groups if group is not chosen)
     if together is None:
         reason = f"{others} left out: not joined to the others"
@@ -44,7 +44,7 @@ def _alone(chosen: Found, groups: Sequence[Found], together: Found | None) -> Fo
     return replace(chosen, mix_reason=reason)
 
 
-def _why(together: Found, strongest: Found) -> str:
+def _why(together: HardwareMatch, strongest: HardwareMatch) -> str:
     memory = together.device.memory_bytes
     least = "" if memory is None else f", and with the least memory of them, {format_bytes(float(memory))}"
     return (
@@ -53,7 +53,7 @@ def _why(together: Found, strongest: Found) -> str:
     )
 
 
-def _together(groups: Sequence[Found]) -> Found:
+def _together(groups: Sequence[HardwareMatch]) -> HardwareMatch:
     """Return all groups as so many devices that are each as slow, and each node as small, as the least of them."""
     slowest = min(groups, key=lambda group: _arithmetic(group) / group.devices)
     count = sum(group.devices for group in groups)
@@ -89,30 +89,30 @@ def _least(devices: Sequence[Device], slowest: Device, counts: Sequence[int]) ->
         device = min(devices, key=lambda device: device.peaks[kind] * float(device.clock))
         known[f"peaks.{kind}"] = device.known[f"peaks.{kind}"]
     watts = [device.tdp_watts for device in devices]
-    told = [float(each) * count for each, count in zip(watts, counts, strict=True) if each is not None]
+    given = [float(watt) * count for watt, count in zip(watts, counts, strict=True) if watt is not None]
     return replace(
         slowest,
         name=" and ".join(dict.fromkeys(device.name for device in devices)),
         peaks=peaks,
         clock=1.0,
-        tdp_watts=sum(told) / sum(counts) if len(told) == len(watts) else None,
+        tdp_watts=sum(given) / sum(counts) if len(given) == len(watts) else None,
         known={name: by for name, by in known.items() if not name.startswith("peaks.") or name[6:] in peaks},
         **least,  # type: ignore[arg-type]  # figures of a device by their names
     )
 
 
-def _arithmetic(found: Found) -> float:
-    device = found.device
-    return device.peaks[device.half_precision] * float(device.clock) * found.devices
+def _arithmetic(match: HardwareMatch) -> float:
+    device = match.device
+    return device.peaks[device.half_precision] * float(device.clock) * match.devices
 
 
-def _speed(found: Found) -> str:
-    return f"{format_flops(_arithmetic(found), per_second=True)} {found.device.half_precision}"
+def _speed(match: HardwareMatch) -> str:
+    return f"{format_flops(_arithmetic(match), per_second=True)} {match.device.half_precision}"
 
 
-def _count(found: Found) -> str:
-    return f"{found.devices} x {found.device.id}"
+def _count(match: HardwareMatch) -> str:
+    return f"{match.devices} x {match.device.id}"
 
 
-def _listed(groups: Iterable[Found]) -> str:
+def _listed(groups: Iterable[HardwareMatch]) -> str:
     return " + ".join(map(_count, groups))

@@ -93,9 +93,9 @@ def _no_direct_links(matrix: Sequence[Sequence[str]], slow: float | None) -> Pla
     level = max(pairs, key=LEVELS.index)
     if slow is None:
         return Placement("tensor parallel", "avoid", f"no direct links; the farthest pair is {level}")
-    each = all_reduce_seconds(EXAMPLE_BYTES, len(matrix), slow) * ALL_REDUCES_A_LAYER
+    seconds = all_reduce_seconds(EXAMPLE_BYTES, len(matrix), slow) * ALL_REDUCES_A_LAYER
     reason = f"no direct links: {ALL_REDUCES_A_LAYER} all-reduces of {format_bytes(EXAMPLE_BYTES)} a layer and "
-    reason += f"micro-batch take {format_seconds(each)} over PCIe at best, and the farthest pair is {level}"
+    reason += f"micro-batch take {format_seconds(seconds)} over PCIe at best, and the farthest pair is {level}"
     return Placement("tensor parallel", "only where a model fits no other way", reason)
 
 

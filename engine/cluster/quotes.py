@@ -99,7 +99,7 @@ def quotes(row: Instance, catalog: Catalog, payment: Payment | None = None) -> I
         catalog: what commitments take off.
         payment: how it is paid for; None for all ways.
     """
-    return (found for found in _all_quotes(row, catalog) if payment in (None, found.payment))
+    return (quote for quote in _all_quotes(row, catalog) if payment in (None, quote.payment))
 
 
 def _all_quotes(row: Instance, catalog: Catalog) -> Sequence[Quote]:
@@ -116,7 +116,7 @@ def _read_quotes(row: Instance, catalog: Catalog) -> Iterator[Quote]:
     known: dict[tuple[str | None, Payment], Quote] = {}
     for region, block in _blocks(row, catalog):
         # Of a region that stands twice the later block counts: what was refreshed is laid over what was shipped.
-        known |= {(region, found.payment): found for found in _of_block(row, region, block, taken_off)}
+        known |= {(region, quote.payment): quote for quote in _block_quotes(row, region, block, taken_off)}
     yield from known.values()
 
 
@@ -135,11 +135,11 @@ def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: C
     known = list(quotes(row, catalog, payment))
     if not known:
         return None
-    own = (payment == SPOT and row.spot_region) or row.region
+    home = (payment == SPOT and row.spot_region) or row.region
     if region is None:
-        return next((quote for quote in known if quote.region == own), known[0])
+        return next((quote for quote in known if quote.region == home), known[0])
     wanted = region_id(region, catalog)
-    chosen = min(known, key=lambda q: (_distance(q.region, wanted, catalog), q.region != own, q.usd_per_hour))
+    chosen = min(known, key=lambda q: (_distance(q.region, wanted, catalog), q.region != home, q.usd_per_hour))
     return chosen if _distance(chosen.region, wanted, catalog) == _HERE else _elsewhere(chosen, wanted)
 
 
@@ -168,17 +168,17 @@ def _blocks(row: Instance, catalog: Catalog) -> Iterator[tuple[str | None, Regio
         spot = RegionPrice(spot_usd_per_hour=row.spot_usd_per_hour, price_date=row.spot_price_date)
         yield row.spot_region or row.region, spot
     yield from row.regions.items()
-    if catalog.refreshed is not None and not _has_own_price(row):
+    if catalog.refreshed is not None and not _has_price(row):
         yield from catalog.refreshed.of(row.id).items()
 
 
-def _has_own_price(row: Instance) -> bool:
+def _has_price(row: Instance) -> bool:
     """Whether the user's own file says the price: nothing that was fetched stands above that."""
     is_own = row.provenance == FROM_USER and not row.overrides
     return is_own or any(name.endswith("usd_per_hour") or name == "regions" for name in row.overrides)
 
 
-def _of_block(
+def _block_quotes(
     row: Instance, region: str | None, block: RegionPrice, taken_off: Sequence[Commitment]
 ) -> Iterator[Quote]:
     plain = block.on_demand_usd_per_hour
@@ -198,8 +198,8 @@ def _of_block(
 
 def has_commitment(row: Instance, catalog: Catalog) -> bool:
     """Return whether a price for a commitment of years is known of an instance."""
-    told = any(block.committed_usd_per_hour for block in row.regions.values())
-    return told or any(_is_for(offer, row) for offer in catalog.commitments.values())
+    is_known = any(block.committed_usd_per_hour for block in row.regions.values())
+    return is_known or any(_is_for(offer, row) for offer in catalog.commitments.values())
 
 
 def _is_for(offer: Commitment, row: Instance) -> bool:
@@ -225,10 +225,10 @@ def _quote(row: Instance, region: str | None, block: RegionPrice, payment: Payme
 def _distance(region: str | None, wanted: str, catalog: Catalog) -> int:
     """Return how far a region is from the one or the area that is asked for."""
     rows = catalog.regions
-    found = rows.find_id(region or "")
-    if wanted in (region, found):
+    row_id = rows.find_id(region or "")
+    if wanted in (region, row_id):
         return _HERE
-    if found is None or not set(rows[found].areas) & set(rows[wanted].areas):
+    if row_id is None or not set(rows[row_id].areas) & set(rows[wanted].areas):
         return _ELSEWHERE
     # An area stands for all of its regions.
     return _HERE if rows[wanted].provider is None else _NEAR

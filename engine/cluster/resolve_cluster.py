@@ -12,18 +12,15 @@ from capacity_tui.engine.catalog.rows import MIB, NODE
 from capacity_tui.engine.cluster.catalogue_devices import (
     CLUSTER_FIGURES,
     SPEC_FIGURES,
-    UNTOLD,
+    UNKNOWN_SOURCE,
     part_words,
     power_limited,
 )
 from capacity_tui.engine.cluster.cluster import Cluster, Device, Price
-from capacity_tui.engine.cluster.fabric import named_network
-from capacity_tui.engine.cluster.found import Found, found_hardware
-from capacity_tui.engine.cluster.level import Level
-from capacity_tui.engine.cluster.levels import cluster_levels, slower_outside
-from capacity_tui.engine.cluster.measured_there import as_measured_there
+from capacity_tui.engine.cluster.hardware_match import HardwareMatch, match_hardware, with_named_cluster
+from capacity_tui.engine.cluster.levels import Level, cluster_levels, named_network, slower_outside
+from capacity_tui.engine.cluster.measured import with_cluster_measurements
 from capacity_tui.engine.cluster.mixed import combined
-from capacity_tui.engine.cluster.named_cluster import with_named_cluster
 from capacity_tui.engine.cluster.pricing import (
     chosen_price,
     device_price,
@@ -68,154 +65,156 @@ def resolve_cluster(
     name = section.name
     section = with_named_cluster(section, catalog)
     spec = _overrides(section.spec)
-    found = _found(section, name, catalog, machine)
-    device = _overridden(found.device, spec)
-    if _is_of_its_own(spec):
+    match = _match(section, name, catalog, machine)
+    device = _overridden(match.device, spec)
+    if _is_another_device(spec):
         device = replace(device, name=f"{OWN_DEVICE} like {device.name}")
-    devices = section.devices or found.devices
-    unit = section.per_node or found.per_node
+    devices = section.devices or match.devices
+    unit = section.per_node or match.per_node
     per_node = min(unit, devices)
-    network = found.network
+    network = match.network
     if section.interconnect is not None:
         network = named_network(section.interconnect, section.ports_per_node, catalog, Key.HARDWARE_INTERCONNECT)
     elif section.ports_per_node is not None:
         network = replace(network, ports_per_node=section.ports_per_node)
-    host = spec["host_memory_gib"] * 2**30 if "host_memory_gib" in spec else found.host_memory_bytes
+    host = spec["host_memory_gib"] * 2**30 if "host_memory_gib" in spec else match.host_memory_bytes
     nodes = math.ceil(devices / per_node)
     # Devices of one instance share its ports, also where a whole rack shares the fast link.
-    sharing = per_node if found.instance is None else min(per_node, found.instance.sold_devices)
+    sharing = per_node if match.instance is None else min(per_node, match.instance.sold_devices)
     if "node_gbs" in spec:
         network = replace(network, node_bandwidth=spec["node_gbs"] * 1e9 * sharing, known=_given("node_gbs"))
     inner = Level(
-        name=found.unit,
+        name=match.unit,
         devices=float(unit),
         bandwidth=device.link_bandwidth,
         hop_seconds=device.efficiency.collective_hop_seconds,
         link="the devices' own",
-        known=device.known.get("link_bandwidth", UNTOLD),
+        known=device.known.get("link_bandwidth", UNKNOWN_SOURCE),
         is_direct=True,
     )
     levels = cluster_levels(
         inner,
-        section.levels or found.levels,
+        section.levels or match.levels,
         network,
         devices,
         sharing,
         lambda name, field: named_network(name, section.ports_per_node, catalog, field),
     )
-    sold = Price() if _is_of_its_own(spec) else _known_price(found, devices, section.per_node, nodes, pricing, catalog)
+    sold = (
+        Price() if _is_another_device(spec) else _known_price(match, devices, section.per_node, nodes, pricing, catalog)
+    )
     price = chosen_price(sold, pricing, nodes, catalog)
-    by_device = found.instance is None
+    by_device = match.instance is None
     return Cluster(
         device=device,
         devices=float(devices),
         levels=levels,
         host_memory_bytes=host,
         price=price,
-        part=_part(found),
-        rented=_rented(found, devices, section.per_node),
-        mix=found.mix if devices == found.devices else "",
-        mix_reason=found.mix_reason,
+        part=_part(match),
+        rented=_rented(match, devices, section.per_node),
+        mix=match.mix if devices == match.devices else "",
+        mix_reason=match.mix_reason,
         assumed=(
-            *found.assumed,
-            *([found.mix_reason] if found.mix_reason else []),
+            *match.assumed,
+            *([match.mix_reason] if match.mix_reason else []),
             *device.assumptions(),
-            *_assumed(section, found, devices, levels),
+            *_assumed(section, match, devices, levels),
             *price_assumptions(price, pricing, by_device),
         ),
-        host_memory_known=_given("host_memory_gib") if "host_memory_gib" in spec else found.host_memory_known,
-        host=found.host,
+        host_memory_known=_given("host_memory_gib") if "host_memory_gib" in spec else match.host_memory_known,
+        host=match.host,
     )
 
 
-def _found(section: HardwareSection, name: str, catalog: Catalog, machine: Machine | None) -> Found:
+def _match(section: HardwareSection, name: str, catalog: Catalog, machine: Machine | None) -> HardwareMatch:
     """Return what a plan's hardware is, which the plan itself calls by a name that may be that of a cluster."""
     if section.groups:
         groups = [_group(row, number, catalog) for number, row in enumerate(section.groups)]
-        return combined([as_measured_there(group, name, catalog) for group in groups], section.mixed)
+        return combined([with_cluster_measurements(group, name, catalog) for group in groups], section.mixed)
     if section.name == DETECTED:
-        return _own_machine(section, machine, catalog)
-    return as_measured_there(found_hardware(section.name, catalog), name, catalog)
+        return _detected(section, machine, catalog)
+    return with_cluster_measurements(match_hardware(section.name, catalog), name, catalog)
 
 
-def _group(row: DeviceGroup, number: int, catalog: Catalog) -> Found:
+def _group(row: DeviceGroup, number: int, catalog: Catalog) -> HardwareMatch:
     """Return a group of equal devices in equal nodes, as a plan lists it."""
-    found = found_hardware(row.name, catalog, f"hardware.groups.{number}.name")
-    return replace(found, devices=row.devices, per_node=min(row.per_node or found.per_node, row.devices))
+    match = match_hardware(row.name, catalog, f"hardware.groups.{number}.name")
+    return replace(match, devices=row.devices, per_node=min(row.per_node or match.per_node, row.devices))
 
 
-def _own_machine(section: HardwareSection, machine: Machine | None, catalog: Catalog) -> Found:
+def _detected(section: HardwareSection, machine: Machine | None, catalog: Catalog) -> HardwareMatch:
     if machine is None:
         raise HardwareError("no machine was detected", hint="name the hardware in hardware.name")
-    from capacity_tui.engine.cluster.own_machine import cluster_of_machine  # noqa: PLC0415 - other plans need none of it
+    from capacity_tui.engine.cluster.detected_machine import cluster_of_machine  # noqa: PLC0415 - other plans need none of it
 
     return cluster_of_machine(machine, catalog, section.mixed)
 
 
-def _assumed(section: HardwareSection, found: Found, devices: int, levels: tuple[Level, ...]) -> Iterator[str]:
+def _assumed(section: HardwareSection, match: HardwareMatch, devices: int, levels: tuple[Level, ...]) -> Iterator[str]:
     """Yield what the plan does not say about nodes and the network between them."""
-    if section.devices is None and found.unit != NODE and found.instance is None:
-        yield f"one device of a {found.unit}: hardware.devices says how many"
+    if section.devices is None and match.unit != NODE and match.instance is None:
+        yield f"one device of a {match.unit}: hardware.devices says how many"
     innermost, networks = levels[0], [level for level in levels if not level.is_direct]
-    if devices > 1 and section.per_node is None and section.name != "detected" and found.instance is None:
+    if devices > 1 and section.per_node is None and section.name != "detected" and match.instance is None:
         yield f"{innermost.devices:g} devices in a {innermost.name}"
     if devices > innermost.devices and networks[0].known.origin == "assumed":
         yield f"network between {innermost.name}s: {networks[0].link}"
     yield from slower_outside(levels)
-    if found.instance is not None:
-        idle = _instances(found, devices, section.per_node) * found.instance.sold_devices - devices
+    if match.instance is not None:
+        idle = _instances(match, devices, section.per_node) * match.instance.sold_devices - devices
         if idle:
-            yield f"{_rented(found, devices, section.per_node)} rented whole, {idle} of its devices idle"
+            yield f"{_rented(match, devices, section.per_node)} rented whole, {idle} of its devices idle"
 
 
-def _instances(found: Found, devices: int, per_node: int | None) -> int:
-    return 0 if found.instance is None else instances_for(found.instance, devices, per_node)
+def _instances(match: HardwareMatch, devices: int, per_node: int | None) -> int:
+    return 0 if match.instance is None else instances_for(match.instance, devices, per_node)
 
 
-def _rented(found: Found, devices: int, per_node: int | None) -> str:
-    return "" if found.instance is None else f"{_instances(found, devices, per_node)} x {found.instance.id}"
+def _rented(match: HardwareMatch, devices: int, per_node: int | None) -> str:
+    return "" if match.instance is None else f"{_instances(match, devices, per_node)} x {match.instance.id}"
 
 
-def _part(found: Found) -> str:
+def _part(match: HardwareMatch) -> str:
     """Return what part of the device each one is, in front of its name."""
-    row = found.instance
+    row = match.instance
     if row is None:
         return ""
     return part_words(row.device_share) if row.accelerator is not None else f"{row.cores} cores of "
 
 
 def _known_price(
-    found: Found, devices: int, per_node: int | None, nodes: int, pricing: PricingSection, catalog: Catalog
+    match: HardwareMatch, devices: int, per_node: int | None, nodes: int, pricing: PricingSection, catalog: Catalog
 ) -> Price:
     """What the catalogue knows: of the instance that was named, else of the cheapest with such devices."""
-    if found.parts and devices == found.devices:
+    if match.parts and devices == match.devices:
         prices = (
             _known_price(part, part.devices, part.per_node, math.ceil(part.devices / part.per_node), pricing, catalog)
-            for part in found.parts
+            for part in match.parts
         )
         return total_price(tuple(prices))
-    if found.instance is not None:
-        return instance_price(found.instance, _instances(found, devices, per_node), nodes, pricing, catalog)
-    if found.price.usd_per_hour is not None:
-        return replace(found.price, usd_per_hour=found.price.usd_per_hour * devices)
-    if found.accelerator is None:
+    if match.instance is not None:
+        return instance_price(match.instance, _instances(match, devices, per_node), nodes, pricing, catalog)
+    if match.price.usd_per_hour is not None:
+        return replace(match.price, usd_per_hour=match.price.usd_per_hour * devices)
+    if match.accelerator is None:
         return Price()
-    return device_price(found.accelerator, devices, nodes, pricing, catalog)
+    return device_price(match.accelerator, devices, nodes, pricing, catalog)
 
 
 def _overrides(spec: Mapping[str, object]) -> dict[str, float]:
     values: dict[str, float] = {}
     for key, value in spec.items():
-        place = Place(field=f"hardware.spec.{key}")
+        location = Place(field=f"hardware.spec.{key}")
         if key not in SPEC_FIGURES:
             near = nearest(key, SPEC_FIGURES) or SPEC_FIGURES
-            raise PlanError("unknown key", key, f"known: {', '.join(near)}", place)
+            raise PlanError("unknown key", key, f"known: {', '.join(near)}", location)
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise PlanError("not a number", repr(value), "give a number in the unit of the key", place)
-        number = parse_count(value, place=place) if isinstance(value, str) else value
+            raise PlanError("not a number", repr(value), "give a number in the unit of the key", location)
+        number = parse_count(value, place=location) if isinstance(value, str) else value
         if not SMALLEST_FIGURE <= number <= LARGEST_FIGURE:
             allowed = f"allowed: {SMALLEST_FIGURE:g} to {LARGEST_FIGURE:g}"
-            raise PlanError("out of range", repr(value), allowed, place)
+            raise PlanError("out of range", repr(value), allowed, location)
         values[key] = float(number)
     return values
 
@@ -238,11 +237,11 @@ def _overridden(device: Device, spec: Mapping[str, float]) -> Device:
     device = power_limited(device, spec["tdp_w"]) if "tdp_w" in spec else device
     for key in spec:
         if SPEC_FIGURES[key] not in CLUSTER_FIGURES:
-            device = device.known_by(_given(key), SPEC_FIGURES[key])
+            device = device.with_provenance(_given(key), SPEC_FIGURES[key])
     return device
 
 
-def _is_of_its_own(spec: Mapping[str, float]) -> bool:
+def _is_another_device(spec: Mapping[str, float]) -> bool:
     """Whether memory, bandwidth and arithmetic are all given: what is on sale under the name then is another device."""
     groups = {SPEC_FIGURES[key].partition(".")[0] for key in spec}
     return {"memory_bytes", "bandwidth", "peaks"} <= groups

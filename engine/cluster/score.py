@@ -12,8 +12,8 @@ from typing import Literal, cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.found import Found
-from capacity_tui.engine.cluster.own_machine import cluster_of_machine
+from capacity_tui.engine.cluster.detected_machine import cluster_of_machine
+from capacity_tui.engine.cluster.hardware_match import HardwareMatch
 from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, missing
 from capacity_tui.engine.machine.benchmark import NOT_MEASURED
@@ -111,7 +111,7 @@ def _figures(machine: Machine, catalog: Catalog) -> dict[str, Fact[float]]:
     try:
         devices = _device_figures(cluster_of_machine(machine, catalog), machine.benchmarked)
     except CatalogError as error:
-        devices = dict.fromkeys(("arithmetic", "device_memory", "bandwidth", "link"), _untold(error.one_line()))
+        devices = dict.fromkeys(("arithmetic", "device_memory", "bandwidth", "link"), _unknown(error.one_line()))
     return {
         **devices,
         "main_memory": machine.memory.total_bytes.map(float),
@@ -121,19 +121,19 @@ def _figures(machine: Machine, catalog: Catalog) -> dict[str, Fact[float]]:
     }
 
 
-def _benchmark_figures(found: MeasuredFacts | None) -> dict[str, Fact[float]]:
+def _benchmark_figures(benchmarks: MeasuredFacts | None) -> dict[str, Fact[float]]:
     """Return the figures that only benchmarks tell."""
-    if found is None:
-        return dict.fromkeys(("random_reads", "round_trips", "database"), _untold(NOT_MEASURED))
+    if benchmarks is None:
+        return dict.fromkeys(("random_reads", "round_trips", "database"), _unknown(NOT_MEASURED))
     return {
-        "random_reads": found.random_reads,
-        "round_trips": found.loopback_seconds.map(lambda seconds: 1 / seconds),
-        "database": found.stored_patterns,
+        "random_reads": benchmarks.random_reads,
+        "round_trips": benchmarks.loopback_seconds.map(lambda seconds: 1 / seconds),
+        "database": benchmarks.stored_patterns,
     }
 
 
-def _device_figures(found: Found, measured: MeasuredFacts | None) -> dict[str, Fact[float]]:
-    device, count = found.device, found.devices
+def _device_figures(match: HardwareMatch, measured: MeasuredFacts | None) -> dict[str, Fact[float]]:
+    device, count = match.device, match.devices
     fastest = device.half_precision
 
     def known(name: str, value: float) -> Fact[float]:
@@ -146,9 +146,9 @@ def _device_figures(found: Found, measured: MeasuredFacts | None) -> dict[str, F
         "arithmetic": _reached(device, fastest, measured) or arithmetic,
         "device_memory": known("memory_bytes", float(device.memory_bytes or 0) * count)
         if sized
-        else _untold("no device beside the CPU"),
+        else _unknown("no device beside the CPU"),
         "bandwidth": known("bandwidth", float(device.bandwidth)),
-        "link": known("link_bandwidth", float(device.link_bandwidth)) if count > 1 else _untold("a single device"),
+        "link": known("link_bandwidth", float(device.link_bandwidth)) if count > 1 else _unknown("a single device"),
     }
 
 
@@ -167,12 +167,12 @@ def _disk(machine: Machine) -> Fact[float]:
     known = _rules().disk_kinds
     rates = {kind: known[kind] for disk in machine.disks if (kind := disk.kind.value or "") in known}
     if not rates:
-        return _untold("no disk of a known kind; detect --benchmark measures it")
+        return _unknown("no disk of a known kind; detect --benchmark measures it")
     fastest = max(rates, key=lambda kind: rates[kind])
     return Fact(rates[fastest], "assumed", f"what disks of the kind {fastest} usually reach, {SOURCE}")
 
 
-def _untold(reason: str) -> Fact[float]:
+def _unknown(reason: str) -> Fact[float]:
     return missing(SOURCE, reason)
 
 

@@ -14,10 +14,9 @@ from capacity_tui.engine.estimate.bottleneck import (
     kernel_seconds,
     model_flops_utilization,
 )
-from capacity_tui.engine.estimate.derived import job_seconds
-from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes
+from capacity_tui.engine.estimate.figure_readers import job_seconds
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes, reserve_bytes
 from capacity_tui.engine.estimate.money import cost, energy
-from capacity_tui.engine.estimate.non_allocator_memory import reserve_bytes
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import (
     Basis,
@@ -181,24 +180,24 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         pricing: prices the plan gives.
         iteration: what the work is one of.
     """
-    found = Assembled(work, cluster, pricing, iteration)
+    assembled = Assembled(work, cluster, pricing, iteration)
     return Estimate(
         work=work,
-        ranges=found.ranges,
-        memory=found.memory,
-        computation=found.computation,
-        bottleneck=found.bottleneck,
-        cost=found.cost,
-        energy=found.energy,
+        ranges=assembled.ranges,
+        memory=assembled.memory,
+        computation=assembled.computation,
+        bottleneck=assembled.bottleneck,
+        cost=assembled.cost,
+        energy=assembled.energy,
         basis=Basis(
             work.method,
             work.calibration or cluster.device.efficiency.source,
             cluster.device.checked,
-            (*work.assumed, *found.ranges.beyond),
+            (*work.assumed, *assembled.ranges.beyond),
             cluster.figures(),
             cluster.words,
             levels=cluster.levels,
-            ranges=found.ranges.told,
+            ranges=assembled.ranges.told,
         ),
         warnings=work.warnings,
         details=work.details,
@@ -209,5 +208,7 @@ def _speed(work: Work, time: StepTime, ranges: Ranges) -> InferenceSpeed | None:
     """Return the speeds of what is served; None for what is not."""
     if work.served is None:
         return None
-    phases: dict[str, Number] = {phase.name: each.seconds for phase, each in zip(work.phases, time.phases, strict=True)}
+    phases: dict[str, Number] = {
+        phase.name: phase_time.seconds for phase, phase_time in zip(work.phases, time.phases, strict=True)
+    }
     return inference_speed(work.served, phases, time.seconds, ranges)

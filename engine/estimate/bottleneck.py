@@ -16,7 +16,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Number, added, first_label, where
 
 # Other parts of a step are named from this share on.
-LEAST_TOLD = 0.01
+LEAST_REPORTED = 0.01
 LAYERS = ("compute", "attention")
 OPTIMIZER = "optimizer"
 NETWORK = ("tensor_parallel", "context_parallel", "expert_parallel", "data_parallel", "pipeline_bubble")
@@ -164,14 +164,14 @@ def bottleneck(
     network = added(parts.get(part, 0.0) for part in NETWORK)
     overhead = parts.get("overhead", 0.0)
     late = parts.get("input", 0.0)
-    beside = np.maximum(network, overhead) > computing + moving
+    waits_outside = np.maximum(network, overhead) > computing + moving
     update = parts.get(OPTIMIZER, 0.0)
     kinds: dict[BottleneckKind, object] = {
         "capacity": False if held is None else ~held,
         # The devices wait for data as soon as these take longer than all the rest: nothing else then sets the pace.
-        "input": np.greater(late, LEAST_TOLD * (computing + moving + network + overhead)),
-        "network": beside & np.greater_equal(network, overhead),
-        "overhead": beside,
+        "input": np.greater(late, LEAST_REPORTED * (computing + moving + network + overhead)),
+        "network": waits_outside & np.greater_equal(network, overhead),
+        "overhead": waits_outside,
         # On a processor that keeps the states, or after few tokens, updating the weights may take the most.
         "optimizer": np.greater(update, np.maximum(computing, moving - update)),
         "compute": np.greater_equal(computing, moving),
@@ -185,16 +185,16 @@ def bottleneck(
     )
 
 
-def bottleneck_text(found: Bottleneck) -> str:
+def bottleneck_text(bottleneck: Bottleneck) -> str:
     """Say how the step of a single plan divides: kernels by what limits them, and what takes most beside the layers."""
-    if not found.parts:
+    if not bottleneck.parts:
         return ""
-    step = max(float(added(found.parts.values())), SHORTEST)
-    shares = {part: float(seconds) / step for part, seconds in found.parts.items()}
+    step = max(float(added(bottleneck.parts.values())), SHORTEST)
+    shares = {part: float(seconds) / step for part, seconds in bottleneck.parts.items()}
     inside = sum(share for part, share in shares.items() if part in (*LAYERS, OPTIMIZER))
-    words = f"kernels {inside:.0%} of the step, {float(found.memory_bound):.0%} of their time bound by memory"
+    words = f"kernels {inside:.0%} of the step, {float(bottleneck.memory_bound):.0%} of their time bound by memory"
     others = {part: share for part, share in shares.items() if part not in LAYERS}
     largest = max(others, key=lambda part: others[part], default="")
-    if not largest or others[largest] < LEAST_TOLD:
+    if not largest or others[largest] < LEAST_REPORTED:
         return words
     return f"{words}; {largest.replace('_', ' ')} {others[largest]:.0%}"

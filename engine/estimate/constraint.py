@@ -113,22 +113,26 @@ def verdicts(constraints: Sequence[Constraint], is_known: bool) -> Labels[Verdic
         is_known: whether the memory of a device is known at all.
     """
     broken = {
-        verdict: _any([~each.kept for each in constraints if each.broken_as is verdict])
+        verdict: _any([~constraint.kept for constraint in constraints if constraint.broken_as is verdict])
         for verdict in (Verdict.CANNOT_RUN, Verdict.DOES_NOT_FIT, Verdict.MISSES_LIMIT)
     }
-    unsure = _any([~each.kept_surely for each in constraints])
+    unsure = _any([~constraint.kept_surely for constraint in constraints])
     return first_label({**broken, Verdict.UNKNOWN: not is_known, Verdict.TIGHT: unsure}, Verdict.FITS)
 
 
 def in_words(constraints: Sequence[Constraint], holds: Holds) -> str:
     """Return the words of the constraints of a single plan that hold so, figures without end only where alone."""
-    chosen = [each for each in constraints if each.holds is holds]
-    finite = [each for each in chosen if each.reached is None or np.all(np.isfinite(each.reached.value))]
-    return ", ".join(each.words for each in finite or chosen)
+    chosen = [constraint for constraint in constraints if constraint.holds is holds]
+    finite = [
+        constraint
+        for constraint in chosen
+        if constraint.reached is None or np.all(np.isfinite(constraint.reached.value))
+    ]
+    return ", ".join(constraint.words for constraint in finite or chosen)
 
 
 def _any(flags: Sequence[Flags]) -> Flags:
-    found = np.asarray(False)
-    for each in flags:
-        found = found | each
-    return found
+    anywhere = np.asarray(False)
+    for flag in flags:
+        anywhere = anywhere | flag
+    return anywhere

@@ -209,8 +209,8 @@ class Equation(Generic[Arguments]):
         meaning, names = _meanings(self.function).get(name, ""), self.origins.get(name, ())
         derivation, provenance = record.origin(value, names), record.provenance(value, names)
         # What is added up has the unit of the sum.
-        own = self.units.get(name, "") if name in self.symbols else self.unit
-        unit = derivation.unit if derivation else own
+        stated = self.units.get(name, "") if name in self.symbols else self.unit
+        unit = derivation.unit if derivation else stated
         return Input(name, single(value), unit, meaning, derivation, provenance)
 
 

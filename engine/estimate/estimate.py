@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog, counts, load_catalog
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.equation import Given, recording
-from capacity_tui.engine.estimate.evidence_of import evidence_of
+from capacity_tui.engine.estimate.evidence import evidence_of
 from capacity_tui.engine.estimate.limits import plan_limits
+from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.networks.work import network_work
-from capacity_tui.engine.estimate.plugin import plugin_work
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
 from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
@@ -25,17 +27,17 @@ from capacity_tui.engine.estimate.timing.measured import as_measured
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
-from capacity_tui.engine.estimate.work import Work
+from capacity_tui.engine.estimate.work import ModelFacts, Note, Operator, Phase, Work
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models import PluginSpec, plugin_of
+from capacity_tui.engine.models import Calculated, ModelPlugin, PluginSpec, Spec, plugin_of
 from capacity_tui.engine.models.classical import ClassicalSpec
 from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES, FP64_BYTES, format_number
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
-
 
 # What one run of the work is, by task; an optimizer step where nothing else stands here.
 ITERATIONS: Mapping[str, Iteration] = {"infer": "batch", "fit": "fit"}
@@ -86,8 +88,8 @@ def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: boo
             return replace(estimate_resolved(resolved, catalog), derivations=record)
     work = work_of(resolved, catalog)
     work = replace(work, evidence=evidence_of(resolved, work, catalog))
-    found = assemble(work, resolved.cluster, resolved.plan.pricing, ITERATIONS.get(str(resolved.plan.task), "step"))
-    return replace(found, limits=plan_limits(resolved.plan, found))
+    estimate = assemble(work, resolved.cluster, resolved.plan.pricing, ITERATIONS.get(str(resolved.plan.task), "step"))
+    return replace(estimate, limits=plan_limits(resolved.plan, estimate))
 
 
 def given_numbers(cluster: Cluster, catalog: Catalog) -> Iterator[Given]:
@@ -149,3 +151,93 @@ def transformer_work(run: TransformerRun, plan: Plan) -> Work:
     """
     work = training_work(run, steps_of(plan.training, run.data.global_batch, run.data.seq_len))
     return as_measured(work, run.cluster.device, str(plan.training.precision))
+
+
+METHOD = "FLOPs and bytes of the plug-in by roofline"
+
+WIDTHS = {
+    "fp64": FP64_BYTES,
+    "fp32": FP32_BYTES,
+    "tf32": FP32_BYTES,
+    "bf16": FP16_BYTES,
+    "fp16": FP16_BYTES,
+    "fp8": 1.0,
+    "int8": 1.0,
+}
+
+
+def plugin_work(plan: Plan, spec: Spec, plugin: ModelPlugin, cluster: Cluster) -> Work:
+    """Return one training of a plug-in's model; the whole training is one step.
+
+    Raises:
+        PlanError: the plug-in failed.
+    """
+    calculated = plugin.calculated(spec)
+    device = cluster.device
+    precision = device.native(str(getattr(spec, "precision", "fp32")))
+    precision = precision if precision in device.peaks else "fp32"
+    share = plan.hardware.efficiency or device.gemm_reach(precision)
+    memory = _memory(calculated, WIDTHS.get(precision, FP32_BYTES))
+    peak = sum(memory.values())
+    traffic = peak if calculated.traffic_bytes is None else calculated.traffic_bytes
+    training = Operator(
+        name=calculated.algorithm or plugin.name,
+        part="compute",
+        phase="forward",
+        where="layer",
+        flops=calculated.train_flops,
+        bytes=traffic,
+        rate=device.peak(precision) * share,
+        bandwidth=device.bandwidth * device.efficiency.stream,
+    )
+    on_cpu = device.kind == "cpu"
+    return Work(
+        facts=ModelFacts(
+            calculated.params,
+            calculated.params,
+            calculated.infer_flops_per_sample,
+            "sample",
+            calculated.complexity_class,
+        ),
+        memory=memory,
+        host_bytes=0.0,
+        places={"while it trains": peak},
+        fragmentation=0.0,
+        context_bytes=context_bytes(0.0 if on_cpu else device.efficiency.context_bytes, 0.0, 0.0),
+        phases=(Phase("step", (training,), fixed_seconds=device.efficiency.kernel_launch_seconds),),
+        units_per_step=_samples(spec),
+        units_per_sample=1.0,
+        steps=1.0,
+        model_flops_per_step=calculated.train_flops,
+        peak_flops=device.peak(precision),
+        method=f"{METHOD} {plugin.package}",
+        assumed=(*cluster.assumed, *_assumed(calculated)),
+        warnings=tuple(_warnings(cluster)),
+    )
+
+
+def _memory(calculated: Calculated, element_bytes: float) -> dict[str, float]:
+    model = calculated.params * element_bytes
+    if calculated.memory_bytes is None:
+        return {"model": model}
+    return {"model": min(model, calculated.memory_bytes), "work": max(0.0, calculated.memory_bytes - model)}
+
+
+def _samples(spec: Spec) -> float:
+    """Return how many samples one training passes: ``n`` where the plug-in has such a number, else one."""
+    samples = getattr(spec, "n", 1)
+    return float(samples) if isinstance(samples, int | float) else 1.0
+
+
+def _assumed(calculated: Calculated) -> Iterator[str]:
+    if calculated.memory_bytes is None:
+        yield "memory of the parameters alone"
+    if calculated.traffic_bytes is None:
+        yield "memory passed through once"
+
+
+def _warnings(cluster: Cluster) -> Iterator[Note]:
+    devices = float(np.max(cluster.devices))
+    if devices > 1:
+        detail = f"A model of a plug-in trains on one of {format_number(devices)} devices; the others wait and cost."
+        yield Note("one_device", "One device does the work", detail)

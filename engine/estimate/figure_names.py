@@ -8,10 +8,9 @@ from functools import cache
 
 from capacity_tui.engine.catalog import key_of, nearest
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figure_parts import PARTS
 from capacity_tui.engine.estimate.figure_table import METRICS
 from capacity_tui.engine.estimate.figures import keys, read_figure, usual_words
-from capacity_tui.engine.estimate.metric import Metric
+from capacity_tui.engine.estimate.metric import PARTS, Metric
 from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.keys import Figure
 
@@ -50,10 +49,10 @@ def named_figure(name: str, estimate: Estimate, task: str | None = None) -> str:
     Raises:
         PlanError: no figure is called that.
     """
-    if (own := result_key(name.strip())) in keys(estimate):
-        return own
-    found = figure_keys(name, task, keys(estimate))
-    return next((key for key in found if read_figure(estimate, key) is not None), found[0])
+    if (key := result_key(name.strip())) in keys(estimate):
+        return key
+    named = figure_keys(name, task, keys(estimate))
+    return next((key for key in named if read_figure(estimate, key) is not None), named[0])
 
 
 def result_key(name: str) -> str:
@@ -74,13 +73,13 @@ def open_length(key: str) -> str:
 @cache
 def figure_words(task: str | None = None) -> Mapping[str, tuple[str, ...]]:
     """Return the figures of each short word; of several percentages come first, as bare numbers are read as those."""
-    found: dict[str, tuple[Metric, ...]] = {}
+    by_word: dict[str, tuple[Metric, ...]] = {}
     for metric in METRICS.values():
         for word in (*metric.words, *(metric.served if task == _SERVED else metric.trained)):
-            found[word] = (*found.get(word, ()), metric)
+            by_word[word] = (*by_word.get(word, ()), metric)
     return {
         word: tuple(metric.key for metric in sorted(metrics, key=lambda metric: metric.unit != "%"))
-        for word, metrics in found.items()
+        for word, metrics in by_word.items()
     }
 
 

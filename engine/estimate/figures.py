@@ -9,10 +9,9 @@ from typing import overload
 
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate.figure_parts import PARTS, part_help, part_label
 from capacity_tui.engine.estimate.figure_readers import Figured, Value
 from capacity_tui.engine.estimate.figure_table import METRICS
-from capacity_tui.engine.estimate.metric import LESS, RUNS, Metric
+from capacity_tui.engine.estimate.metric import LESS, PARTS, RUNS, Metric, part_help, part_label
 from capacity_tui.engine.estimate.result import InferenceSpeed, Iteration
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, mean
@@ -91,20 +90,20 @@ def figures_of(estimate: Figured) -> dict[str, Interval]:
 
 
 def _as_interval(value: Number | Interval) -> Interval:
-    found = value if isinstance(value, Interval) else Interval.exactly(value)
-    return Interval(mean(found.value), mean(found.low), mean(found.high))
+    interval = value if isinstance(value, Interval) else Interval.exactly(value)
+    return Interval(mean(interval.value), mean(interval.low), mean(interval.high))
 
 
-def read_figure(found: Figured, key: str) -> Value:
+def read_figure(estimate: Figured, key: str) -> Value:
     """Return a figure by its result key; None where there is none, 0 for a part that this kind of run lacks.
 
     Raises:
         KeyError: no result has that key.
     """
     if key in METRICS:
-        return METRICS[key].read(found)
+        return METRICS[key].read(estimate)
     group, _, part = key.rpartition(".")
-    parts = {"memory.parts": found.memory.parts, "computation.parts": found.computation.parts}[group]
+    parts = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}[group]
     return parts.get(part, 0.0)
 
 
@@ -204,8 +203,10 @@ def _not_served(key: str, speed: InferenceSpeed) -> str:
 
 def keys(estimate: Figured) -> tuple[str, ...]:
     """Return the result keys that have a figure."""
-    own = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}
-    parts = (f"{group}.{part}" for group, names in PARTS.items() for part in dict.fromkeys((*own[group], *names)))
+    parts_of_run = {"memory.parts": estimate.memory.parts, "computation.parts": estimate.computation.parts}
+    parts = (
+        f"{group}.{part}" for group, names in PARTS.items() for part in dict.fromkeys((*parts_of_run[group], *names))
+    )
     return (*METRICS, *parts)
 
 

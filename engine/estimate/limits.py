@@ -23,12 +23,12 @@ _FIELDS = {FIRST: "ttft_seconds", EACH: "tpot_seconds"}
 
 
 def limit(
-    found: Figured, key: str, *, most: Number | None = None, least: Number | None = None, why: str = ""
+    estimate: Figured, key: str, *, most: Number | None = None, least: Number | None = None, why: str = ""
 ) -> Constraint:
     """Return a limit of one figure beside what an estimate reaches of it; broken where it has no such figure.
 
     Args:
-        found: the estimate, of one plan or of several.
+        estimate: the estimate, of one plan or of several.
         key: result key of the figure.
         most: the most it may be.
         least: the least it must be.
@@ -37,37 +37,37 @@ def limit(
     Raises:
         PlanError: no result has that key.
     """
-    of = figure(found, key)
-    reached = of.value if of.value is None or isinstance(of.value, Interval) else Interval.exactly(of.value)
-    label = of.metric.brief or of.metric.label
-    why = f"{label}: {of.absence}" if reached is None else why
-    return Constraint(key, label, of.metric.unit, reached, most, least, why)
+    value = figure(estimate, key)
+    reached = value.value if value.value is None or isinstance(value.value, Interval) else Interval.exactly(value.value)
+    label = value.metric.brief or value.metric.label
+    why = f"{label}: {value.absence}" if reached is None else why
+    return Constraint(key, label, value.metric.unit, reached, most, least, why)
 
 
 def plan_limits(
-    plan: Plan, found: Figured, numbers: Mapping[str, Number | None] = NO_NUMBERS
+    plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None] = NO_NUMBERS
 ) -> tuple[Constraint, ...]:
     """Return what a plan that serves asks of its figures; nothing of others.
 
     Args:
         plan: the plan.
-        found: its estimate, or that of several plans that differ in some numbers.
+        estimate: its estimate, or that of several plans that differ in some numbers.
         numbers: those numbers as arrays, by plan key; None where these have none.
     """
-    return tuple(_served(plan, found, numbers)) if plan.task == "infer" else ()
+    return tuple(_served(plan, estimate, numbers)) if plan.task == "infer" else ()
 
 
-def _served(plan: Plan, found: Figured, numbers: Mapping[str, Number | None]) -> Iterator[Constraint]:
-    wanted, speed = plan.inference, found.computation.infer
+def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None]) -> Iterator[Constraint]:
+    wanted, speed = plan.inference, estimate.computation.infer
     rate = numbers.get(RATE, wanted.request_rate)
     if rate is not None and speed is not None and speed.largest_requests_per_second is not None:
-        yield replace(limit(found, REQUESTS, least=rate, why=RATE), label="load served")
+        yield replace(limit(estimate, REQUESTS, least=rate, why=RATE), label="load served")
     for name, seconds in limits_of(wanted).items():
         path = f"inference.{_FIELDS[name]}"
         limiting = None if speed is None else limited(speed, name)
         if limiting is not None:
-            yield limit(found, limiting[0], most=numbers.get(path, seconds), why=path)
-    room, batch = found.details.get(SEQUENCES), numbers.get(BATCH, _whole(wanted.batch))
+            yield limit(estimate, limiting[0], most=numbers.get(path, seconds), why=path)
+    room, batch = estimate.details.get(SEQUENCES), numbers.get(BATCH, _whole(wanted.batch))
     if room is not None and batch is not None and rate is None:
         yield Constraint(SEQUENCES, "cache", "sequences", Interval.exactly(room), least=batch, why=BATCH)
 

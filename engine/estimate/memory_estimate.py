@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from capacity_tui.engine.estimate.constraint import ASSUMED, Constraint
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
 from capacity_tui.engine.uncertainty import Interval
@@ -86,15 +87,15 @@ class MemoryEstimate:
     @property
     def constraints(self) -> tuple[Constraint, ...]:
         """What the memory of a device, and of its host, ask of each plan; nothing where a size is unknown."""
-        found = []
+        constraints = []
         if self.capacity_bytes is not None:
             usable = "what a program can use of a device's memory"
-            found.append(self._constraint(RESERVED, "memory", self.reserved_bytes, self.capacity_bytes, usable))
+            constraints.append(self._constraint(RESERVED, "memory", self.reserved_bytes, self.capacity_bytes, usable))
         if self.host_capacity_bytes is not None and any_true(self.host_bytes > 0):
             host = Interval.exactly(self.host_bytes)
             limit, shared = self.host_capacity_bytes, self.host_devices
-            found.append(self._constraint(HOST, "host memory", host, limit, self.host_source, shared))
-        return tuple(found)
+            constraints.append(self._constraint(HOST, "host memory", host, limit, self.host_source, shared))
+        return tuple(constraints)
 
     @property
     def in_host(self) -> str:
@@ -112,3 +113,38 @@ class MemoryEstimate:
         self, key: str, label: str, reached: Interval, most: Number, why: str, shared: Number = 1.0
     ) -> Constraint:
         return Constraint(key, label, "B", reached, most, None, why, Verdict.DOES_NOT_FIT, shared)
+
+
+@equation(
+    "context = driver + groups · communicator",
+    unit="B",
+    source="measured sizes: efficiency.yaml, algorithms.yaml",
+    part=Figure.MEMORY_CONTEXT,
+    units={"driver": "B", "communicator": "B"},
+)
+def context_bytes(driver: Number, communicator: Number, groups: Number) -> Number:
+    """Bytes of driver context and communication library.
+
+    Args:
+        driver: bytes of the driver's context, or of the process, with the libraries.
+        communicator: bytes of the buffers of one group of ranks.
+        groups: kinds of groups a device belongs to: tensor, data, pipeline, expert parallel.
+    """
+    return driver + groups * communicator
+
+
+@equation(
+    "reserve = allocated · fragmentation",
+    unit="B",
+    source="the allocator keeps blocks it cannot use: measured reserved over allocated",
+    part=Figure.MEMORY_RESERVE,
+    units={"allocated": "B"},
+)
+def reserve_bytes(allocated: Number, fragmentation: Number) -> Number:
+    """Bytes the allocator holds beyond its peak.
+
+    Args:
+        allocated: bytes of all parts inside the allocator.
+        fragmentation: what it holds beyond them, as a share.
+    """
+    return allocated * fragmentation

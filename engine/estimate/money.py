@@ -26,7 +26,7 @@ MOST_SURPLUS = 100.0
     unit="USD",
     source="price of the catalogue or the plan",
     units={"seconds": "s", "usd_per_hour": "USD"},
-    origins={"seconds": "job_seconds"},
+    origins={"seconds": "job_seconds", "usd_per_hour": "machines_hour_usd"},
 )
 def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
     """Price of a job.
@@ -123,7 +123,7 @@ def average_watts(
     source="spot price of the catalogue, checkpoints and interruptions included",
     part=Figure.COST_USD_SPOT,
     units={"seconds": "s", "usd_per_hour": "USD"},
-    origins={"seconds": "job_seconds", "surplus": "interruption_surplus"},
+    origins={"seconds": "job_seconds", "surplus": "interruption_surplus", "usd_per_hour": "machines_hour_usd"},
 )
 def spot_usd(seconds: Number, surplus: Number, usd_per_hour: Number) -> Number:
     """Price of a job on capacity that may be taken back.
@@ -241,14 +241,16 @@ owned_hour_usd = equation(
     "usd = purchase / (lifetime · use) + kilowatts · overhead · usd_per_kwh",
     unit="USD",
     source="straight-line depreciation over the hours of work, and electricity",
+    units={"purchase": "USD", "usd_per_kwh": "USD"},
 )(owned_usd_per_hour)
 
 
 @equation(
     "usd = machines · usd_per_hour",
     unit="USD",
-    source="machines of one's own, all alike",
+    source="owned machines, all alike",
     units={"usd_per_hour": "USD"},
+    origins={"usd_per_hour": "owned_usd_per_hour"},
 )
 def machines_hour_usd(machines: Number, usd_per_hour: Number) -> Number:
     """Price of an hour of several machines.
@@ -341,21 +343,21 @@ def energy(
     limit = cluster.device.tdp_watts
     if limit is None:
         return EnergyEstimate(None, None, None)
-    reach = cluster.device.efficiency
+    efficiency = cluster.device.efficiency
     watts = average_watts(
         cluster.devices,
         limit,
-        reach.idle_share,
-        reach.arithmetic_power,
+        efficiency.idle_share,
+        efficiency.arithmetic_power,
         computing,
-        reach.memory_power,
+        efficiency.memory_power,
         moving,
-        reach.waiting_power,
+        efficiency.waiting_power,
     )
     if seconds is None:
         return EnergyEstimate(None, watts, None)
     kwh = job_kwh(watts, seconds)
-    system = system_kwh(kwh, reach.host_power, _cooling(cluster))
+    system = system_kwh(kwh, efficiency.host_power, _cooling(cluster))
     return EnergyEstimate(kwh, watts, electricity_usd(kwh, usd_per_kwh), system)
 
 

@@ -107,9 +107,9 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
         gradients = kept.wide
     gradient_bytes = catalog.precisions.find(gradients).gradient_bytes
     lean = weight_bytes + master_bytes < FP32_BYTES
-    each, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)
+    matrix, vector = _state_bytes(optimizer, lean=lean), _vector_state_bytes(optimizer, lean=lean)
     values = 2.0 * (master_bytes or weight_bytes) + (element_bytes if master_bytes else 0.0)
-    narrowed = each / optimizer.state_bytes if optimizer.state_bytes else 1.0
+    narrowed = matrix / optimizer.state_bytes if optimizer.state_bytes else 1.0
     traffic = narrowed * optimizer.state_traffic_bytes + values + optimizer.gradient_passes * gradient_bytes
     in_one = optimizer.fused or row.fused_optimizer > 0
     passes = 1.0 if in_one else SEPARATE_PASSES
@@ -119,12 +119,12 @@ def training_numerics(training: TrainingSection, row: Framework, catalog: Catalo
         master_bytes=master_bytes,
         gradient_bytes=gradient_bytes,
         optimizer=OptimizerNumbers(
-            state_bytes=each,
+            state_bytes=matrix,
             factor_bytes=vector if optimizer.factored else 0.0,
             vector_state_bytes=vector,
-            outer_state_bytes=vector if optimizer.matrices_only else each,
+            outer_state_bytes=vector if optimizer.matrices_only else matrix,
             # Each operation runs over all parameters: the root of the second moment is as large as the moment itself.
-            temporary_bytes=0.0 if in_one or not optimizer.states else each / optimizer.states,
+            temporary_bytes=0.0 if in_one or not optimizer.states else matrix / optimizer.states,
             traffic=passes * traffic,
             # States are read and written, gradients read once.
             outer_traffic=passes * (2.0 * vector + values + gradient_bytes if optimizer.matrices_only else traffic),
@@ -143,10 +143,10 @@ def _state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
 
 def _vector_state_bytes(optimizer: Optimizer, *, lean: bool) -> float:
     """Bytes of optimizer state for a parameter of a vector; halved with those of matrices."""
-    each = _state_bytes(optimizer, lean=lean)
+    matrix = _state_bytes(optimizer, lean=lean)
     if optimizer.vector_state_bytes is None:
-        return each
-    return optimizer.vector_state_bytes * (each / optimizer.state_bytes if optimizer.state_bytes else 1.0)
+        return matrix
+    return optimizer.vector_state_bytes * (matrix / optimizer.state_bytes if optimizer.state_bytes else 1.0)
 
 
 @equation(

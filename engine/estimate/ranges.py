@@ -15,12 +15,12 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, where
 from capacity_tui.engine.uncertainty import (
     EXCHANGES,
-    Doubts,
+    ErrorTerms,
     FigureName,
     MeasuredNetworks,
     Range,
-    of_memory,
-    range_of,
+    figure_range,
+    memory_spreads,
     spread_here,
 )
 
@@ -42,7 +42,7 @@ _RATES: Mapping[str, FigureName] = {
     Figure.LARGEST_REQUESTS_PER_SECOND: "step",
 }
 # Figures whose distance from what was measured the basis tells.
-_TOLD: Mapping[str, FigureName] = {"time": "step", "memory": "memory"}
+_IN_BASIS: Mapping[str, FigureName] = {"time": "step", "memory": "memory"}
 
 
 class Ranges:
@@ -56,13 +56,13 @@ class Ranges:
     def __init__(self, work: Work, times: Sequence[PhaseTime]) -> None:
         self._work, self._times = work, tuple(times)
         # No lookup that calls back: rings of references keep arrays alive until they are searched for.
-        self._found: dict[FigureName, Range] = {}
+        self._ranges: dict[FigureName, Range] = {}
 
     def __getitem__(self, figure: FigureName) -> Range:
         """Return the range of a time, or of memory."""
-        if figure not in self._found:
-            self._found[figure] = self._range(figure)
-        return self._found[figure]
+        if figure not in self._ranges:
+            self._ranges[figure] = self._range(figure)
+        return self._ranges[figure]
 
     def of(self, key: str) -> Range:
         """Return the range behind the figure of a result key."""
@@ -73,48 +73,48 @@ class Ranges:
     @property
     def told(self) -> tuple[str, ...]:
         """What the ranges of time and memory rest on, each in a sentence."""
-        return tuple(f"{what}: {each.basis}" for what, each in self._told())
+        return tuple(f"{what}: {ratios.basis}" for what, ratios in self._reported())
 
     @property
     def beyond(self) -> tuple[str, ...]:
         """What of the run nobody measured, in words for its basis; empty where published runs are like it."""
-        found = [f"{what}: {', '.join(each.beyond)}" for what, each in self._told() if each.beyond]
-        return (f"outside what was measured: {'; '.join(found)}",) if found else ()
+        unmeasured = [f"{what}: {', '.join(ratios.beyond)}" for what, ratios in self._reported() if ratios.beyond]
+        return (f"outside what was measured: {'; '.join(unmeasured)}",) if unmeasured else ()
 
-    def _told(self) -> Iterator[tuple[str, Range]]:
-        for what, figure in _TOLD.items():
+    def _reported(self) -> Iterator[tuple[str, Range]]:
+        for what, figure in _IN_BASIS.items():
             if figure in self._work.evidence.rows:
                 yield what, self[figure]
 
-    def doubts(self, figure: FigureName) -> Doubts:
+    def error_terms(self, figure: FigureName) -> ErrorTerms:
         """Return what makes a figure unsure."""
         evidence = self._work.evidence
         flags = evidence.flags
         if figure == "memory":
             amounts = memory_amounts(self._work)
             unsure = amounts["activations"] + amounts["outside"]
-            flags = {name: each * unsure if name in OF_SOFTWARE else each for name, each in flags.items()}
-            return Doubts({**amounts, **flags}, evidence.likeness, of_memory(evidence.here))
-        return Doubts({**self._time_amounts(figure), **flags}, evidence.likeness, evidence.here)
+            flags = {name: flag * unsure if name in OF_SOFTWARE else flag for name, flag in flags.items()}
+            return ErrorTerms({**amounts, **flags}, evidence.features, memory_spreads(evidence.here))
+        return ErrorTerms({**self._time_amounts(figure), **flags}, evidence.features, evidence.here)
 
     def _range(self, name: FigureName) -> Range:
         evidence = self._work.evidence
         if name in evidence.known:
             return evidence.known[name]
-        return range_of(self.doubts(name), evidence.rows[name]) if name in evidence.rows else Range(1.0, 1.0)
+        return figure_range(self.error_terms(name), evidence.rows[name]) if name in evidence.rows else Range(1.0, 1.0)
 
     def _time_amounts(self, figure: FigureName) -> dict[str, Number]:
         work = self._work
         row: Reliability = work.evidence.rows[figure]
         every = list(zip(work.phases, self._times, strict=True))
-        own = [(phase, time) for phase, time in every if phase.name == figure]
-        amounts = time_amounts(own or every, work.units_per_sample, row.hidden)
+        of_figure = [(phase, time) for phase, time in every if phase.name == figure]
+        amounts = time_amounts(of_figure or every, work.units_per_sample, row.hidden)
         networks, usual = work.evidence.networks, row.spreads.get(EXCHANGES)
         if networks is None or not usual or EXCHANGES not in amounts:
             return amounts
         spread = spread_here(EXCHANGES, usual, work.evidence.here, row.repeat)
         left = min(max(networks.spread, row.repeat) / spread, 1.0)
-        measured = _over_networks(own or every, networks)
+        measured = _over_networks(of_figure or every, networks)
         return {**amounts, EXCHANGES: amounts[EXCHANGES] - (1.0 - left) * measured}
 
 
@@ -129,9 +129,9 @@ def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidd
     whole = added(phase.runs * time.seconds for phase, time in phases)
     seconds: dict[str, Number] = {}
     for phase, time in phases:
-        for part, each in (*time.parts.items(), *_hidden(phase, time, hidden_share)):
-            seconds[part] = seconds.get(part, 0.0) + phase.runs * each
-    shares = {part: each / np.maximum(whole, SHORTEST) for part, each in seconds.items()}
+        for part, spent in (*time.parts.items(), *_hidden(phase, time, hidden_share)):
+            seconds[part] = seconds.get(part, 0.0) + phase.runs * spent
+    shares = {part: spent / np.maximum(whole, SHORTEST) for part, spent in seconds.items()}
     attention = shares.get("attention", 0.0)
     doublings = np.maximum(np.log2(np.maximum(length, 1.0) / SURE_LENGTH), 0.0)
     kernels = shares.pop("compute", 0.0) + attention

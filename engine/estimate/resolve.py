@@ -92,8 +92,8 @@ def resolve_plan(
         spec = settle_classical(plan, family.id, cluster.device)
         return ResolvedPlan(_with_spec(plan, spec), family, cluster, None, spec)
     if family.kind == "plugin":
-        own = read_spec(plugin_of(family.id).spec_type, plan.model.spec)
-        return ResolvedPlan(_with_spec(plan, own), family, cluster, None, own)
+        given = read_spec(plugin_of(family.id).spec_type, plan.model.spec)
+        return ResolvedPlan(_with_spec(plan, given), family, cluster, None, given)
     shape, network = None, None
     if family.kind == "network":
         network = read_spec(network_spec_type(family.id), plan.model.spec)
@@ -109,8 +109,8 @@ def resolve_plan(
     parallel = resolve_parallelism(plan.parallelism, int(cluster.devices), zero)
     training = plan.training
     replicas = int(parallel.dp or 1)
-    each = int(training.micro_batch) * replicas
-    global_batch = training.global_batch or each
+    per_update = int(training.micro_batch) * replicas
+    global_batch = training.global_batch or per_update
     if task != "infer":
         require(BATCH_FOR_ALL, Layout(float(cluster.devices), dp=float(replicas), global_batch=float(global_batch)))
     method = training.method or (FULL if task == "finetune" else None)
@@ -193,5 +193,5 @@ def _refuse_open(plan: Plan) -> None:
         section = getattr(plan, section_name)
         for name, value in section:
             if value == AUTO:
-                place = Place(field=f"{section_name}.{name}")
-                raise PlanError("still auto", hint="choose a mode, or give a value", place=place)
+                field = Place(field=f"{section_name}.{name}")
+                raise PlanError("still auto", hint="choose a mode, or give a value", place=field)

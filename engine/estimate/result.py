@@ -9,20 +9,72 @@ from typing import Literal
 from capacity_tui.engine.cluster import DeviceKind, Level
 from capacity_tui.engine.estimate.constraint import Constraint, in_words, verdicts
 from capacity_tui.engine.estimate.equation import Record
-from capacity_tui.engine.estimate.filled_by import FilledBy
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
-from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
-from capacity_tui.engine.estimate.work import ModelFacts, Work
+from capacity_tui.engine.estimate.work import ModelFacts, Note, Work
 from capacity_tui.engine.machine import Quantity
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Labels, Number
 from capacity_tui.engine.plan import Assumption
 from capacity_tui.engine.uncertainty import Interval, Range
+from capacity_tui.engine.units import format_percent
 from capacity_tui.engine.verdict import Holds, Verdict
 
+ShareOf = Literal["memory", "power"]
+
+_NAMES: dict[ShareOf, str] = {"memory": "the memory", "power": "the power limit"}
+
+
+@dataclass(frozen=True, slots=True)
+class UsedShare:
+    """The share of one figure that a run uses, beside what a mode allows.
+
+    Attributes:
+        figure: memory of a device, or its power limit.
+        used: the run's share of it, as estimated.
+        allowed: the mode's.
+        why: why the run does not stay inside; empty where it does.
+    """
+
+    figure: ShareOf
+    used: float
+    allowed: float
+    why: str = ""
+
+    @property
+    def text(self) -> str:
+        """Used and allowed in little room, with a mark where more is used."""
+        return f"{100 * self.used:.0f}/{100 * self.allowed:.0f} %{' !' if self.why else ''}"
+
+    @property
+    def words(self) -> str:
+        """Used and allowed in words, and why more is used than is allowed where it is."""
+        used = f"{format_percent(self.used)} of {_NAMES[self.figure]}, the mode allows {format_percent(self.allowed)}"
+        return f"{used}: {self.why}" if self.why else used
+
+
+@dataclass(frozen=True, slots=True)
+class FilledBy:
+    """A mode, and what the run uses of its shares.
+
+    Attributes:
+        name: the mode's name.
+        line: what it is, in a line.
+        shares: used and allowed of memory and power, as far as they are known.
+        reserve: what it keeps free beside the estimate.
+        outside: what the run has outside of the mode's ranges, and why.
+    """
+
+    name: str
+    line: str
+    shares: tuple[UsedShare, ...] = ()
+    reserve: str = ""
+    outside: tuple[str, ...] = ()
+
+
 Iteration = Literal["step", "batch", "fit"]
+
 BottleneckKind = Literal["compute", "memory_bandwidth", "network", "capacity", "input", "overhead", "optimizer"]
 
 
@@ -293,13 +345,13 @@ class Estimate(ShownInNotebooks):
     @property
     def broken(self) -> tuple[Constraint, ...]:
         """The constraints that a single plan does not keep, the gravest first."""
-        found = (each for each in self.constraints if each.holds is Holds.NO)
-        return tuple(sorted(found, key=lambda each: -each.broken_as.gravity))
+        broken = (constraint for constraint in self.constraints if constraint.holds is Holds.NO)
+        return tuple(sorted(broken, key=lambda constraint: -constraint.broken_as.gravity))
 
     @property
     def missed(self) -> tuple[Constraint, ...]:
         """The limits that a single plan does not keep, its memory aside."""
-        return tuple(each for each in self.limits if each.holds is Holds.NO)
+        return tuple(constraint for constraint in self.limits if constraint.holds is Holds.NO)
 
     @property
     def shortage(self) -> str:
@@ -309,7 +361,7 @@ class Estimate(ShownInNotebooks):
     @property
     def reason(self) -> str:
         """The constraints that decide the verdict on a single plan, in words; empty where all of them hold surely."""
-        gravest = [each for each in self.broken if each.broken_as is self.verdict]
+        gravest = [constraint for constraint in self.broken if constraint.broken_as is self.verdict]
         return in_words(gravest, Holds.NO) if gravest else in_words(self.constraints, Holds.LIKELY)
 
     @property

@@ -7,9 +7,28 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from capacity_tui.engine.estimate.equation import recorded_count
-from capacity_tui.engine.estimate.note import Note
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty import Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A recommendation or warning; ``saves`` is computed by estimating again.
+
+    Attributes:
+        code: stable name for scripts.
+        title: what to do or to know.
+        detail: why, with the figures.
+        saves: what changes, by result key: new value minus old.
+        change: plan fields that bring it about, with their new values.
+    """
+
+    code: str
+    title: str
+    detail: str
+    saves: Mapping[str, float] | None = None
+    change: Mapping[str, object] | None = None
+
 
 Part = Literal[
     "compute",
@@ -24,9 +43,12 @@ Part = Literal[
     "input",
     "idle",
 ]
+
 Direction = Literal["forward", "backward", "recompute", "step"]
+
 PipelinePosition = Literal["layer", "first", "last", "step"]
-Beside = Literal["forward", "backward", "both"]
+
+HidingPass = Literal["forward", "backward", "both"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +120,7 @@ class Collective:
         overlap: share that can hide behind kernels and their launches.
         per_step: whether it runs once a step rather than once a micro-batch.
         bytes: payload of one run.
-        beside: the pass whose kernels it can hide behind; of a step, that of one micro-batch alone.
+        hides_behind: the pass whose kernels it can hide behind; of a step, that of one micro-batch alone.
         group: devices that take part; 1 where no link between devices is used.
         stride: ranks between neighbours of the group.
         recorded: equations recorded before it, whose latest results its numbers are.
@@ -111,7 +133,7 @@ class Collective:
     overlap: Number = 0.0
     per_step: bool = False
     bytes: Number = 0.0
-    beside: Beside = "both"
+    hides_behind: HidingPass = "both"
     group: Number = 1.0
     stride: Number = 1.0
     recorded: int = field(default_factory=recorded_count, compare=False, repr=False)
@@ -225,8 +247,8 @@ class Loaded:
         largest_rate: requests that all replicas answer in a second at most.
         first_token: seconds to the first token.
         first_token_percentile: the same at the percentile that the plan tells.
-        each_token: seconds between two output tokens of a sequence.
-        each_token_percentile: the same at that percentile.
+        token_seconds: seconds between two output tokens of a sequence.
+        token_seconds_percentile: the same at that percentile.
         request: seconds from a request's arrival to its last token.
     """
 
@@ -237,8 +259,8 @@ class Loaded:
     largest_rate: Number
     first_token: Number
     first_token_percentile: Number
-    each_token: Number
-    each_token_percentile: Number
+    token_seconds: Number
+    token_seconds_percentile: Number
     request: Number
 
 

@@ -1,8 +1,8 @@
 from .explain import Explanation as Explanation
 from .explain import explain_estimate as explain_estimate
-from .placed import PlacedLevel as PlacedLevel
-from .placed import Placement as Placement
-from .placed import placement_of as placement_of
+from .placement import PlacedLevel as PlacedLevel
+from .placement import Placement as Placement
+from .placement import placement_of as placement_of
 from .roofline import Point as Point
 from .roofline import Roofline as Roofline
 from .roofline import roofline as roofline

@@ -89,9 +89,9 @@ def _points(phases: tuple[Phase, ...]) -> Iterator[Point]:
             repeats = 1.0 if operator.where == "step" else phase.schedule.repeats
             runs = _number(operator.count * repeats * phase.runs)
             sums = (operator.flops, operator.bytes, operator_seconds(operator), operator.flops / operator.rate)
-            flops, traffic, seconds, arithmetic = (_number(each) * runs for each in sums)
+            flops, traffic, seconds, arithmetic = (_number(summed) * runs for summed in sums)
             kinds.setdefault(_kind(operator.name) + ending, []).append((flops, traffic, seconds, arithmetic))
-    total = sum(each[2] for members in kinds.values() for each in members)
+    total = sum(summed[2] for members in kinds.values() for summed in members)
     for name, members in kinds.items():
         flops, traffic, seconds, arithmetic = (sum(column) for column in zip(*members, strict=True))
         if min(flops, traffic) > 0 and seconds >= LEAST_SHARE * total:

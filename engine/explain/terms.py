@@ -155,9 +155,9 @@ def _model_terms(key: str, resolved: ResolvedPlan, estimate: Estimate, catalog: 
 def _parameter_terms(counts: ParameterCounts, experts: float) -> Iterator[Term]:
     """Yield the parameters of a transformer by part, with this many routed experts in each layer that has them."""
 
-    def layered(name: str, layers: Number, each: Number) -> Term:
-        detail = f"{format_number(mean(layers))} layers of {format_count(mean(each), decimals=2)}"
-        return Term(name, mean(layers * each), detail)
+    def layered(name: str, layers: Number, one: Number) -> Term:
+        detail = f"{format_number(mean(layers))} layers of {format_count(mean(one), decimals=2)}"
+        return Term(name, mean(layers * one), detail)
 
     yield Term("token embedding", mean(counts.token_embedding))
     yield Term("position embedding", mean(counts.position_embedding))
@@ -189,9 +189,9 @@ def _layer_terms(layers: Iterable[Layer], attribute: str) -> Iterator[Term]:
     for layer in layers:
         alike[layer] = alike.get(layer, 0) + 1
     for layer, count in alike.items():
-        each = float(getattr(layer, attribute))
+        one = float(getattr(layer, attribute))
         yield Term(
-            layer.name, each * count, f"{_times(count, 'time')} {format_count(each, decimals=2)}" if count > 1 else ""
+            layer.name, one * count, f"{_times(count, 'time')} {format_count(one, decimals=2)}" if count > 1 else ""
         )
 
 
@@ -284,16 +284,16 @@ def _times(number: float, word: str) -> str:
 
 def _collective_terms(phase: Phase, time: PhaseTime, part: str, ending: str) -> Iterator[Term]:
     """Yield communication as far as nothing hides it."""
-    for each in sent(phase, time):
-        if each.collective.part == part:
-            name = f"{each.collective.name}{ending}"
-            derivation = origin(each.collective.seconds, COLLECTIVE_ORIGINS, each.collective.recorded)
-            yield Term(name, each.exposed, _collective_detail(each), derivation)
+    for sending in sent(phase, time):
+        if sending.collective.part == part:
+            name = f"{sending.collective.name}{ending}"
+            derivation = origin(sending.collective.seconds, COLLECTIVE_ORIGINS, sending.collective.recorded)
+            yield Term(name, sending.exposed, _collective_detail(sending), derivation)
 
 
-def _collective_detail(each: Sent) -> str:
-    hidden = format_percent(max(0.0, 1.0 - each.exposed / each.seconds) if each.seconds else 0.0)
-    return f"{_times(each.runs, 'time')} {format_bytes(mean(each.collective.bytes), 'MB')}, {hidden} of it hidden"
+def _collective_detail(sending: Sent) -> str:
+    hidden = format_percent(max(0.0, 1.0 - sending.exposed / sending.seconds) if sending.seconds else 0.0)
+    return f"{_times(sending.runs, 'time')} {format_bytes(mean(sending.collective.bytes), 'MB')}, {hidden} of it hidden"
 
 
 _SUMMED: Mapping[str, str] = {

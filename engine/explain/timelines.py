@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from capacity_tui.engine.estimate import Beside, Collective, Estimate, Part, Phase, part_label
+from capacity_tui.engine.estimate import Collective, Estimate, HidingPass, Part, Phase, part_label
 from capacity_tui.engine.estimate.timing import PhaseTime
 from capacity_tui.engine.numeric import mean
 
@@ -133,21 +133,24 @@ def step_timeline(estimate: Estimate) -> StepTimeline:
 def _phase(phase: Phase, time: PhaseTime) -> PhaseTimeline:
     parts = {part: mean(seconds * phase.runs) for part, seconds in time.parts.items()}
     whole = sum(parts.values())
-    hidden = {part: found for part, found in _hidden(phase, time).items() if found[0] >= _LEAST_HIDDEN * whole}
+    hidden = {part: seconds for part, seconds in _hidden(phase, time).items() if seconds[0] >= _LEAST_HIDDEN * whole}
     return PhaseTimeline(phase.name, whole, tuple(_stretches(parts, hidden)))
 
 
 def _hidden(phase: Phase, time: PhaseTime) -> Mapping[str, tuple[float, str]]:
     """Return the seconds of communication that hide, by part, and the passes they hide behind."""
-    found: dict[str, tuple[float, set[Beside]]] = {}
-    for each in sent(phase, time):
-        seconds, beside = found.get(each.collective.part, (0.0, set()))
-        found[each.collective.part] = (seconds + each.seconds - each.exposed, {*beside, each.collective.beside})
-    return {part: (seconds, _behind(beside)) for part, (seconds, beside) in found.items()}
+    by_part: dict[str, tuple[float, set[HidingPass]]] = {}
+    for sending in sent(phase, time):
+        seconds, passes = by_part.get(sending.collective.part, (0.0, set()))
+        by_part[sending.collective.part] = (
+            seconds + sending.seconds - sending.exposed,
+            {*passes, sending.collective.hides_behind},
+        )
+    return {part: (seconds, _behind(passes)) for part, (seconds, passes) in by_part.items()}
 
 
-def _behind(beside: set[Beside]) -> str:
-    [first, *others] = sorted(beside)
+def _behind(passes: set[HidingPass]) -> str:
+    [first, *others] = sorted(passes)
     return "kernels" if others or first == "both" else f"{first} kernels"
 
 

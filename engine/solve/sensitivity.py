@@ -38,14 +38,14 @@ from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.modes.modes import fill
 from capacity_tui.engine.solve.steps import Swing, knob_swings, swing_of
 from capacity_tui.engine.uncertainty import (
-    UNSAID,
+    UNKNOWN,
     Evidence,
     FigureName,
     Interval,
     Range,
-    published_cells,
+    figure_spread,
+    published_bins,
     range_from,
-    spread_of,
     spreads_here,
 )
 
@@ -128,7 +128,7 @@ def _parts(case: EstimatedPlan, name: FigureName) -> Iterator[tuple[str, Range]]
         yield "known", evidence.known[name]
     elif name in evidence.rows and (ranges := case.estimate.ranges) is not None:
         row = evidence.rows[name]
-        spread = spread_of(ranges.doubts(name), row, published_cells(row.id))
+        spread = figure_spread(ranges.error_terms(name), row, published_bins(row.id))
         for part, variance in spread.parts.items():
             yield part, range_from(np.sqrt(variance), row)
         for difference, variance in spread.nearest.squares.items():
@@ -315,11 +315,11 @@ def _narrowings(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[S
 def _measured(case: EstimatedPlan, measurement: Measurement) -> Figured:
     """Return the estimate as if the device had been measured, and what was found left no error."""
     evidence = case.estimate.work.evidence
-    if not evidence.likeness.words:
+    if not evidence.features.words:
         return case.estimate  # nothing that is measured of a device narrows ranges of this kind of model
     here = spreads_here([FitError(name, 1, 0.0, 0.0) for name in measurement.samples])
-    words = {name: UNSAID if name == "hardware" else word for name, word in evidence.likeness.words.items()}
-    known = replace(evidence, likeness=replace(evidence.likeness, words=words), here={**evidence.here, **here})
+    words = {name: UNKNOWN if name == "hardware" else word for name, word in evidence.features.words.items()}
+    known = replace(evidence, features=replace(evidence.features, words=words), here={**evidence.here, **here})
     return with_evidence(case, known)
 
 

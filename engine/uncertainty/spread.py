@@ -17,11 +17,11 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.numeric import Number, added
+from capacity_tui.engine.uncertainty.features import Bins, Nearest, RunFeatures, published_bins
 from capacity_tui.engine.uncertainty.intervals import Range
-from capacity_tui.engine.uncertainty.likeness import Cells, Likeness, Nearest, published_cells
 
 # What of a range is told by name: contributions above this share of its variance.
-TOLD = 0.08
+REPORTED_SHARE = 0.08
 # Parts of a range in words, where their names do not say it.
 _WORDS = {
     "base": "what any such run brings",
@@ -34,17 +34,17 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Doubts:
+class ErrorTerms:
     """What makes one figure of a run unsure.
 
     Attributes:
         amounts: of every part, its share of the figure (times doublings of length and the like), by name of its spread.
-        likeness: what the run is like.
+        features: what the run is like.
         here: spreads found on this very machine, in place of those of published runs; never wider than them.
     """
 
     amounts: Mapping[str, Number]
-    likeness: Likeness = field(default_factory=Likeness)
+    features: RunFeatures = field(default_factory=RunFeatures)
     here: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -71,17 +71,17 @@ class Spread:
         return np.sqrt(self.variance)
 
 
-def spread_of(doubts: Doubts, row: Reliability, cells: Cells | None) -> Spread:
+def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) -> Spread:
     """Return how far measured runs lie from an estimate.
 
     Args:
-        doubts: what makes it unsure.
+        error_terms: what makes it unsure.
         row: spreads of such figures.
-        cells: what was published of them; None for nothing.
+        bins: what was published of them; None for nothing.
     """
-    spreads = {name: spread_here(name, each, doubts.here, row.repeat) for name, each in row.spreads.items()}
-    parts = {name: (spreads[name] * amount) ** 2 for name, amount in doubts.amounts.items() if name in spreads}
-    nearest = Nearest({}, {}, None) if cells is None else cells.nearest(doubts.likeness, row.distances)
+    spreads = {name: spread_here(name, usual, error_terms.here, row.repeat) for name, usual in row.spreads.items()}
+    parts = {name: (spreads[name] * amount) ** 2 for name, amount in error_terms.amounts.items() if name in spreads}
+    nearest = Nearest({}, {}, None) if bins is None else bins.nearest(error_terms.features, row.distances)
     return Spread(parts, nearest)
 
 
@@ -97,14 +97,14 @@ def spread_here(name: str, usual: float, here: Mapping[str, float], repeat: floa
     return min(usual, max(here.get(name, usual), repeat))
 
 
-def range_of(doubts: Doubts, row: Reliability) -> Range:
+def figure_range(error_terms: ErrorTerms, row: Reliability) -> Range:
     """Return the range of a figure, with what it rests on in words."""
-    found = spread_of(doubts, row, published_cells(row.id))
-    deviation = found.deviation
+    spread = figure_spread(error_terms, row, published_bins(row.id))
+    deviation = spread.deviation
     alone = range_from(deviation, row)
     if np.ndim(deviation):
         return replace(alone, basis=_runs(row))  # of several runs there is no one reason
-    return replace(alone, basis="; ".join((_runs(row), *_reasons(found))), beyond=tuple(_beyond(doubts, found)))
+    return replace(alone, basis="; ".join((_runs(row), *_reasons(spread))), beyond=tuple(_beyond(error_terms, spread)))
 
 
 def range_from(deviation: Number, row: Reliability) -> Range:
@@ -121,33 +121,35 @@ def _runs(row: Reliability) -> str:
     )
 
 
-def _reasons(found: Spread) -> Iterator[str]:
+def _reasons(spread: Spread) -> Iterator[str]:
     """Yield what brings most of the spread, and the runs that are nearest."""
-    every = {**found.parts, **found.nearest.squares}
-    whole = max(float(found.variance), 1e-12)
-    shares = sorted(((float(each) / whole, name) for name, each in every.items()), reverse=True)
-    told = [f"{_WORDS.get(name, name.replace('_', ' '))} {share:.0%}" for share, name in shares if share >= TOLD]
-    if told:
-        yield f"its width comes from {', '.join(told)}"
-    if found.nearest.cell is not None:
-        yield f"nearest published: {found.nearest.cell.text}"
+    every = {**spread.parts, **spread.nearest.squares}
+    whole = max(float(spread.variance), 1e-12)
+    shares = sorted(((float(square) / whole, name) for name, square in every.items()), reverse=True)
+    largest = [
+        f"{_WORDS.get(name, name.replace('_', ' '))} {share:.0%}" for share, name in shares if share >= REPORTED_SHARE
+    ]
+    if largest:
+        yield f"its width comes from {', '.join(largest)}"
+    if spread.nearest.bin is not None:
+        yield f"nearest published: {spread.nearest.bin.text}"
 
 
-def _beyond(doubts: Doubts, found: Spread) -> Iterator[str]:
+def _beyond(error_terms: ErrorTerms, spread: Spread) -> Iterator[str]:
     """Yield in what a run differs from all that was published, where that widens its range."""
-    nearest = found.nearest
-    if nearest.cell is None:
+    nearest = spread.nearest
+    if nearest.bin is None:
         return
-    words, cell, whole = doubts.likeness.words, nearest.cell, float(found.variance)
+    words, published, whole = error_terms.features.words, nearest.bin, float(spread.variance)
     for name, amount in nearest.amounts.items():
-        if not float(nearest.squares[name]) > TOLD * whole:
+        if not float(nearest.squares[name]) > REPORTED_SHARE * whole:
             continue
         if name in words:
-            yield f"{name} {words[name]} (nearest published: {cell.words[name]})"
-        elif name in cell.low:
-            own = float(doubts.likeness.numbers[name])
-            end = "above" if own > cell.high[name] else "below"
-            nearest_number = cell.high[name] if end == "above" else cell.low[name]
-            yield f"{name} {own:,.4g}, {2.0 ** float(amount):.3g} times {end} {nearest_number:,.4g}"
+            yield f"{name} {words[name]} (nearest published: {published.words[name]})"
+        elif name in published.low:
+            number = float(error_terms.features.numbers[name])
+            end = "above" if number > published.high[name] else "below"
+            nearest_number = published.high[name] if end == "above" else published.low[name]
+            yield f"{name} {number:,.4g}, {2.0 ** float(amount):.3g} times {end} {nearest_number:,.4g}"
         else:
-            yield f"{name} (nearest published: {cell.text})"
+            yield f"{name} (nearest published: {published.text})"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.estimate import Beside, Collective, Operator, Phase, estimate_plan
+from capacity_tui.engine.estimate import Collective, HidingPass, Operator, Phase, estimate_plan
 from capacity_tui.engine.estimate.timing import phase_time
 from capacity_tui.engine.estimate.work import Schedule
 from capacity_tui.engine.plan.files import plan_from_data
@@ -28,16 +28,16 @@ def exposed(*collectives: Collective, micro_batches: float = 1.0) -> list[float]
     return [float(seconds) for seconds in phase_time(phase).exposed]
 
 
-def once(seconds: float, beside: Beside = "backward", overlap: float = 1.0) -> Collective:
-    return Collective("a", "data_parallel", seconds, overlap=overlap, per_step=True, beside=beside)
+def once(seconds: float, beside: HidingPass = "backward", overlap: float = 1.0) -> Collective:
+    return Collective("a", "data_parallel", seconds, overlap=overlap, per_step=True, hides_behind=beside)
 
 
-def each(seconds: float, beside: Beside = "both") -> Collective:
-    return Collective("b", "tensor_parallel", seconds, overlap=1.0, beside=beside)
+def each(seconds: float, beside: HidingPass = "both") -> Collective:
+    return Collective("b", "tensor_parallel", seconds, overlap=1.0, hides_behind=beside)
 
 
 @pytest.mark.parametrize(("beside", "room"), [("forward", 1.0), ("backward", 2.0), ("both", 3.0)])
-def test_what_is_done_once_a_step_hides_behind_one_micro_batch(beside: Beside, room: float) -> None:
+def test_what_is_done_once_a_step_hides_behind_one_micro_batch(beside: HidingPass, room: float) -> None:
     for micro_batches in (1.0, 8.0):
         assert exposed(once(room, beside), micro_batches=micro_batches) == pytest.approx([0.0])
         assert exposed(once(room + 5.0, beside), micro_batches=micro_batches) == pytest.approx([5.0])

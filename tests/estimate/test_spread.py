@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.uncertainty import Doubts, Likeness, of_memory, range_of, spread_of, spreads_here
-from capacity_tui.engine.uncertainty.likeness import Cell, Cells
+from capacity_tui.engine.uncertainty import (
+    ErrorTerms,
+    RunFeatures,
+    figure_range,
+    figure_spread,
+    memory_spreads,
+    spreads_here,
+)
+from capacity_tui.engine.uncertainty.features import Bin, Bins
 
 ROW = Reliability(
     id="some-step",
@@ -33,22 +40,22 @@ ROW = Reliability(
 WORDS = {"hardware": ("hopper", "ampere", "volta"), "precision": ("bf16", "fp8")}
 
 
-def cell(hardware: str, precision: str, splits: frozenset[str], length: float, publisher: str = "one") -> Cell:
+def cell(hardware: str, precision: str, splits: frozenset[str], length: float, publisher: str = "one") -> Bin:
     numbers = {"length": length, "devices": 8.0}
-    return Cell(publisher, {"hardware": hardware, "precision": precision}, splits, numbers, numbers, 1)
+    return Bin(publisher, {"hardware": hardware, "precision": precision}, splits, numbers, numbers, 1)
 
 
-CELLS = Cells([cell("hopper", "bf16", frozenset({"tp"}), 4096.0), cell("ampere", "bf16", frozenset(), 2048.0, "two")])
+BINS = Bins([cell("hopper", "bf16", frozenset({"tp"}), 4096.0), cell("ampere", "bf16", frozenset(), 2048.0, "two")])
 AMOUNTS = {"base": 1.0, "kernels": 0.7, "data_parallel": 0.2, "unnamed": 0.0}
 
 
-def like(hardware: str = "hopper", precision: str = "bf16", tp: Number = 1.0, length: Number = 4096.0) -> Likeness:
+def like(hardware: str = "hopper", precision: str = "bf16", tp: Number = 1.0, length: Number = 4096.0) -> RunFeatures:
     words = {"hardware": hardware, "precision": precision}
-    return Likeness(words, {"tp": tp}, {"length": length, "devices": 8.0})
+    return RunFeatures(words, {"tp": tp}, {"length": length, "devices": 8.0})
 
 
-def deviation(likeness: Likeness, amounts: dict[str, float] | None = None, cells: Cells = CELLS) -> Number:
-    return spread_of(Doubts(amounts or AMOUNTS, likeness), ROW, cells).deviation
+def deviation(features: RunFeatures, amounts: dict[str, float] | None = None, bins: Bins = BINS) -> Number:
+    return figure_spread(ErrorTerms(amounts or AMOUNTS, features), ROW, bins).deviation
 
 
 likenesses = st.builds(
@@ -66,8 +73,8 @@ def test_a_run_like_a_published_one_adds_no_distance() -> None:
 
 
 @given(likenesses, st.floats(0.0, 1.0), st.sampled_from(sorted(AMOUNTS)))
-def test_more_of_what_is_unsure_never_narrows(likeness: Likeness, more: float, name: str) -> None:
-    assert deviation(likeness, {**AMOUNTS, name: AMOUNTS[name] + more}) >= deviation(likeness)
+def test_more_of_what_is_unsure_never_narrows(features: RunFeatures, more: float, name: str) -> None:
+    assert deviation(features, {**AMOUNTS, name: AMOUNTS[name] + more}) >= deviation(features)
 
 
 @given(st.floats(4096.0, 1e8), st.floats(1.0, 64.0))
@@ -76,10 +83,10 @@ def test_going_further_from_what_was_measured_never_narrows(length: float, times
 
 
 @given(likenesses, likenesses)
-def test_a_further_published_run_never_widens(own: Likeness, other: Likeness) -> None:
+def test_a_further_published_run_never_widens(own: RunFeatures, other: RunFeatures) -> None:
     numbers = {name: float(np.asarray(number)) for name, number in other.numbers.items()}
-    further = Cell("three", other.words, frozenset({"tp"} if other.splits["tp"] else ()), numbers, numbers, 1)
-    assert deviation(own, cells=Cells([*CELLS.cells, further])) <= deviation(own)
+    further = Bin("three", other.words, frozenset({"tp"} if other.splits["tp"] else ()), numbers, numbers, 1)
+    assert deviation(own, bins=Bins([*BINS.bins, further])) <= deviation(own)
 
 
 @given(st.lists(st.tuples(st.floats(1.0, 1e7), st.sampled_from([0.0, 1.0])), min_size=1, max_size=5))
@@ -91,10 +98,10 @@ def test_arrays_say_what_each_run_says_by_itself(runs: list[tuple[float, float]]
 
 
 @given(likenesses, st.floats(0.0, 0.5), st.integers(1, 50))
-def test_what_is_measured_on_the_machine_never_widens(likeness: Likeness, error: float, count: int) -> None:
+def test_what_is_measured_on_the_machine_never_widens(features: RunFeatures, error: float, count: int) -> None:
     here = spreads_here([FitError("own runs, step time", count, error, error), FitError("gemm.bf16", 9, error, error)])
-    narrowed = spread_of(Doubts(AMOUNTS, likeness, here), ROW, CELLS).deviation
-    assert narrowed <= deviation(likeness)
+    narrowed = figure_spread(ErrorTerms(AMOUNTS, features, here), ROW, BINS).deviation
+    assert narrowed <= deviation(features)
     assert float(narrowed) >= ROW.repeat  # runs of one plan differ, however well a machine is known
 
 
@@ -102,9 +109,9 @@ def test_a_timed_step_says_nothing_of_memory_nor_a_reading_of_memory_of_time() -
     steps = spreads_here([FitError("own runs, step time", 3, 0.01, 0.02)])
     readings = spreads_here([FitError("own runs, memory", 3, 0.01, 0.02)])
     assert "base" in steps
-    assert not of_memory(steps)
+    assert not memory_spreads(steps)
     assert "base" not in readings
-    assert set(of_memory(readings)) == {"base", "outside"}
+    assert set(memory_spreads(readings)) == {"base", "outside"}
 
 
 def test_samples_of_collectives_narrow_what_waits_inside_a_node() -> None:
@@ -112,18 +119,18 @@ def test_samples_of_collectives_narrow_what_waits_inside_a_node() -> None:
 
 
 def test_the_basis_tells_what_widens_a_range() -> None:
-    found = range_of(Doubts({**AMOUNTS, "data_parallel": 0.8}, like()), ROW)
+    found = figure_range(ErrorTerms({**AMOUNTS, "data_parallel": 0.8}, like()), ROW)
     assert "data parallel" in found.basis
     assert "3 published runs of 2 publishers" in found.basis
 
 
 def test_rows_without_runs_say_so() -> None:
-    found = range_of(Doubts(AMOUNTS), ROW.model_copy(update={"measurements": 0}))
+    found = figure_range(ErrorTerms(AMOUNTS), ROW.model_copy(update={"measurements": 0}))
     assert "set by hand" in found.basis
     assert "published runs of" not in found.basis
 
 
 def test_rates_have_the_inverse_range_of_their_times() -> None:
-    found = range_of(Doubts(AMOUNTS, like()), ROW)
+    found = figure_range(ErrorTerms(AMOUNTS, like()), ROW)
     assert found.inverse.low == pytest.approx(1.0 / float(found.high))
     assert found.low < 1.0 < found.high

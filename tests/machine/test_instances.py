@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from capacity_tui.engine.catalog import Instance, load_catalog
 from capacity_tui.engine.cluster import Cluster, resolve_cluster
-from capacity_tui.engine.cluster.fabric import fabric_of
+from capacity_tui.engine.cluster.levels import fabric_of
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import HardwareSection, Plan, PricingSection
 from capacity_tui.engine.present import headline

@@ -19,17 +19,10 @@ from capacity_tui.engine.sampling import (
     sampling_backend,
     sampling_grid,
 )
-from capacity_tui.engine.sampling.kernels import (
-    CPU,
-    CPU_QUICK,
-    GPU,
-    GPU_QUICK,
-    KernelCase,
-    NumpyBackend,
-    Scale,
-    kernel_grid,
-)
-from capacity_tui.engine.sampling.samples import HostClock, open_samples, summary, time_kernel
+from capacity_tui.engine.sampling.kernel_cases import CPU, CPU_QUICK, GPU, GPU_QUICK, KernelCase, Scale, kernel_grid
+from capacity_tui.engine.sampling.numpy_kernels import NumpyBackend
+from capacity_tui.engine.sampling.samples import open_samples
+from capacity_tui.engine.sampling.timing import HostClock, summary, time_kernel
 
 EVERY = frozenset(KERNELS)
 TINY = Scale((1, 8), (8, 16), (8,), (4,), (8,), (16,), (64,))

@@ -12,8 +12,8 @@ from recorded import replay
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import placement_advice, usable_devices
 from capacity_tui.engine.cluster.catalogue_devices import accelerator_device
+from capacity_tui.engine.cluster.detected_machine import as_slice
 from capacity_tui.engine.cluster.placement import linked_groups
-from capacity_tui.engine.cluster.usable import slice_of
 from capacity_tui.engine.machine import Accelerator, NetworkInterface, detect, detected, missing, topology_lines
 from capacity_tui.engine.machine.machine import LinkPeer, MigInstance, NumaNode, unknown_accelerator
 from capacity_tui.engine.machine.topology import complete_topology, level
@@ -134,10 +134,10 @@ def test_slices_are_devices_of_their_own(machine):
     assert second.accelerator.name.value == "H100 80GB HBM3 1g.10gb"
     assert len(others) == 3
     whole = accelerator_device(load_catalog().accelerators["h100-sxm-80gb"], load_catalog())
-    part = slice_of(whole, first)
+    part = as_slice(whole, first)
     assert part.peak("bf16") == pytest.approx(whole.peak("bf16") * 3 / 7)
     assert part.bandwidth == whole.bandwidth / 2
-    assert slice_of(whole, others[0]) is whole
+    assert as_slice(whole, others[0]) is whole
 
 
 PATHS = st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=5).map(tuple)

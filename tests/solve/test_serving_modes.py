@@ -43,12 +43,12 @@ def test_each_mode_is_best_at_what_it_is_called_after(model: str, hardware: str,
     assert [each.mode.title for each in compared.columns] == TITLES
     if not all(each.estimate.fits for each in compared.columns):
         return
-    first, each_token = (
+    first, token_seconds = (
         values(compared, f"computation.infer.{name}_seconds")
         for name in ("time_to_first_token", "time_per_output_token")
     )
     tokens = int(compared.balanced.plan.inference.output_tokens) - 1
-    request = [a + tokens * b for a, b in zip(first, each_token, strict=True)]
+    request = [a + tokens * b for a, b in zip(first, token_seconds, strict=True)]
     assert request[0] <= min(request) * 1.000001
     prices = values(compared, "cost.usd_per_million_tokens")
     assert prices[2] <= min(prices) * 1.000001

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from capacity_tui.engine.uncertainty import Likeness
+from capacity_tui.engine.uncertainty import RunFeatures
 from tools.calibrate.constants import SpreadPriors, spread_priors
 from tools.calibrate.spreads import Errors, Sample, quantile
 
@@ -19,9 +19,9 @@ def made(publishers: int, runs: int, base: float, exposed: float, seed: int = 3)
     for publisher in range(publishers):
         for run in range(runs):
             share = 0.6 * (run % 2)
-            likeness = Likeness({"hardware": f"part-{publisher % 3}"}, {}, {"length": 2048.0})
+            features = RunFeatures({"hardware": f"part-{publisher % 3}"}, {}, {"length": 2048.0})
             error = float(draw.normal(0.0, np.hypot(base, exposed * share)))
-            found.append(Sample(f"by-{publisher}", error, {"base": 1.0, "data_parallel": share}, likeness))
+            found.append(Sample(f"by-{publisher}", error, {"base": 1.0, "data_parallel": share}, features))
     return found
 
 
@@ -46,7 +46,7 @@ def test_fewer_publishers_make_wider_ranges() -> None:
 
 def test_no_error_is_dropped_for_its_size() -> None:
     samples = made(10, 10, 0.05, 0.0)
-    wild = [*samples, *(Sample("wild", 2.0, each.amounts, each.likeness) for each in samples[:30])]
+    wild = [*samples, *(Sample("wild", 2.0, each.amounts, each.features) for each in samples[:30])]
     calm, widened = Errors(samples, PRIORS).result(), Errors(wild, PRIORS).result()
     assert widened.above * widened.spreads["base"] > calm.above * calm.spreads["base"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from capacity_tui.engine.accuracy.predictions import answered, figure_name, sign_of
 from capacity_tui.engine.accuracy.published import Measurement
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.uncertainty.likeness import Cell
+from capacity_tui.engine.uncertainty.features import Bin
 from tools.calibrate.constants import spread_priors
 from tools.calibrate.fitting import Fit, Floats
 from tools.calibrate.runs import Run
@@ -83,10 +83,10 @@ def sample_of(measurement: Measurement, unseen: float, catalog: Catalog, *, with
     estimate, figure = answered(measurement, catalog).estimate, figure_name(measurement.quantity)
     if estimate.ranges is None:
         raise ValueError(f"{measurement.id} has no range")
-    doubts = estimate.ranges.doubts(figure)
-    amounts = {name: float(amount) for name, amount in doubts.amounts.items()}
+    error_terms = estimate.ranges.error_terms(figure)
+    amounts = {name: float(amount) for name, amount in error_terms.amounts.items()}
     error = -unseen * sign_of(measurement.quantity)
-    sample = Sample(measurement.source_key, error, amounts, doubts.likeness, withheld)
+    sample = Sample(measurement.source_key, error, amounts, error_terms.features, withheld)
     return estimate.work.evidence.rows[figure].id, sample
 
 
@@ -107,7 +107,7 @@ class RangesOfFigure:
     fitted: Fitted
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[Bin, ...]:
         """What was published of it."""
         return self.errors.cells
 

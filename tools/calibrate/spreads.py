@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from capacity_tui.engine.uncertainty import Likeness
-from capacity_tui.engine.uncertainty.likeness import Cells, cells_of
+from capacity_tui.engine.uncertainty import RunFeatures
+from capacity_tui.engine.uncertainty.features import Bins, binned
 from tools.calibrate.constants import SpreadPriors
 
 Floats = NDArray[np.float64]
@@ -46,14 +46,14 @@ class Sample:
         publisher: who measured it.
         error: ln(measured / estimated) of a time or of bytes.
         amounts: what makes the figure unsure, by name of its spread.
-        likeness: what the run is like.
+        features: what the run is like.
         withheld: whether the estimate was not told the framework.
     """
 
     publisher: str
     error: float
     amounts: Mapping[str, float]
-    likeness: Likeness
+    features: RunFeatures
     withheld: bool = False
 
 
@@ -84,7 +84,7 @@ class Errors:
         self.samples = tuple(samples)
         self.parts, self.distances = tuple(priors.spreads), tuple(priors.distances)
         self.prior = np.log([*priors.spreads.values(), *priors.distances.values()])
-        self.cells = cells_of((each.publisher, each.likeness) for each in samples if not each.withheld)
+        self.cells = binned((each.publisher, each.features) for each in samples if not each.withheld)
         self.publishers = tuple(dict.fromkeys(each.publisher for each in samples))
         self._keys = np.array([each.publisher for each in samples])
         self._withheld = np.array([each.withheld for each in samples], dtype=np.bool_)
@@ -94,15 +94,15 @@ class Errors:
 
     def _differences(self) -> tuple[Floats, NDArray[np.intp]]:
         """Return squared differences from every cell of another publisher, of each kind of run, and the runs' kinds."""
-        table, owners = Cells(self.cells), np.array([cell.publisher for cell in self.cells])
+        table, owners = Bins(self.cells), np.array([cell.publisher for cell in self.cells])
         kinds: dict[tuple[str, str], int] = {}
         places = np.zeros(len(self.samples), dtype=np.intp)
         found: list[Floats] = []
         for place, each in enumerate(self.samples):
-            key = each.publisher, repr(each.likeness)
+            key = each.publisher, repr(each.features)
             if key not in kinds:
                 kinds[key] = len(found)
-                differences = table.differences(each.likeness)
+                differences = table.differences(each.features)
                 columns = [np.broadcast_to(differences.get(name, 0.0), len(self.cells)) for name in self.distances]
                 squares = np.stack(columns, axis=-1) ** 2 if columns else np.zeros((len(self.cells), 0))
                 found.append(np.where((owners == each.publisher)[:, None], FAR, squares))

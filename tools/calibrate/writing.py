@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from capacity_tui.engine.uncertainty.likeness import FILE, LAYOUT, NUMBERS, SPLITS, WORDS, Cell
+from capacity_tui.engine.uncertainty.features import FILE, LAYOUT, NUMBERS, SPLITS, WORDS, Bin
 from tools.calibrate.constants import Constant
 from tools.calibrate.ranges import RangesOfFigure, UnseenRun
 
@@ -79,7 +79,7 @@ def write_ranges(found: Iterable[RangesOfFigure], profiles: Path = PROFILES) -> 
     _write_table(profiles / "fits" / FILE, ("figure", "publisher", *WORDS, LAYOUT, *ends, "runs"), cells)
 
 
-def _cell_cells(figure: str, cell: Cell) -> tuple[object, ...]:
+def _cell_cells(figure: str, cell: Bin) -> tuple[object, ...]:
     ends = [f"{side[name]:g}" if name in side else "" for name in NUMBERS for side in (cell.low, cell.high)]
     layout = "+".join(name for name in SPLITS if name in cell.splits)
     return (figure, cell.publisher, *(cell.words.get(name, "") for name in WORDS), layout, *ends, cell.runs)

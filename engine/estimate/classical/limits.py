@@ -9,7 +9,7 @@ import numpy as np
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.classical.algorithms import fit_bytes, fit_of, fit_seconds
 from capacity_tui.engine.estimate.classical.rates import Rates
-from capacity_tui.engine.estimate.note import Note
+from capacity_tui.engine.estimate.work import Note
 from capacity_tui.engine.models.classical import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.units import format_bytes, format_count, format_number, format_seconds
 

@@ -7,7 +7,7 @@ from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.algorithms import COMMON, fit_of, fit_rates
 from capacity_tui.engine.estimate.classical.limits import fit_warnings
-from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
+from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.work import ModelFacts, Operator, Phase, Work
 from capacity_tui.engine.models import read_spec
 from capacity_tui.engine.models.classical import SPECS, ClassicalSpec

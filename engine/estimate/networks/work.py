@@ -10,10 +10,10 @@ from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.data.content import is_of_images, network_content
 from capacity_tui.engine.estimate.data.supply import supply_of
 from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.networks.memory import network_memory
 from capacity_tui.engine.estimate.networks.operators import network_operators
 from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run
-from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_reduce_seconds
 from capacity_tui.engine.estimate.work import Collective, ModelFacts, Phase, Schedule, Work
 from capacity_tui.engine.models.networks import NetworkSpec
@@ -121,13 +121,13 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
     if layout.zero < 1:
         seconds = all_reduce_seconds(gradients, layout.dp, 1.0, run.cluster)
         yield Collective("reduce gradients", "data_parallel", seconds, 1.0, overlap, per_step=True, bytes=gradients,
-                         beside="backward", group=layout.dp)  # fmt: skip
+                         hides_behind="backward", group=layout.dp)  # fmt: skip
         return
     across = all_reduce_seconds(gradients / layout.shard, layout.dp / layout.shard, layout.shard, run.cluster)
     reduce = all_gather_seconds(gradients, layout.shard, 1.0, run.cluster)
     gather = all_gather_seconds(values, layout.shard, 1.0, run.cluster)
     passes = 2.0 if layout.zero >= 3 else 1.0
     yield Collective("reduce gradients", "data_parallel", reduce + across, 1.0, overlap, per_step=True, bytes=gradients,
-                         beside="backward", group=layout.dp)  # fmt: skip
+                         hides_behind="backward", group=layout.dp)  # fmt: skip
     yield Collective("gather parameters", "data_parallel", gather, passes, overlap,
                      per_step=not any_true(layout.zero >= 3), bytes=values, group=layout.shard)  # fmt: skip

@@ -156,7 +156,7 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
     output = between = None
     if step is not None:
         drafts = served.drafts * phases.get("draft", step) / step
-        each = output_token_seconds(step, drafts, served.accepted) if loaded is None else loaded.each_token
+        each = output_token_seconds(step, drafts, served.accepted) if loaded is None else loaded.token_seconds
         output = ranged("decode_tokens_per_second", decode_rate(served.running, each))
         between = ranged("time_per_output_token_seconds", each)
     start = batch_first_token_seconds(first, served.waves, seconds) if loaded is None else loaded.first_token
@@ -196,7 +196,7 @@ def _under_load(
         request_seconds=ranged("request_seconds", loaded.request),
         time_to_first_token_percentile_seconds=ranged("time_to_first_token_seconds", loaded.first_token_percentile),
         time_per_output_token_percentile_seconds=(
-            ranged("time_per_output_token_seconds", loaded.each_token_percentile)
+            ranged("time_per_output_token_seconds", loaded.token_seconds_percentile)
             if speed.time_per_output_token_seconds
             else None
         ),

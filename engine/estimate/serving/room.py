@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.non_allocator_memory import context_bytes
+from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.serving.memory import ServingMemory, claimed_bytes, serving_memory
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.numeric import Number, added, any_true, where

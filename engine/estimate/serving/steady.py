@@ -171,8 +171,8 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         largest_rate=run.layout.dp * largest,
         first_token=first,
         first_token_percentile=np.maximum(slow, first) if beyond_mean else slow,
-        each_token=each,
-        each_token_percentile=np.maximum(slowly, each) if beyond_mean else slowly,
+        token_seconds=each,
+        token_seconds_percentile=np.maximum(slowly, each) if beyond_mean else slowly,
         request=request_seconds(waiting.queue + waiting.turn, now.seconds),
     )
     return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), seen

@@ -248,8 +248,8 @@ def _room(collectives: Iterable[Collective], name: str, share: Number, busy: Num
     claimed: Number = 0.0
     claimed_once: Number = 0.0
     for each in collectives:
-        if each.beside in (name, "both"):
-            part = share if each.beside == "both" else 1.0
+        if each.hides_behind in (name, "both"):
+            part = share if each.hides_behind == "both" else 1.0
             seconds = each.overlap * each.seconds * each.count * part
             claimed, claimed_once = (
                 (claimed, claimed_once + seconds) if each.per_step else (claimed + seconds, claimed_once)
@@ -261,9 +261,9 @@ def _room(collectives: Iterable[Collective], name: str, share: Number, busy: Num
 def _exposed(collective: Collective, rooms: Mapping[str, Room], forward: Number) -> Number:
     shares = {name: room.hidden_once if collective.per_step else room.hidden for name, room in rooms.items()}
     both = forward * shares["forward"] + (1.0 - forward) * shares["backward"]
-    hidden = both if collective.beside == "both" else shares[collective.beside]
-    origin = f"hidden_share.{collective.beside}{'.once' if collective.per_step else ''}"
-    exposed = exposed_seconds.with_origins(hidden=() if collective.beside == "both" else origin)
+    hidden = both if collective.hides_behind == "both" else shares[collective.hides_behind]
+    origin = f"hidden_share.{collective.hides_behind}{'.once' if collective.per_step else ''}"
+    exposed = exposed_seconds.with_origins(hidden=() if collective.hides_behind == "both" else origin)
     return exposed(collective.seconds * collective.count, collective.overlap, hidden)
 
 

@@ -247,11 +247,11 @@ def _reduction(
     backward = sharded_backward_seconds(full, gather, gradients, reduce)
     reduced = reduction_seconds(none, all_reduced, states, reduce, across)
     yield Collective(f"gather sharded parameters{suffix}", "data_parallel", full * gather, 1.0, overlap,
-                     bytes=values, beside="forward", group=shard, stride=stride)  # fmt: skip
+                     bytes=values, hides_behind="forward", group=shard, stride=stride)  # fmt: skip
     yield Collective(f"gather and reduce in the backward pass{suffix}", "data_parallel", backward, 1.0, overlap,
-                     bytes=values, beside="backward", group=shard, stride=stride)  # fmt: skip
+                     bytes=values, hides_behind="backward", group=shard, stride=stride)  # fmt: skip
     yield Collective(f"reduce gradients{suffix}", "data_parallel", reduced, 1.0, overlap, per_step=True,
-                     bytes=gradient, beside="backward", group=ranks, stride=stride)  # fmt: skip
+                     bytes=gradient, hides_behind="backward", group=ranks, stride=stride)  # fmt: skip
     yield Collective(f"gather updated parameters{suffix}", "data_parallel", (states + gradients) * updated, 1.0,
                      overlap * run.software.prefetches_parameters, per_step=True, bytes=values,
-                     beside="forward", group=shard, stride=stride)  # fmt: skip
+                     hides_behind="forward", group=shard, stride=stride)  # fmt: skip

@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, 
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.transformer.attention import attention_operators
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
-from capacity_tui.engine.estimate.work import Beside, Collective, Operator
+from capacity_tui.engine.estimate.work import Collective, HidingPass, Operator
 from capacity_tui.engine.numeric import Number, any_true, where
 
 FORWARD_EXCHANGES, BACKWARD_EXCHANGES = counted("context-exchanges"), counted("context-exchanges-backward")
@@ -88,7 +88,7 @@ def _keys_and_values(run: TransformerRun, again: Number) -> Iterator[Collective]
     seconds = where(layout.cp > 1, all_gather_seconds(payload, layout.cp, layout.tp, run.cluster), 0.0)
     layers = run.layers_per_stage * (1.0 - layout.context_swap)
     forward, backward, *_ = attention_operators(run)
-    passes: tuple[tuple[str, Beside, Operator, float, Number], ...] = (
+    passes: tuple[tuple[str, HidingPass, Operator, float, Number], ...] = (
         ("exchange of keys and values", "forward", forward, FORWARD_EXCHANGES, 1.0 + again),
         ("exchange of keys, values and gradients", "backward", backward, BACKWARD_EXCHANGES, 1.0),
     )
@@ -96,7 +96,7 @@ def _keys_and_values(run: TransformerRun, again: Number) -> Iterator[Collective]
         travelling = np.maximum(times * seconds, np.finfo(float).tiny)
         hidden = hidden_by_pieces(run.software.context_overlap, operator_seconds(kernel), run.ring, travelling)
         yield Collective(name, "context_parallel", times * seconds, layers * count, hidden, bytes=times * payload,
-                         beside=beside, group=layout.cp, stride=layout.tp)  # fmt: skip
+                         hides_behind=beside, group=layout.cp, stride=layout.tp)  # fmt: skip
 
 
 def _swaps(run: TransformerRun, again: Number) -> Iterator[Collective]:

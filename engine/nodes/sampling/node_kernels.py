@@ -11,7 +11,7 @@ from threading import Event
 import yaml
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster import Device, device_key, found_hardware
+from capacity_tui.engine.cluster import Device, device_key, match_hardware
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, data_folder, make_folder, write_atomically
 from capacity_tui.engine.machine import MeasuredEfficiency
@@ -93,7 +93,7 @@ class NodeKernels:
         if answer.failure:
             return replace(kind, failure=answer.failure)
         try:
-            device = found_hardware(kind.device, self.catalog).device
+            device = match_hardware(kind.device, self.catalog).device
             samples = _kept(self.inventory.name, device, answer.output)
             return replace(kind, samples=len(samples.samples), measured=fit_samples(device, [samples]))
         except CapacityError as error:

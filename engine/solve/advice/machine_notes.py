@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster import PCIE_LANE_GBS, network_bandwidth, own_processor, roomiest_disk
+from capacity_tui.engine.cluster import PCIE_LANE_GBS, detected_processor, network_bandwidth, roomiest_disk
 from capacity_tui.engine.estimate import Answer, Estimate, Note, bottleneck_text
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import Accelerator, Disk, Machine, temperature_limit
@@ -289,7 +289,7 @@ def power_need(machine: Machine, catalog: Catalog, supply_watts: float | None = 
         supply_watts: rating of its power supply, where that is known.
     """
     limits = [gpu.power_limit_watts.value or gpu.power_default_watts.value or 0.0 for gpu in machine.accelerators]
-    processor = own_processor(machine, catalog)
+    processor = detected_processor(machine, catalog)
     watts = None if processor.tdp_watts is None else mean(processor.tdp_watts)
     known = "" if watts is None else str(processor.known["tdp_watts"])
     drawn = sum(limits) + (watts or 0.0) + BOARD_WATTS

@@ -21,7 +21,7 @@ from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, present, where
 from capacity_tui.engine.plan import UNNAMED, Plan
 from capacity_tui.engine.plan.sections import FULL
-from capacity_tui.engine.uncertainty import UNSAID, Evidence, FigureName, Likeness, measured_networks, spreads_here
+from capacity_tui.engine.uncertainty import UNKNOWN, Evidence, FigureName, RunFeatures, measured_networks, spreads_here
 
 MIXTURE = "mixture"
 # Stage of ZeRO that shares the parameters out as well.
@@ -36,8 +36,8 @@ def evidence_of(resolved: ResolvedPlan, work: Work, catalog: Catalog) -> Evidenc
         work: what it does.
         catalog: facts.
     """
-    found = evidence_before(resolved, catalog)
-    return with_numbers(found, work, resolved.cluster.devices) if found.likeness.words else found
+    evidence = evidence_before(resolved, catalog)
+    return with_numbers(evidence, work, resolved.cluster.devices) if evidence.features.words else evidence
 
 
 def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
@@ -50,7 +50,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         return Evidence(_rows(catalog, "plugin"))
     device = resolved.cluster.device
     rows = _rows(catalog, _kind(resolved))
-    words = {**_words(resolved, catalog), "hardware": UNSAID if _measured(device) else device.efficiency.row}
+    words = {**_words(resolved, catalog), "hardware": UNKNOWN if _measured(device) else device.efficiency.row}
     unnamed = float(words["software"] == UNNAMED)
     flags: dict[str, Number] = {
         "unnamed": unnamed,
@@ -59,10 +59,10 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
     }
     if unnamed:
-        words["software"] = UNSAID
-    likeness = Likeness(words, _splits(resolved.plan))
+        words["software"] = UNKNOWN
+    features = RunFeatures(words, _splits(resolved.plan))
     networks = measured_networks(resolved.cluster.networks, resolved.cluster.direct_devices)
-    return Evidence(rows, likeness, flags, spreads_here(device.efficiency.errors), networks=networks)
+    return Evidence(rows, features, flags, spreads_here(device.efficiency.errors), networks=networks)
 
 
 def _kind(resolved: ResolvedPlan) -> str:
@@ -138,5 +138,5 @@ def with_numbers(
     numbers = {"length": work.units_per_sample, "devices": devices, "parameters": work.facts.parameters}
     if work.served is not None:
         numbers["batch"] = work.served.batch
-    likeness = replace(evidence.likeness, numbers=numbers, splits={**evidence.likeness.splits, **(splits or {})})
-    return replace(evidence, likeness=likeness)
+    features = replace(evidence.features, numbers=numbers, splits={**evidence.features.splits, **(splits or {})})
+    return replace(evidence, features=features)

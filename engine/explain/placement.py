@@ -79,10 +79,12 @@ class Placement:
         busiest = max(self.levels, key=lambda level: level.busy, default=None)
         return busiest if busiest is not None and busiest.busy > 0 else None
 
-    def at(self, place: int) -> tuple[tuple[str, float], ...]:
+    def at(self, position: int) -> tuple[tuple[str, float], ...]:
         """Return the dimensions that the level of a place divides, with the number of parts; experts left out."""
         return tuple(
-            (each.name, each.ways[place]) for each in self.dimensions if each.ways[place] > 1 and each.name != "ep"
+            (dimension.name, dimension.ways[position])
+            for dimension in self.dimensions
+            if dimension.ways[position] > 1 and dimension.name != "ep"
         )
 
 
@@ -113,12 +115,12 @@ def placement_of(answer: Answer) -> Placement | None:
 
 def _filled(cluster: Cluster) -> tuple[Level, ...]:
     """Return the levels up to that which holds all devices."""
-    found: list[Level] = []
+    levels: list[Level] = []
     for level in cluster.levels:
-        if found and float(found[-1].devices) >= float(cluster.devices):
+        if levels and float(levels[-1].devices) >= float(cluster.devices):
             break
-        found.append(level)
-    return tuple(found)
+        levels.append(level)
+    return tuple(levels)
 
 
 def _dimensions(answer: Answer, levels: tuple[Level, ...]) -> Iterator[PlacedDimension]:

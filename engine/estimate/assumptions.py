@@ -32,23 +32,23 @@ def unsaid(resolved: ResolvedPlan, reasons: Mapping[str, str]) -> tuple[Assumpti
     return ordered(plan, _unsaid(resolved, reasons))
 
 
-def with_assumed(estimate: Estimate, plan: Plan, said: Iterable[Assumption]) -> Estimate:
+def with_assumed(estimate: Estimate, plan: Plan, earlier: Iterable[Assumption]) -> Estimate:
     """Return an estimate that tells also what was assumed before its plan was made.
 
     Args:
         estimate: of the plan.
         plan: the plan as settled, whose values count.
-        said: what was assumed where the plan was said in a line.
+        earlier: what was assumed where the plan was said in a line.
     """
-    there = (Assumption(entry.key, _value(plan, entry.key), entry.why, entry.moves) for entry in said)
+    there = (Assumption(entry.key, _value(plan, entry.key), entry.why, entry.moves) for entry in earlier)
     return replace(estimate, assumed=ordered(plan, (*there, *estimate.assumed)))
 
 
-def ordered(plan: Plan, found: Iterable[Assumption]) -> tuple[Assumption, ...]:
+def ordered(plan: Plan, assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
     """Return assumptions in the order of their importance, one for each field; the first of a field counts."""
     known = _fields(plan.task or "train")
     by_key: dict[str, Assumption] = {}
-    for entry in found:
+    for entry in assumptions:
         moves = entry.moves or known.get(entry.key, ())
         by_key.setdefault(entry.key, Assumption(entry.key, entry.value, entry.why, moves))
     rank = {path: index for index, path in enumerate((_MEMORY, *known))}
