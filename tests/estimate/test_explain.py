@@ -6,7 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 
 import numpy as np
@@ -20,8 +20,7 @@ from capacity_tui.engine.estimate import METRICS, Derivation, estimate_resolved,
 from capacity_tui.engine.estimate.equation import Equation
 from capacity_tui.engine.estimate.estimate import given_numbers
 from capacity_tui.engine.estimate.figures import keys
-from capacity_tui.engine.explain import Explanation
-from capacity_tui.engine.explain.explain import explain_resolved
+from capacity_tui.engine.explain import Explanation, explain_estimate
 from capacity_tui.engine.plan import ParallelismSection, Plan
 from capacity_tui.engine.plan.files import example_names, example_text, plan_from_text
 from capacity_tui.engine.present import explanation_text, followed
@@ -102,13 +101,20 @@ def plan_of(name: str) -> Plan:
 def opened(request: pytest.FixtureRequest) -> list[Explanation]:
     """Return the explanation of every figure of a plan, without its lever."""
     plan = plan_of(request.param)
-    return [explained(plan, key) for key in keys(answer(plan).estimate)]
+    return explained_all(plan, keys(answer(plan).estimate))
+
+
+def explained_all(plan: Plan, figures: Iterable[str]) -> list[Explanation]:
+    """Explain figures of one estimate without the search for their levers, which has tests of its own."""
+    catalog = load_catalog()
+    resolved = resolve_plan(with_auto_resolved(plan, None, catalog), catalog)
+    estimate = estimate_resolved(resolved, catalog, recorded=True)
+    return [explain_estimate(resolved, estimate, key, catalog) for key in figures]
 
 
 def explained(plan: Plan, key: str) -> Explanation:
-    """Explain a figure without the search for its lever, which has tests of its own."""
-    catalog = load_catalog()
-    return explain_resolved(resolve_plan(with_auto_resolved(plan, None, catalog), catalog), key, catalog)
+    """Explain one figure, as above."""
+    return explained_all(plan, (key,))[0]
 
 
 def test_every_figure_opens_into_something(opened: list[Explanation]) -> None:
