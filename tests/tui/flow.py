@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from textual import events
 from textual.app import App
+from textual.command import CommandList
+from textual.css.query import NoMatches
 from textual.pilot import Pilot
 from textual.worker import WorkerCancelled
 
@@ -13,6 +17,7 @@ from capacity_tui.tui.terminal.driver import KeysInTurn
 from capacity_tui.tui.views.plan.screen import PlanScreen
 from capacity_tui.tui.widgets.lines import Lines
 
+LONGEST_SECONDS = 60.0
 KEY_NAMES = {
     "+": "plus",
     "-": "minus",
@@ -73,13 +78,35 @@ def shown(pilot: Pilot[None], panel: str) -> str:
     return "\n".join(line.plain for line in lines.in_sight)
 
 
+async def once(pilot: Pilot[None], holds: Callable[[], object]) -> None:
+    """Wait until something holds, however busy the machine is."""
+    end = time.monotonic() + LONGEST_SECONDS
+    while time.monotonic() < end:
+        with suppress(NoMatches, StopIteration, IndexError):
+            if holds():
+                return
+        await pilot.pause(0.01)
+    assert holds(), "never held"
+
+
 async def until(pilot: Pilot[None], panel: str, text: str) -> None:
     """Wait for what is shown while an answer is held up."""
-    for _ in range(300):
-        if text in shown(pilot, panel):
-            return
-        await pilot.pause(0.01)
-    raise AssertionError(shown(pilot, panel))
+    with suppress(AssertionError):
+        await once(pilot, lambda: text in shown(pilot, panel))
+    assert text in shown(pilot, panel)
+
+
+async def offered(pilot: Pilot[None]) -> None:
+    """Wait until the palette has answered what was typed."""
+    await settle(pilot)
+    await once(pilot, lambda: pilot.app.screen.query_one(CommandList).option_count)
+    await settle(pilot)
+
+
+async def open_exports(pilot: Pilot[None]) -> None:
+    """Open the menu of exports, and wait until all of them are written."""
+    await press(pilot, "E")
+    await once(pilot, lambda: shown(pilot, "export-text"))
 
 
 def row(pilot: Pilot[None], panel: str, label: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from flow import burst, press, settle
+from flow import burst, once, press, settle
 
 from capacity_tui.tui.actions import VIEWS
 from capacity_tui.tui.app import CapacityApp
@@ -97,11 +97,7 @@ async def test_a_list_that_is_still_read_can_be_left(
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         burst(app, "H", "l", "enter", "escape")
-        for _ in range(200):
-            if not app.has_keys and len(app.screen_stack) == 1:
-                break
-            await pilot.pause(0.01)
-        assert len(app.screen_stack) == 1
+        await once(pilot, lambda: not app.has_keys and len(app.screen_stack) == 1)
         read.set()
 
 

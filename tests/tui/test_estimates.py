@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fake_engine import FakeEngine
-from flow import plan_screen, press, row, settle, shown
+from flow import once, plan_screen, press, row, settle, shown, until
 
 from capacity_tui.tui.app import CapacityApp
 
@@ -61,8 +61,7 @@ async def test_stale_answer_is_dropped(make_app: MakeApp, engine: FakeEngine) ->
         await settle(pilot)
         engine.gate.clear()
         await pilot.press("down", "plus", "plus", "plus")
-        await pilot.pause(0.1)
-        assert "old numbers" in shown(pilot, "plans")
+        await until(pilot, "plans", "old numbers")
         compared = engine.compared
         engine.gate.set()
         await settle(pilot)
@@ -74,8 +73,7 @@ async def test_failed_estimate_keeps_old_numbers_and_says_why(make_app: MakeApp)
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "enter", *"broken", "enter")
-        await pilot.pause(0.1)
-        assert "✗ the model has no layers" in shown(pilot, "note")
+        await until(pilot, "note", "✗ the model has no layers")
         assert "choose another model" in shown(pilot, "note")
         assert "46.0 GiB" in row(pilot, "plans", "peak / GPU")
         await press(pilot, "!")
@@ -96,8 +94,10 @@ async def test_plan_that_does_not_fit_says_what_is_missing(make_app: MakeApp) ->
 async def test_values_keep_their_units_beside_them(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
         await settle(pilot)
-        await pilot.pause(0.1)
-        assert "\N{NO-BREAK SPACE}GiB" in pilot.app.export_screenshot().replace("&#160;", "\N{NO-BREAK SPACE}")
+        await once(
+            pilot,
+            lambda: "\N{NO-BREAK SPACE}GiB" in pilot.app.export_screenshot().replace("&#160;", "\N{NO-BREAK SPACE}"),
+        )
         assert "\\xa0" not in pilot.app.export_screenshot()
 
 
@@ -109,8 +109,7 @@ async def test_pause_stops_sampling(make_app: MakeApp) -> None:
         await pilot.pause(0.2)
         assert shown(pilot, "live") == before
         await press(pilot, ".")
-        await pilot.pause(0.2)
-        assert shown(pilot, "live") != before
+        await once(pilot, lambda: shown(pilot, "live") != before)
 
 
 async def test_rate_of_the_graphs_has_a_floor(make_app: MakeApp) -> None:

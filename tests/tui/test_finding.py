@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flow import plan_screen, press, settle, shown, type_text
+from flow import offered, plan_screen, press, settle, shown, type_text
 from textual.pilot import Pilot
 
 from capacity_tui.engine.catalog import load_catalog
@@ -19,9 +19,8 @@ WIDE = (120, 40)
 async def palette(pilot: Pilot[None], text: str) -> None:
     await press(pilot, "ctrl+p")
     await pilot.press(*("space" if letter == " " else letter for letter in text))
-    await pilot.pause(0.5)
+    await offered(pilot)
     await press(pilot, "enter")
-    await pilot.pause(0.2)
     await settle(pilot)
 
 

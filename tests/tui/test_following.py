@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from flow import plan_screen, press, settle, shown, type_text
+from flow import open_exports, plan_screen, press, settle, shown, type_text
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
@@ -65,18 +65,21 @@ async def test_the_menu_shows_copies_and_writes(make_app: MakeApp, own_folders: 
     app = make_app()
     async with app.run_test(size=USUAL) as pilot:
         await settle(pilot)
-        await press(pilot, "E", "down")
+        await open_exports(pilot)
+        await press(pilot, "down")
         assert isinstance(app.screen, ExportMenu)
         assert "capacity-tui plan --model it" in shown(pilot, "export-text")
         await press(pilot, "y")
         assert app.clipboard == "capacity-tui plan --model it\n"
         assert (own_folders / "config" / "llama-3-8b-balanced.sh").exists()
         assert "written to" in shown(pilot, "note")
-        await press(pilot, "E", "G", "enter")
+        await open_exports(pilot)
+        await press(pilot, "G", "enter")
         await type_text(pilot, "run")
         assert (own_folders / "run" / "run.yaml").read_text() == "a: 1\n"
         (own_folders / "run" / "run.yaml").write_text("mine")
-        await press(pilot, "E", "G", "enter")
+        await open_exports(pilot)
+        await press(pilot, "G", "enter")
         await type_text(pilot, "run")
         assert (own_folders / "run" / "run.yaml").read_text() == "mine"
         assert "enter once more replaces" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain

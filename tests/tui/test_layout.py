@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from flow import press, row, settle, shown
+from flow import offered, press, row, settle, shown
 from textual import events
 
 from capacity_tui.tui.actions import PANELS
@@ -30,7 +30,7 @@ async def test_palette_offers_actions_and_models(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "ctrl+p", *"mistral")
-        await pilot.pause(0.3)
+        await offered(pilot)
         await press(pilot, "enter")
         assert "mistral-7b" in row(pilot, "config", "Model")
 

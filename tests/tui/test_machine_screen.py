@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from fake_engine import FakeEngine
-from flow import plan_screen, press, settle, shown
+from flow import once, plan_screen, press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.engine.errors import StorageError
@@ -29,11 +29,7 @@ def in_sight(pilot: Pilot[None]) -> str:
 
 async def until(pilot: Pilot[None], text: str) -> None:
     """Wait for what the benchmarks say while they run."""
-    for _ in range(200):
-        if text in shown(pilot, "measuring"):
-            return
-        await pilot.pause(0.01)
-    raise AssertionError(shown(pilot, "measuring"))
+    await once(pilot, lambda: text in shown(pilot, "measuring"))
 
 
 async def test_machine_screen_shows_facts_with_reasons_and_goes_back(make_app: MakeApp) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeDocument, FakeEngine
-from flow import plan_screen, press, row, settle, shown
+from flow import once, plan_screen, press, row, settle, shown, until
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.tui.app import CapacityApp
@@ -99,8 +99,7 @@ async def test_code_that_ends_the_program_in_a_thread_is_a_mistake(
         with monkeypatch.context() as broken:
             broken.setattr(FakeDocument, "compare", leave)
             await press(pilot, "down", "+")
-        await pilot.pause(0.2)
-        assert "the program made a mistake" in shown(pilot, "note")
+        await until(pilot, "note", "the program made a mistake")
         await press(pilot, "u")
         assert "the program made a mistake" not in shown(pilot, "plans")
 
@@ -123,11 +122,7 @@ async def test_sensors_that_fail_once_are_read_again(
         await settle(pilot)
         plan_screen(app).sensors.change_rate(0.25)
         assert app.session.last_failure is not None
-        for _ in range(80):
-            await pilot.pause(0.05)
-            if "VRAM" in shown(pilot, "live"):
-                break
-        assert "VRAM" in shown(pilot, "live")
+        await until(pilot, "live", "VRAM")
 
 
 async def test_plan_opened_while_the_machine_is_looked_at_stays(
@@ -143,10 +138,9 @@ async def test_plan_opened_while_the_machine_is_looked_at_stays(
     async with app.run_test(size=SIZE) as pilot:
         await pilot.pause()
         await pilot.press("o")
-        await pilot.pause(0.2)
+        await once(pilot, lambda: len(app.screen_stack) > 1 and app.focused is not None)
         await pilot.press(*"finetune", "enter")
-        await pilot.pause(0.3)
-        assert "finetune-8b" in row(pilot, "config", "Model")
+        await once(pilot, lambda: "finetune-8b" in row(pilot, "config", "Model"))
         looking.set()
         await settle(pilot)
         assert "finetune-8b" in row(pilot, "config", "Model")

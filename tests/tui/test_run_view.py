@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from fake_engine import FakeEngine
-from flow import press, settle, shown
+from flow import once, press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
@@ -20,16 +20,8 @@ WIDE, USUAL, NARROW, HUGE = (120, 40), (80, 24), (60, 20), (200, 60)
 async def runs(pilot: Pilot[None], *keys: str) -> None:
     await settle(pilot)
     await press(pilot, "space", "r")
-    await until(pilot, lambda: "looking for runs" not in shown(pilot, "runs"))
+    await once(pilot, lambda: "looking for runs" not in shown(pilot, "runs"))
     await press(pilot, *keys)
-
-
-async def until(pilot: Pilot[None], is_so: Callable[[], bool]) -> None:
-    for _ in range(300):
-        if is_so():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("never")
 
 
 async def test_a_run_stands_beside_its_prediction_with_devices_and_events(make_app: MakeApp) -> None:
@@ -50,7 +42,7 @@ async def test_a_run_stands_beside_its_prediction_with_devices_and_events(make_a
 async def test_another_run_is_shown_when_the_cursor_moves_and_has_no_plan(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
         await runs(pilot, "j")
-        await until(pilot, lambda: "python old.py on here" in shown(pilot, "run-head"))
+        await once(pilot, lambda: "python old.py on here" in shown(pilot, "run-head"))
         await press(pilot, "enter")
         assert "this run has no plan" in shown(pilot, "note")
         await press(pilot, "k")
@@ -86,10 +78,10 @@ async def test_paused_or_out_of_sight_nothing_is_looked_at(
         await pilot.pause(0.1)
         assert engine.looks == seen
         await press(pilot, "+")
-        await until(pilot, lambda: "step 20" in shown(pilot, "curves"))
+        await once(pilot, lambda: "step 20" in shown(pilot, "curves"))
         assert "the newest 50 %, paused" in pilot.app.screen.query_one("#curves").border_subtitle
         await press(pilot, ".")
-        await until(pilot, lambda: engine.looks > seen + 2)
+        await once(pilot, lambda: engine.looks > seen + 2)
         await press(pilot, "escape")
         await pilot.pause(0.05)
         seen = engine.looks

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from fake_engine import FakeEngine
-from flow import press, settle, shown
+from flow import once, press, settle, shown
 from textual.pilot import Pilot
 
 from capacity_tui.tui.app import CapacityApp
@@ -31,11 +31,7 @@ def devices(pilot: Pilot[None]) -> str:
 
 async def until(pilot: Pilot[None], count: int) -> None:
     """Wait for so many rows while the others are held up."""
-    for _ in range(300):
-        if len(rows(pilot)) >= count:
-            return
-        await pilot.pause(0.01)
-    raise AssertionError(rows(pilot))
+    await once(pilot, lambda: len(rows(pilot)) >= count)
 
 
 async def test_every_count_has_a_row_with_knee_and_verdict(make_app: MakeApp) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine
-from flow import burst, press, row, settle, shown
+from flow import burst, offered, once, press, row, settle, shown, until
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
@@ -53,9 +53,8 @@ async def test_unknown_model_in_a_plan_is_refused_in_words(real_engine: Capacity
     )
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        await pilot.pause(0.2)
-        assert "gpt2-smal" in row(pilot, "config", "Model")
-        assert "no model is called 'gpt2-smal'" in shown(pilot, "note")
+        await until(pilot, "note", "no model is called 'gpt2-smal'")
+        await once(pilot, lambda: "gpt2-smal" in row(pilot, "config", "Model"))
 
 
 @pytest.mark.parametrize("opening", ["enter", "H", "o", "e"])
@@ -75,7 +74,7 @@ async def test_enter_again_and_again_in_the_palette_runs_one_command(make_app: M
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         await press(pilot, "ctrl+p", *"next view")
-        await pilot.pause(0.3)
+        await offered(pilot)
         burst(app, *["enter"] * 6)
         await settle(pilot)
         assert type(app.screen).__name__ == "FindScreen"

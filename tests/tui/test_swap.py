@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from flow import press, row, settle, shown
+from flow import once, press, row, settle, shown
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.tui.app import CapacityApp
@@ -103,15 +103,14 @@ async def test_edits_are_kept_and_given_up_on_an_orderly_end(make_app: MakeApp, 
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "+")
-        await pilot.pause(0.4)
+        await once(pilot, lambda: list((own_folders / "state" / "unsaved").glob("*.json")))
         (file,) = (own_folders / "state" / "unsaved").glob("*.json")
         (plan,) = json.loads(file.read_text())
         assert "training.seq_len: 8192" in plan["text"]
         await press(pilot, "w", "enter")
-        await pilot.pause(0.4)
-        assert not file.exists()
+        await once(pilot, lambda: not file.exists())
         await press(pilot, "+")
-        await pilot.pause(0.4)
+        await once(pilot, lambda: list((own_folders / "state" / "unsaved").glob("*.json")))
         await press(pilot, "q")
         await pilot.press("q")
     assert not list((own_folders / "state" / "unsaved").iterdir())
@@ -127,9 +126,7 @@ async def test_whoever_types_already_is_told_and_keeps_the_keys(make_app: MakeAp
         await settle(pilot)
         assert "not saved when the program ended: llama-3-8b, gpt2; O restores" in shown(pilot, "note")
         await press(pilot, "O", "enter")
-        await pilot.pause(0.2)
-        await settle(pilot)
-        assert "8192" in row(pilot, "config", "Sequence")
+        await once(pilot, lambda: "8192" in row(pilot, "config", "Sequence"))
 
 
 @pytest.mark.parametrize(
@@ -145,15 +142,12 @@ async def test_what_was_left_behind_is_offered_at_the_start(
     app = make_app()
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        while not (lines := app.screen.query_one("Lines", Lines).lines):
-            await pilot.pause(0.01)
-        assert "llama-3-8b, gpt2" in lines[0].plain
+        await once(pilot, lambda: "llama-3-8b, gpt2" in app.screen.query_one("Lines", Lines).lines[0].plain)
         await press(pilot, *keys)
-        await pilot.pause(0.4)
+        await once(pilot, lambda: bool(list(folder.glob("*.json"))) == stays)
         await settle(pilot)
-        assert bool(list(folder.glob("*.json"))) == stays
         if keys == ("enter",):
-            assert "8192" in row(pilot, "config", "Sequence")
+            await once(pilot, lambda: "8192" in row(pilot, "config", "Sequence"))
             assert "restored" in shown(pilot, "note")
             await press(pilot, "u")
             assert "gpt2" in row(pilot, "config", "Model")

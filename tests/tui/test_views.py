@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from fake_engine import FakeEngine
-from flow import plan_screen, press, row, settle, shown
+from flow import once, plan_screen, press, row, settle, shown
 from textual.pilot import Pilot
 from textual.widget import Widget
 
@@ -115,8 +115,7 @@ async def test_old_numbers_are_dimmed_until_the_new_ones_come(make_app: MakeApp,
         answer = plan_screen(pilot.app).query_one("#answer")
         engine.gate.clear()
         await pilot.press("j", "plus")
-        await pilot.pause(0.3)
-        assert {span.role for span in answer.lines[0].spans if span.text.strip()} == {"dim"}
+        await once(pilot, lambda: {span.role for span in answer.lines[0].spans if span.text.strip()} == {"dim"})
         engine.gate.set()
         await settle(pilot)
         assert "best" in {span.role for span in answer.lines[0].spans}
