@@ -17,7 +17,7 @@ from capacity_tui.engine.present.markdown import to_markdown
 from capacity_tui.engine.solve import answer
 from capacity_tui.engine.solve.modes import compare
 from capacity_tui.engine.verdict import Holds, Verdict
-from capacity_tui.tui.cli.rich_tables import answer_tables
+from capacity_tui.tui.cli.rich_answers import answer_tables
 from capacity_tui.tui.shown.comparison import Column
 from capacity_tui.tui.views.plan.present import column
 

@@ -88,7 +88,7 @@ def mode_plans(comparison: Comparison) -> tuple[ModePlan, ...]:
 
 def mode_table(entries: Sequence[ModePlan]) -> Iterator[RenderableType]:
     """Yield the configurations side by side."""
-    from capacity_tui.tui.cli.rich_tables import comparison_table
+    from capacity_tui.tui.cli.rich_answers import comparison_table
 
     yield comparison_table([(entry.mode.id, entry.plan, entry.estimate) for entry in entries])
 

@@ -157,7 +157,7 @@ def search(
     if output.form == "json":
         output.data(search_as_dict(answer))
         return 0
-    from capacity_tui.tui.cli.rich_tables import search_tables
+    from capacity_tui.tui.cli.rich_answers import search_tables
 
     output.show(search_tables(answer))
     return 0
@@ -244,7 +244,8 @@ def need(
 
 def _tables(needed: Needed, answer: Answer | None) -> Iterator[RenderableType]:
     from capacity_tui.engine.present import needed_parts
-    from capacity_tui.tui.cli.rich_tables import answer_tables, rich_parts
+    from capacity_tui.tui.cli.rich_answers import answer_tables
+    from capacity_tui.tui.cli.rich_tables import rich_parts
 
     yield from rich_parts(needed_parts(needed))
     if answer is not None:

@@ -74,6 +74,6 @@ def _written(result: Sensitivity, form: str, name: str, top: int, ascii_only: bo
         return to_json(sensitivity_as_data(result, name))
     if form == "markdown":
         return sensitivity_as_markdown(result, name, top)
-    from capacity_tui.tui.cli.rich_tables import sensitivity_tables
+    from capacity_tui.tui.cli.rich_answers import sensitivity_tables
 
     return output.text(sensitivity_tables(result, name, top, ascii_only))

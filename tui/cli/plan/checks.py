@@ -160,7 +160,8 @@ def _parts(report: Audit, ignored: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from capacity_tui.engine.present import figure_rows, setting_rows
-    from capacity_tui.tui.cli.rich_tables import table, verdict_line
+    from capacity_tui.tui.cli.rich_answers import verdict_line
+    from capacity_tui.tui.cli.rich_tables import table
 
     files = ", ".join(f"{reading.file} ({reading.tool.name})" for reading in report.imported.readings)
     yield Text(f"Read: {files}")

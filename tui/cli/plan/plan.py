@@ -174,7 +174,7 @@ def _estimated(plan: Plan) -> Answer:
 def _explained(plan: Plan, key: str, form: str | None, output: Output) -> str:
     from capacity_tui.engine.present import explain_along, explanation_as_dict, to_json, to_yaml
     from capacity_tui.engine.present.pictures import PICTURES
-    from capacity_tui.tui.cli.rich_tables import explanation_tables
+    from capacity_tui.tui.cli.rich_answers import explanation_tables
 
     if key == PLACEMENT:
         return _placed(plan, form, output)
@@ -210,7 +210,7 @@ def _drawn(answer: Answer, group: str, output: Output) -> str:
     """Return the picture behind a group of figures; the roofline with what limits the run."""
     from capacity_tui.engine.errors import PlanError
     from capacity_tui.engine.present.pictures import picture_lines, picture_of
-    from capacity_tui.tui.cli.rich_tables import limit_line
+    from capacity_tui.tui.cli.rich_answers import limit_line
 
     drawn = picture_of(group, answer)
     if drawn is None:
@@ -247,11 +247,11 @@ def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Re
 
 
 def _report(of: Report, form: str, output: Output, *, in_full: bool) -> str:
-    from capacity_tui.engine.present import write_report
-
     if REPORT_FORMATS[form].writer:
+        from capacity_tui.engine.present import write_report
+
         return write_report(form, of)
-    from capacity_tui.tui.cli.rich_tables import answer_tables
+    from capacity_tui.tui.cli.rich_answers import answer_tables
 
     return output.text(answer_tables(of.answer.plan, of.answer.estimate, in_full=in_full))
 
@@ -268,7 +268,7 @@ def comparison(entries: Sequence[tuple[str, Answer]], output: Output) -> str:
         UsageError: there are not two.
     """
     from capacity_tui.engine.present import Named, comparison_tables, side_by_side, write_comparison
-    from capacity_tui.tui.cli.rich_tables import side_by_side_tables
+    from capacity_tui.tui.cli.rich_answers import side_by_side_tables
 
     if len(entries) < 2:
         raise click.UsageError("--compare needs two plans: name two FILEs, give --gpu twice, or pin plans beside one")
