@@ -42,7 +42,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/models/families.py": ({"sgd", "transformers"}, f"{KIND}; {ALGORITHM}"),
     "engine/models/known_models.py": ({"transformers"}, KIND),
     "engine/models/spec_types.py": ({"transformers"}, KIND),
-    "engine/nodes/jobs/launch.py": ({"deepspeed"}, "commands that start processes by themselves"),
+    "engine/nodes/jobs/job_request.py": ({"deepspeed"}, "commands that start processes by themselves"),
     "engine/plan/fields.py": ({"vllm", "sglang"}, TEXT),
     "engine/plan/files/legacy_format.py": ({"adamw"}, "what the older form of plans meant without an optimizer"),
     "engine/plan/layout_rules.py": ({"vllm", "sglang", "tensorrt-llm", "megatron"}, TEXT),
