@@ -1,8 +1,10 @@
-from .assumption import Assumption as Assumption
-from .batches import accumulation_of as accumulation_of
 from .consequences import is_model_file as is_model_file
 from .edit import Values as Values
 from .edit import edited as edited
+from .edit import pinned as pinned
+from .edit import renamed as renamed
+from .edit import taken as taken
+from .edit import unpinned as unpinned
 from .edit import with_values as with_values
 from .field_table import OWN_PARAMETERS as OWN_PARAMETERS
 from .field_table import KnownField as KnownField
@@ -41,6 +43,7 @@ from .layout_rules import require as require
 from .layout_rules import splits_layers as splits_layers
 from .layout_rules import splits_whole_heads as splits_whole_heads
 from .layout_rules import with_following as with_following
+from .line.words import Assumption as Assumption
 from .names import FASTEST as FASTEST
 from .names import UNNAMED as UNNAMED
 from .names import field_path as field_path
@@ -65,11 +68,8 @@ from .plan import RecoverySection as RecoverySection
 from .plan import Section as Section
 from .plan import TrainingSection as TrainingSection
 from .plan import WatchSection as WatchSection
+from .plan import accumulation_of as accumulation_of
 from .plan import counted_name as counted_name
-from .scenarios import pinned as pinned
-from .scenarios import renamed as renamed
-from .scenarios import taken as taken
-from .scenarios import unpinned as unpinned
 from .table_text import leaves as leaves
 from .table_text import table_text as table_text
 from .validation import MOST_FAULTS as MOST_FAULTS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from string import ascii_uppercase
 from typing import TypeAlias, cast
 
 from pydantic import BaseModel
@@ -24,12 +25,14 @@ from capacity_tui.engine.plan.consequences import (
 )
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, KnownField, all_fields
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.adapter import adapter_of
+from capacity_tui.engine.plan.sections import adapter_of, is_scenario_name
 from capacity_tui.engine.plan.table_text import table_of
 from capacity_tui.engine.plan.validation import checked_plan
 
 Values: TypeAlias = Mapping[str, object]
+
 _NAME, _FILE = Key.MODEL_NAME, Key.MODEL_CONFIG
+
 _GROUPS, _HARDWARE = Key.HARDWARE_GROUPS, Key.HARDWARE_NAME
 
 
@@ -235,3 +238,46 @@ def _given(node: BaseModel | dict[str, object] | None) -> dict[str, object]:
 
 def _word(value: object) -> str:
     return "its default" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_PATH = "scenarios"
+
+
+def pinned(plan: Plan, scenario: Plan) -> Plan:
+    """Return a plan with another one beside it, under the first letter that is free.
+
+    Raises:
+        PlanError: there are as many as there may be.
+    """
+    name = next(letter for letter in ascii_uppercase if letter not in plan.scenarios)
+    return _with_scenarios(plan, {**plan.scenarios, name: scenario.model_copy(update={_PATH: {}})})
+
+
+def unpinned(plan: Plan, name: str) -> Plan:
+    """Return a plan without one of the plans beside it."""
+    return _with_scenarios(plan, {other: scenario for other, scenario in plan.scenarios.items() if other != name})
+
+
+def taken(plan: Plan, name: str) -> Plan:
+    """Return one of the plans beside a plan in its place; all that stands beside it stays there."""
+    return _with_scenarios(plan.scenarios[name], plan.scenarios)
+
+
+def renamed(plan: Plan, name: str, new: str) -> Plan:
+    """Return a plan with another name for one of the plans beside it, which stays in its place.
+
+    Raises:
+        PlanError: nothing may be called so, or another one is.
+    """
+    new = new.strip()
+    if not is_scenario_name(new):
+        raise PlanError("not a name", repr(new), "allowed: 1 to 40 characters without a dot", Place(field=_PATH))
+    if new != name and new in plan.scenarios:
+        raise PlanError("another one is called so", new, place=Place(field=_PATH))
+    return _with_scenarios(
+        plan, {new if other == name else other: scenario for other, scenario in plan.scenarios.items()}
+    )
+
+
+def _with_scenarios(plan: Plan, scenarios: Mapping[str, Plan]) -> Plan:
+    return edited(plan, {_PATH: dict(scenarios)}).plan

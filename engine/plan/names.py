@@ -11,7 +11,7 @@ from capacity_tui.engine.errors import CatalogError, DocumentError, Place, PlanE
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields, field_meant, paths_where
 from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.plan.sections.training import NO_MASTER
+from capacity_tui.engine.plan.sections import NO_MASTER
 from capacity_tui.engine.plan.validation import checked_plan
 
 UNNAMED = "plain"

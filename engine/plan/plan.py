@@ -10,14 +10,17 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows import LevelRow
-from capacity_tui.engine.plan.sections.adapter import Adapter
-from capacity_tui.engine.plan.sections.data import DataSection
-from capacity_tui.engine.plan.sections.inference import InferenceSection
-from capacity_tui.engine.plan.sections.parallelism import ParallelismSection
-from capacity_tui.engine.plan.sections.pricing import PricingSection
-from capacity_tui.engine.plan.sections.running import RecoverySection, WatchSection
-from capacity_tui.engine.plan.sections.scenarios import checked_names
-from capacity_tui.engine.plan.sections.training import TrainingSection
+from capacity_tui.engine.plan.sections import (
+    Adapter,
+    DataSection,
+    InferenceSection,
+    ParallelismSection,
+    PricingSection,
+    RecoverySection,
+    TrainingSection,
+    WatchSection,
+    checked_names,
+)
 from capacity_tui.engine.schema import AUTO, Count, Section, SpecValue, known_format
 from capacity_tui.engine.units import devices_in_words
 
@@ -39,16 +42,20 @@ __all__ = [
     "WatchSection",
 ]
 
-
 DETECTED = "detected"
 """Name of this machine's own hardware."""
+
 Mixed: TypeAlias = Literal["best", "all", "one"]
+
 MOST_GROUPS = 64
 """Groups of unlike devices in one cluster."""
+
 MOST_LEVELS = 8
 """Levels of a cluster around its nodes."""
+
 MOST_COMPARED = 64
 """Device counts or batch sizes of one analysis: each pair of them is an estimate of its own."""
+
 _COUNTED_NAME = re.compile(r"\s*(?P<count>\d{1,9})\s*[xX×*]\s*(?P<name>\S.*)")
 
 
@@ -185,3 +192,9 @@ class Plan(Section):
     def plain_data(self) -> dict[str, Any]:
         """Return the plan as plain data, the form of the plan file; without the plans beside it."""
         return self.model_dump(mode="json", exclude={"scenarios"})
+
+
+def accumulation_of(plan: Plan) -> int:
+    """Return the micro-batches that a replica takes before an optimizer step, of a settled plan."""
+    micro_batch, replicas = int(plan.training.micro_batch), int(plan.parallelism.dp or 1)
+    return max(1, round(int(plan.training.global_batch or 1) / (micro_batch * replicas)))

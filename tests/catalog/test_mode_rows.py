@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.plan.sections.running import MEMORY_REMEDIES
+from capacity_tui.engine.plan.sections import MEMORY_REMEDIES
 
 ORDER = ("conservative", "balanced", "extreme")
 

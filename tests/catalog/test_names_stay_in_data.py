@@ -47,8 +47,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/plan/files/legacy_format.py": ({"adamw"}, "what the older form of plans meant without an optimizer"),
     "engine/plan/layout_rules.py": ({"vllm", "sglang", "tensorrt-llm", "megatron"}, TEXT),
     "engine/plan/consequences.py": ({"transformers"}, KIND),
-    "engine/plan/sections/inference.py": ({"transformers"}, "default of a field"),
-    "engine/plan/sections/training.py": ({"adamw"}, "default of a field"),
+    "engine/plan/sections.py": ({"transformers", "adamw"}, "defaults of fields"),
     "engine/sampling/kernels.py": ({"adamw"}, "the kernel that is measured"),
     "engine/sampling/torch_kernels.py": ({"adamw"}, "the kernel that is measured"),
 }

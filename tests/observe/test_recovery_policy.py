@@ -16,8 +16,7 @@ from capacity_tui.engine.observe.guard.failures import Failure
 from capacity_tui.engine.observe.guard.recovery_policy import Step, next_step, recovery_ladder, why_no_step
 from capacity_tui.engine.plan import all_fields, edited
 from capacity_tui.engine.plan.files import plan_from_text
-from capacity_tui.engine.plan.sections.running import MEMORY_REMEDIES
-from capacity_tui.engine.solve.modes import fill
+from capacity_tui.engine.plan.sections import MEMORY_REMEDIES
 
 Mode = Literal["conservative", "balanced", "extreme"]
 MEMORY = Failure("out_of_memory", "CUDA ran out of memory", "device", "CUDA out of memory", 0)

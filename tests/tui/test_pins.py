@@ -9,7 +9,7 @@ import pytest
 from flow import press, row, settle, shown, type_text
 
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.plan.sections.scenarios import MOST_SCENARIOS
+from capacity_tui.engine.plan.sections import MOST_SCENARIOS
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine

@@ -11,9 +11,9 @@ from typing import BinaryIO
 from capacity_tui.engine.catalog import Document, load_catalog, nearest, read_stream, read_yaml
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import reading_error
-from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.files.loading import example_names, example_text, place_in_document, plan_from_document
 from capacity_tui.engine.plan.files.saved import dump_plan, list_plans
+from capacity_tui.engine.plan.line.words import Assumption
 from capacity_tui.engine.plan.plan import Plan
 
 STANDARD_INPUT = "-"

@@ -27,7 +27,7 @@ from capacity_tui.engine.plan.line.hardware_words import named_hardware
 from capacity_tui.engine.plan.line.model_words import MODEL, named_model, resembling_model
 from capacity_tui.engine.plan.line.words import FINETUNE
 from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
-from capacity_tui.engine.plan.sections.adapter import FULL
+from capacity_tui.engine.plan.sections import FULL
 from capacity_tui.engine.plan.validation import checked_plan
 
 _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG

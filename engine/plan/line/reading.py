@@ -8,7 +8,6 @@ from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel, find_known_model, presumed_family
-from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
@@ -20,12 +19,13 @@ from capacity_tui.engine.plan.line.hardware_words import (
     similar_names,
     unknown_words,
 )
-from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
+from capacity_tui.engine.plan.line.setting_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.words import (
     INFER,
     LONGEST_LINE,
     TRAIN,
     Amount,
+    Assumption,
     Meaning,
     OneLine,
     Word,

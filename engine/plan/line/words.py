@@ -12,9 +12,26 @@ from typing import Any
 from capacity_tui.engine.catalog import key_of, parse_shipped
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan.assumption import Assumption
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """A value that nobody gave.
+
+    Attributes:
+        key: field of the plan.
+        value: what was taken; None where nothing can be.
+        why: why this, and how to say another where that is not plain.
+        moves: result keys of the figures that it moves most.
+    """
+
+    key: str
+    value: object
+    why: str
+    moves: tuple[str, ...] = ()
+
 
 LONGEST_LINE = 400
 """Characters of a line that are read; a plan of more belongs into a file."""
