@@ -10,8 +10,9 @@ from typing import TypeAlias
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.models import Kind
-from capacity_tui.engine.plan import AUTO, Plan, PlanField, all_fields, edited, plan_fields
+from capacity_tui.engine.plan import Plan, PlanField, all_fields, edited, plan_fields
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.schema import AUTO
 
 Document: TypeAlias = dict[str, object]
 # Kinds of plans with their shares.

@@ -16,7 +16,7 @@ from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate, 
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number, any_true, present, where
-from capacity_tui.engine.plan.sections import NO_MASTER, TrainingSection
+from capacity_tui.engine.plan import NO_MASTER, TrainingSection
 from capacity_tui.engine.units import FP32_BYTES
 
 # Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.

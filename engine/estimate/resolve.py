@@ -20,19 +20,20 @@ from capacity_tui.engine.models.readers import shape_from_huggingface
 from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import (
-    AUTO,
     BATCH_FOR_ALL,
+    FULL,
     UNNAMED,
     Layout,
     Plan,
+    TrainingSection,
     plan_layout,
     refuse_impossible,
     refuse_unknown_names,
     require,
     software_id,
 )
-from capacity_tui.engine.plan.sections import FULL, TrainingSection
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.schema import AUTO
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine

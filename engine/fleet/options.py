@@ -12,7 +12,8 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan import AUTO, Plan, edited
+from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes import ModePlan, fill
 from capacity_tui.engine.solve.search import Rejected, hardware_ids
 from capacity_tui.engine.uncertainty import Interval

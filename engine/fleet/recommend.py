@@ -21,7 +21,8 @@ from capacity_tui.engine.fleet.startup import assumed_startup
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.plan import AUTO, Plan, memory_searched
+from capacity_tui.engine.plan import Plan, memory_searched
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice import kept_bytes
 from capacity_tui.engine.solve.search import INSTANCES, Rejected
 from capacity_tui.engine.uncertainty import Interval

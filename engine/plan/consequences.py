@@ -23,9 +23,9 @@ from capacity_tui.engine.models import (
 )
 from capacity_tui.engine.models.transformer import read_overrides
 from capacity_tui.engine.plan.field_table import paths_where
-from capacity_tui.engine.plan.plan import AUTO, Plan, TrainingSection, counted_name
-from capacity_tui.engine.plan.sections import FULL, METHODS
-from capacity_tui.engine.schema import Knob, Rule
+from capacity_tui.engine.plan.plan import Plan, counted_name
+from capacity_tui.engine.plan.sections import FULL, METHODS, TrainingSection
+from capacity_tui.engine.schema import AUTO, Knob, Rule
 
 _FILES = (".json", ".gguf")
 

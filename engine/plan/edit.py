@@ -24,10 +24,11 @@ from capacity_tui.engine.plan.consequences import (
     own_parameter,
 )
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, KnownField, all_fields
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections import adapter_of, is_scenario_name
 from capacity_tui.engine.plan.table_text import table_of
 from capacity_tui.engine.plan.validation import checked_plan
+from capacity_tui.engine.schema import AUTO
 
 Values: TypeAlias = Mapping[str, object]
 

@@ -15,8 +15,8 @@ from pydantic.fields import FieldInfo
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.models import knob_of
 from capacity_tui.engine.models.classical import SPECS
-from capacity_tui.engine.plan.plan import AUTO, Plan
-from capacity_tui.engine.schema import Follows, Knob, Section
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.schema import AUTO, Follows, Knob, Section
 
 _BETWEEN_WORDS = re.compile(r"[\s_\-]+")
 

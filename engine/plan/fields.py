@@ -10,8 +10,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Kind, knob_of, spec_type_of, spec_values
 from capacity_tui.engine.plan.field_table import all_fields, field_text, fields_of_section
 from capacity_tui.engine.plan.names import known_words, software_id
-from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
-from capacity_tui.engine.schema import Condition, Knob
+from capacity_tui.engine.plan.plan import DETECTED, Plan
+from capacity_tui.engine.schema import AUTO, Condition, Knob
 
 _RUNNING = ("watch", "recovery", "recovery.battery")
 

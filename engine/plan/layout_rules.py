@@ -18,7 +18,9 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, where
-from capacity_tui.engine.plan.plan import AUTO, ParallelismSection, Plan
+from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.plan.sections import ParallelismSection
+from capacity_tui.engine.schema import AUTO
 
 Flags = NDArray[np.bool_]
 # Embedding and loss may take the place of a layer each (Megatron-LM, account_for_embedding_in_pipeline_split and

@@ -10,9 +10,10 @@ from capacity_tui.engine.catalog import UNNAMED_ENGINE, Catalog, nearest, read_y
 from capacity_tui.engine.errors import CatalogError, DocumentError, Place, PlanError
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields, field_meant, paths_where
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections import NO_MASTER
 from capacity_tui.engine.plan.validation import checked_plan
+from capacity_tui.engine.schema import AUTO
 
 UNNAMED = "plain"
 """Row of training software that is not named, or that nothing is known about."""

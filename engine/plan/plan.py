@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.rows import LevelRow
 from capacity_tui.engine.plan.sections import (
-    Adapter,
     DataSection,
     InferenceSection,
     ParallelismSection,
@@ -21,26 +20,8 @@ from capacity_tui.engine.plan.sections import (
     WatchSection,
     checked_names,
 )
-from capacity_tui.engine.schema import AUTO, Count, Section, SpecValue, known_format
+from capacity_tui.engine.schema import Count, Section, SpecValue, known_format
 from capacity_tui.engine.units import devices_in_words
-
-__all__ = [
-    "AUTO",
-    "Adapter",
-    "DataSection",
-    "HardwareSection",
-    "InferenceSection",
-    "ModelSection",
-    "ParallelismSection",
-    "Plan",
-    "PricingSection",
-    "RecoverySection",
-    "ReportSection",
-    "ScalabilitySection",
-    "Section",
-    "TrainingSection",
-    "WatchSection",
-]
 
 DETECTED = "detected"
 """Name of this machine's own hardware."""

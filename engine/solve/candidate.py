@@ -12,8 +12,8 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Constraint, Estimate, ResolvedPlan, figure
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan import AUTO, Plan, chosen_last, edited, model_sizes, paths_where, with_values
-from capacity_tui.engine.schema import Knob
+from capacity_tui.engine.plan import Plan, chosen_last, edited, model_sizes, paths_where, with_values
+from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.solve.changes import plain_change
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan
 from capacity_tui.engine.solve.modes.modes import MODES, ModeName, fill, open_fields

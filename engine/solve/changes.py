@@ -29,7 +29,8 @@ from capacity_tui.engine.estimate.serving import ServingRun, serving_run
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan import Section, Values, all_fields, edited
+from capacity_tui.engine.plan import Values, all_fields, edited
+from capacity_tui.engine.schema import Section
 from capacity_tui.engine.solve.space.grid import Floats
 from capacity_tui.engine.solve.space.stacking import alike, select, stacked
 from capacity_tui.engine.uncertainty import Evidence

@@ -13,9 +13,10 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate import resolve_plan
 from capacity_tui.engine.estimate.serving import released_format, vendor_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan import AUTO, DETECTED, Assumption, HardwareSection, Plan, edited, leaves
+from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited, leaves
 from capacity_tui.engine.plan.files import apply_settings, setting_text
 from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, OneLine, PlanFlags, line_of_flags, vocabulary
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan
 from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields
 from capacity_tui.engine.solve.modes.modes import with_placeholders

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from sources import ROOT, nodes_of, source_files, text_of
 
-from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.shipped import counts
+from capacity_tui.engine.catalog import counts, load_catalog
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.solve import explain
 

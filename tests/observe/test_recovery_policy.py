@@ -17,6 +17,7 @@ from capacity_tui.engine.observe.guard.recovery_policy import Step, next_step, r
 from capacity_tui.engine.plan import all_fields, edited
 from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.plan.sections import MEMORY_REMEDIES
+from capacity_tui.engine.solve.modes import fill
 
 Mode = Literal["conservative", "balanced", "extreme"]
 MEMORY = Failure("out_of_memory", "CUDA ran out of memory", "device", "CUDA out of memory", 0)

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import figure
-from capacity_tui.engine.plan import AUTO, Plan, all_fields, edited
+from capacity_tui.engine.plan import Plan, all_fields, edited
 from capacity_tui.engine.plan.edit import Edited
 from capacity_tui.engine.plan.files import apply_settings, plan_from_data
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve import EstimatedPlan
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.solve.steps import strongest_lever

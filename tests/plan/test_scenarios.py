@@ -13,6 +13,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import Plan, edited, pinned, renamed, unpinned
 from capacity_tui.engine.plan.files import dump_plan, load_plan, plan_from_text, read_source
 from capacity_tui.engine.plan.sections import MOST_SCENARIOS
+from capacity_tui.engine.solve import answer, faults
 
 BASE = plan_from_text("model: {name: gpt2}\nhardware: {name: rtx-4090}\n", "base")
 OTHER = plan_from_text("task: infer\nmodel: {name: llama-3.1-8b}\nhardware: {name: 2xh100-sxm-80gb}\n", "other")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.schema.field_meta import Knob
+from capacity_tui.engine.estimate import Constraint
+from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.solve import Candidate, CheckedConstraint
 from capacity_tui.engine.solve.need.numbers import ValueSearch, scale_of, whole_nodes, whole_numbers
-from capacity_tui.engine.uncertainty.intervals import Interval
+from capacity_tui.engine.uncertainty import Interval
 
 TIME, COST = "computation.estimated_train_time_seconds", "cost.usd"
 

@@ -12,7 +12,8 @@ from capacity_tui.engine.estimate.work import ModelFacts, Operator, Phase, Work
 from capacity_tui.engine.models import read_spec
 from capacity_tui.engine.models.classical import SPECS, ClassicalSpec
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import AUTO, Plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.schema import AUTO
 
 METHOD = "kernels of the usual library by roofline, loops by measured time of one step; memory term by term"
 GPU_LOOPS = "speed of a GPU in loops of its own: by analogy with gradient boosting"

@@ -18,7 +18,8 @@ from capacity_tui.engine.estimate.data.rates import (
 )
 from capacity_tui.engine.estimate.work import Delivery
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import AUTO, Plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import GIGA, MEGA
 
 if TYPE_CHECKING:

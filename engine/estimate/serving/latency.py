@@ -6,7 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan.sections import InferenceSection
+from capacity_tui.engine.plan import InferenceSection
 
 _INFER = "computation.infer."
 FIRST, EACH = "time_to_first_token", "time_per_output_token"

@@ -6,8 +6,7 @@ from capacity_tui.engine.catalog import Catalog, format_in_name
 from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.timing.kernels import why_not_read
 from capacity_tui.engine.models.readers import read_model_file
-from capacity_tui.engine.plan import ModelSection, Plan
-from capacity_tui.engine.plan.sections import UNQUANTIZED
+from capacity_tui.engine.plan import UNQUANTIZED, ModelSection, Plan
 from capacity_tui.engine.printable import printable
 
 

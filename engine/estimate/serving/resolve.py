@@ -20,8 +20,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.readers import read_model_file
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import ModelSection, Plan
-from capacity_tui.engine.plan.sections import InferenceSection
+from capacity_tui.engine.plan import InferenceSection, ModelSection, Plan
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
 
 # Where neither the engine nor the memory of a device sets an end.

@@ -8,8 +8,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
-from capacity_tui.engine.plan import Adapter
-from capacity_tui.engine.plan.sections import TrainingSection
+from capacity_tui.engine.plan import Adapter, TrainingSection
 
 # What LoRA adapts, by the names plans use.
 TARGETS = {

@@ -20,7 +20,6 @@ from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.models.transformer import TransformerShape, count_parameters, layer_matrices
 from capacity_tui.engine.numeric import any_true
 from capacity_tui.engine.plan import (
-    AUTO,
     EXPERT_GROUPS,
     MODEL_DIVIDES_DEVICES,
     REPLICAS_FILL_DEVICES,
@@ -32,6 +31,7 @@ from capacity_tui.engine.plan import (
     software_id,
     with_following,
 )
+from capacity_tui.engine.schema import AUTO
 
 
 def framework_row(plan: Plan, catalog: Catalog) -> Framework:

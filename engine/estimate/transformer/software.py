@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.estimate.numerics import Numerics
 from capacity_tui.engine.estimate.run import numbers_of
 from capacity_tui.engine.numeric import Number, any_true
-from capacity_tui.engine.plan.sections import TrainingSection
+from capacity_tui.engine.plan import TrainingSection
 from capacity_tui.engine.units import FP32_BYTES, MICRO
 
 CHUNKED, FUSED = "chunked", "fused"

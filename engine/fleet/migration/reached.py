@@ -11,7 +11,8 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import estimate_resolved, figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan import AUTO, Plan, edited, memory_searched
+from capacity_tui.engine.plan import Plan, edited, memory_searched
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes import ModeName, fill, is_written
 from capacity_tui.engine.verdict import Verdict
 

@@ -30,8 +30,9 @@ from capacity_tui.engine.files import (
     write_atomically,
 )
 from capacity_tui.engine.plan.files.loading import load_plan
-from capacity_tui.engine.plan.plan import AUTO, Plan
+from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.printable import printable, printable_lines
+from capacity_tui.engine.schema import AUTO
 
 _SUFFIX = ".yaml"
 

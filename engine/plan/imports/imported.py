@@ -26,9 +26,10 @@ from capacity_tui.engine.plan.imports.sources import read_files
 from capacity_tui.engine.plan.line.hardware_words import named_hardware
 from capacity_tui.engine.plan.line.model_words import MODEL, named_model, resembling_model
 from capacity_tui.engine.plan.line.words import FINETUNE
-from capacity_tui.engine.plan.plan import AUTO, DETECTED, Plan
+from capacity_tui.engine.plan.plan import DETECTED, Plan
 from capacity_tui.engine.plan.sections import FULL
 from capacity_tui.engine.plan.validation import checked_plan
+from capacity_tui.engine.schema import AUTO
 
 _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")

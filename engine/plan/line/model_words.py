@@ -10,7 +10,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import FAMILIES, find_known_model
 from capacity_tui.engine.plan.consequences import is_model_file
 from capacity_tui.engine.plan.line.words import Meaning, vocabulary
-from capacity_tui.engine.plan.plan import AUTO
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import format_count
 
 MODEL = Key.MODEL_NAME

@@ -32,7 +32,7 @@ from capacity_tui.engine.plan.line.words import (
     split,
     vocabulary,
 )
-from capacity_tui.engine.plan.plan import AUTO
+from capacity_tui.engine.schema import AUTO
 
 _MOST_WORDS = 4
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""

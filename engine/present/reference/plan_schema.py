@@ -8,7 +8,6 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import known_models
 from capacity_tui.engine.plan import (
-    AUTO,
     DETECTED,
     OWN_PARAMETERS,
     KnownField,
@@ -27,6 +26,7 @@ from capacity_tui.engine.present.reference.json_schema import (
     enumeration,
     referred,
 )
+from capacity_tui.engine.schema import AUTO
 
 _NUMBERS = ("integer", "number")
 _WRITTEN = "written_number"

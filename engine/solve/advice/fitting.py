@@ -10,7 +10,8 @@ import numpy as np
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan import AUTO, edited, memory_searched, with_values
+from capacity_tui.engine.plan import edited, memory_searched, with_values
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice.hardware_remedies import SPOT, Remedy
 from capacity_tui.engine.solve.advice.remedies import FURTHER, remedies
 from capacity_tui.engine.solve.candidate import Candidate, CheckedConstraint, EstimatedPlan, checked_constraints

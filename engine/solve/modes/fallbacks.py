@@ -9,7 +9,8 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.estimate.transformer import FUSED
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan import AUTO, Plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.changes import change_text, plain_change
 from capacity_tui.engine.solve.modes.mode_plan import Values
 from capacity_tui.engine.solve.modes.training_settings import Search, Searched

@@ -13,7 +13,8 @@ from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import job_steps
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import count_parameters
-from capacity_tui.engine.plan import AUTO, Plan, with_values
+from capacity_tui.engine.plan import Plan, with_values
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Settled
 from capacity_tui.engine.units import format_count, format_seconds
 from capacity_tui.engine.verdict import Verdict

@@ -25,7 +25,6 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan import (
-    AUTO,
     Plan,
     chosen_unless_given,
     given_sizes,
@@ -37,6 +36,7 @@ from capacity_tui.engine.plan import (
     with_following,
     with_values,
 )
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.fallbacks import explained, with_fallbacks
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Reasons, Settled, Values, memory_budget
 from capacity_tui.engine.solve.modes.model_choice import choose_model, smallest_model

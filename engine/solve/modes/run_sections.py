@@ -29,9 +29,8 @@ from capacity_tui.engine.estimate.data import (
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan import AUTO, Plan, RecoverySection, Section, WatchSection
-from capacity_tui.engine.plan.sections import DataPhase, DataSection
-from capacity_tui.engine.schema import SpecValue
+from capacity_tui.engine.plan import DataPhase, DataSection, Plan, RecoverySection, WatchSection
+from capacity_tui.engine.schema import AUTO, Section, SpecValue
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_count, format_percent, format_seconds
 
 _MINUTE = 60.0

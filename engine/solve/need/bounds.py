@@ -15,7 +15,8 @@ from capacity_tui.engine.estimate import REQUESTS
 from capacity_tui.engine.estimate.serving import released_format
 from capacity_tui.engine.estimate.transformer import base_format
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan import AUTO, ModelSection, Plan, edited
+from capacity_tui.engine.plan import ModelSection, Plan, edited
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.candidate import MEMORY
 from capacity_tui.engine.solve.search.question import Goal, Limit
 from capacity_tui.engine.units import BITS_PER_BYTE, PERCENT

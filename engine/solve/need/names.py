@@ -12,7 +12,8 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import LOSS, REQUESTS, learned
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan import AUTO, Plan, all_fields
+from capacity_tui.engine.plan import Plan, all_fields
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.candidate import MEMORY, Candidate, CheckedConstraint, Evaluator, is_better
 from capacity_tui.engine.solve.need.bounds import (
     NAME,

@@ -13,7 +13,8 @@ from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import TransformerShape
-from capacity_tui.engine.plan import AUTO, FOLLOWING, Plan, placeholders, plan_layout, with_values
+from capacity_tui.engine.plan import FOLLOWING, Plan, placeholders, plan_layout, with_values
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.modes import fill, open_fields
 from capacity_tui.engine.solve.modes.serving_settings import MOST_REQUESTS
 from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, layout_axes

@@ -11,8 +11,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import open_length
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan import with_values
-from capacity_tui.engine.plan.sections import LENGTHS
+from capacity_tui.engine.plan import LENGTHS, with_values
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.search.question import TIME, Goal, Question, better_of
 from capacity_tui.engine.solve.search.results import Answer

@@ -16,8 +16,8 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
-from capacity_tui.engine.plan import AUTO, FOLLOWING, LayoutRule, Plan, edited, placeholders, with_values
-from capacity_tui.engine.plan.sections import LENGTHS
+from capacity_tui.engine.plan import FOLLOWING, LENGTHS, LayoutRule, Plan, edited, placeholders, with_values
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.modes import fill, open_fields
 from capacity_tui.engine.solve.modes.training_settings import chosen_precision
 from capacity_tui.engine.solve.search.job_spaces import BATCH, Unusable, served_space, trained_spaces

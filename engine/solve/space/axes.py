@@ -13,7 +13,6 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan import (
-    AUTO,
     FOLLOWING,
     Layout,
     Plan,
@@ -24,6 +23,7 @@ from capacity_tui.engine.plan import (
     model_sizes,
     plan_layout,
 )
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.space.grid import Axis, Grid, divisors, powers_of_two
 
 

@@ -8,7 +8,7 @@ from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.estimate import Answer, equation
 from capacity_tui.engine.estimate.data import MEMORY, Content, Supply
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.plan.sections import DataSection
+from capacity_tui.engine.plan import DataSection
 
 WORKER = "loader-worker-bytes"
 TOKEN_BYTES = counted("captured-input-bytes")

@@ -10,8 +10,8 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate import Answer, estimate_plan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.plan import AUTO, Plan, edited
-from capacity_tui.engine.plan.sections import DataPhase
+from capacity_tui.engine.plan import DataPhase, Plan, edited
+from capacity_tui.engine.schema import AUTO
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine

@@ -11,7 +11,8 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import presumed_family
-from capacity_tui.engine.plan import AUTO, Plan
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve import command_text
 from capacity_tui.engine.storage import Known as KnownOfPatterns
 from capacity_tui.engine.storage import PatternQuestion
