@@ -35,13 +35,11 @@ class Layout:
     """Sizes of a model and how it is spread. Every field may be an array; all broadcast together.
 
     Attributes:
-        devices: devices there are.
         dp, tp, pp, cp, ep, etp: data, tensor, pipeline, context, expert and expert-tensor parallel sizes.
         shard: ranks of a group that shares states.
         sequence_parallel: 1 where what lies between tensor-parallel products is split too.
         interleave: pipeline chunks a device holds.
         heads, kv_heads: attention heads that ask, and that keep keys and values.
-        layers: blocks of the model.
         ffn: width of the feed-forward.
         experts: routed experts of a layer, 0 for a dense model.
         expert_ffn: width of an expert.
