@@ -19,8 +19,7 @@ from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, present, where
-from capacity_tui.engine.plan import UNNAMED, Plan
-from capacity_tui.engine.plan.sections import FULL
+from capacity_tui.engine.plan import FULL, UNNAMED, Plan
 from capacity_tui.engine.uncertainty import UNKNOWN, Evidence, FigureName, RunFeatures, measured_networks, spreads_here
 
 MIXTURE = "mixture"
