@@ -23,11 +23,11 @@ import psutil
 
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import STATE_VARIABLE
-from capacity_tui.engine.observe.guard import Listeners, begin, new_order, take_up
-from capacity_tui.engine.observe.guard.attempt import RUN_VARIABLE
-from capacity_tui.engine.observe.history import VARIABLE, History, record_run
-from capacity_tui.engine.observe.runs import LiveRun, RunFollower, list_runs
 from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.runs import LiveRun, RunFollower, list_runs
+from capacity_tui.engine.runs.guard import Listeners, begin, new_order, take_up
+from capacity_tui.engine.runs.guard.attempt import RUN_VARIABLE
+from capacity_tui.engine.runs.history import VARIABLE, History, record_run
 from capacity_tui.engine.solve import answer
 
 PLAN = """

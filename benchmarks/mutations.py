@@ -28,7 +28,7 @@ PHYSICS = (
 KEPT = ("tests/golden",)
 MONTHS = ("tests/fleet/test_month_figures.py",)
 STORED = ("tests/storage/test_nodes_of_a_training.py", "tests/storage/test_storage_plan.py")
-LADDER = ("tests/observe/test_recovery_policy.py",)
+LADDER = ("tests/runs/test_recovery_policy.py",)
 SEARCH = "tests/solve/test_search.py::"
 PASSES = ("tests/estimate/test_prompt_passes.py", "tests/estimate/test_loads.py")
 
@@ -150,26 +150,26 @@ ROOMS = (
              "offloaded=devices * mean(", "offloaded=mean(", STORED, "storage"),
     Mutation("kinds without half a rank", "engine/storage/zipf.py", "return -(kinds + 0.5) * np", "return -kinds * np",
              ("tests/storage/test_zipf_law.py",), "storage"),
-    Mutation("memory that ran out is what was estimated", "engine/observe/guard/recovery_policy.py",
+    Mutation("memory that ran out is what was estimated", "engine/runs/guard/recovery_policy.py",
              "return share * _figure(case.estimate, key) / estimated",
              "return share * float(np.max(np.asarray(capacity)))", LADDER, "guard"),
-    Mutation("a batch that replicas do not share", "engine/observe/guard/recovery_policy.py",
+    Mutation("a batch that replicas do not share", "engine/runs/guard/recovery_policy.py",
              "int(training.micro_batch) * int(parallel.dp or 1)", "int(training.micro_batch)", LADDER, "guard"),
-    Mutation("a doubled batch keeps its steps", "engine/observe/guard/recovery_policy.py",
+    Mutation("a doubled batch keeps its steps", "engine/runs/guard/recovery_policy.py",
              "max(1, value // 2)", "value", LADDER, "guard"),
-    Mutation("a processor computes in what it has no units for", "engine/observe/guard/recovery_policy.py",
+    Mutation("a processor computes in what it has no units for", "engine/runs/guard/recovery_policy.py",
              "    while precision in runs_as:\n        precision = runs_as[precision]\n", "", LADDER, "guard"),
-    Mutation("memory grows without its swing", "engine/observe/monitor/forecast.py",
+    Mutation("memory grows without its swing", "engine/runs/monitor/forecast.py",
              "capacity - grows.level - grows.swing", "capacity - grows.level",
-             ("tests/observe/test_foresight.py",), "guard"),
-    Mutation("a command's exit code is what the disk says", "engine/observe/guard/attempt.py",
+             ("tests/runs/test_foresight.py",), "guard"),
+    Mutation("a command's exit code is what the disk says", "engine/runs/guard/attempt.py",
              "        if self._reaped_exit_code is not None:\n            return self._reaped_exit_code\n", "",
-             ("tests/observe/test_guard_output.py",), "guard"),
-    Mutation("a record of output that only grows", "engine/observe/guard/keeper.py",
-             "self._size + len(data) > PART_BYTES", "self._size < 0", ("tests/observe/test_guard_output.py",), "guard"),
-    Mutation("copies of files by their name alone", "engine/observe/guard/placeholders.py",
+             ("tests/runs/test_guard_output.py",), "guard"),
+    Mutation("a record of output that only grows", "engine/runs/guard/keeper.py",
+             "self._size + len(data) > PART_BYTES", "self._size < 0", ("tests/runs/test_guard_output.py",), "guard"),
+    Mutation("copies of files by their name alone", "engine/runs/guard/placeholders.py",
              "folder / _FOLDER / str(number) / Path(source).name", "folder / _FOLDER / Path(source).name",
-             ("tests/observe/test_guard_placeholders.py",), "guard"),
+             ("tests/runs/test_guard_placeholders.py",), "guard"),
     Mutation("limits hold by the estimate alone", "engine/solve/search/scoring.py",
              "with_range=True).kept_surely", "with_range=True).kept",
              (f"{SEARCH}test_limits_hold_at_the_far_end_of_the_range",), "search"),

@@ -19,7 +19,7 @@ import time
 from bisect import bisect
 from pathlib import Path
 
-from capacity_tui.engine.observe.profile import ProfilingEngine
+from capacity_tui.engine.runs.profile import ProfilingEngine
 
 WORK = """
 import json, sys, time

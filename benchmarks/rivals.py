@@ -34,10 +34,10 @@ TIMED_SECONDS = 5.0
 
 def rows() -> Iterator[dict[str, Any]]:
     """Yield the published runs that the other program has words for."""
-    from capacity_tui.engine.accuracy.predictions import answered
-    from capacity_tui.engine.accuracy.scoring import scored_measurements
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.errors import CapacityError
+    from capacity_tui.engine.runs.accuracy.predictions import answered
+    from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
 
     catalog = load_catalog()
     for row in scored_measurements("train_memory"):

@@ -40,7 +40,7 @@ VAGUE_NAMES: dict[str, int] = {
     "engine/uncertainty": 17,
     "tui/shown": 9,
     "tui/widgets": 7,
-    "engine/observe": 4,
+    "engine/runs": 4,
     "engine/machine": 3,
     "engine/nodes": 3,
     "engine": 2,

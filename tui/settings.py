@@ -107,7 +107,7 @@ def _history(values: Mapping[str, object], file: str) -> str:
     if value is True:
         return ""
     if value is False:
-        from capacity_tui.engine.observe.history import OFF as HISTORY_OFF
+        from capacity_tui.engine.runs.history import OFF as HISTORY_OFF
 
         return HISTORY_OFF
     if not isinstance(value, str):

@@ -18,10 +18,10 @@ import psutil
 
 from capacity_tui.engine.catalog.rows import NUMBER
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe import RunningCommand
-from capacity_tui.engine.observe.history import RunRecord
-from capacity_tui.engine.observe.logs import LineReader, LogFigures, UserExpression, figures_of
-from capacity_tui.engine.observe.profile import Profile, ProfilingEngine, profile_entry
+from capacity_tui.engine.runs import RunningCommand
+from capacity_tui.engine.runs.history import RunRecord
+from capacity_tui.engine.runs.logs import LineReader, LogFigures, UserExpression, figures_of
+from capacity_tui.engine.runs.profile import Profile, ProfilingEngine, profile_entry
 
 _KEY = "json:"
 

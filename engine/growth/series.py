@@ -16,7 +16,7 @@ from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import make_folder, state_folder, storage_error
 from capacity_tui.engine.growth.growth_fit import FIGURES, Points
 from capacity_tui.engine.growth.measuring import Measurement, Measuring, Setting
-from capacity_tui.engine.observe.history import RunRecord
+from capacity_tui.engine.runs.history import RunRecord
 
 
 @dataclass(frozen=True, slots=True)

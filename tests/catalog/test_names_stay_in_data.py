@@ -22,7 +22,7 @@ TEXT = "a text for people names what it is about"
 ALGORITHM = "part of a classical algorithm's id"
 KIND = "transformers is the kind of model"
 ALLOWED: dict[str, tuple[set[str], str]] = {
-    "engine/accuracy/published.py": ({"fsdp"}, "a column of the measurements has that name"),
+    "engine/runs/accuracy/published.py": ({"fsdp"}, "a column of the measurements has that name"),
     "engine/catalog/catalog.py": ({"unnamed-engine"}, "row of software that is not known"),
     "engine/catalog/rows/devices.py": ({"tpu", "nvidia", "amd"}, TEXT + "; tpu is a kind of device"),
     "engine/catalog/rows/numerics.py": (
@@ -48,8 +48,8 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/plan/layout_rules.py": ({"vllm", "sglang", "tensorrt-llm", "megatron"}, TEXT),
     "engine/plan/consequences.py": ({"transformers"}, KIND),
     "engine/plan/sections.py": ({"transformers", "adamw"}, "defaults of fields"),
-    "engine/sampling/kernels.py": ({"adamw"}, "the kernel that is measured"),
-    "engine/sampling/torch_kernels.py": ({"adamw"}, "the kernel that is measured"),
+    "engine/runs/sampling/kernels.py": ({"adamw"}, "the kernel that is measured"),
+    "engine/runs/sampling/torch_kernels.py": ({"adamw"}, "the kernel that is measured"),
 }
 
 

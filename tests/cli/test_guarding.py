@@ -13,9 +13,9 @@ import time
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.guard import take_up as take_up_guarding
-from capacity_tui.engine.observe.history import History
-from capacity_tui.engine.observe.runs import list_runs
+from capacity_tui.engine.runs import list_runs
+from capacity_tui.engine.runs.guard import take_up as take_up_guarding
+from capacity_tui.engine.runs.history import History
 from capacity_tui.tui.cli import main
 
 PLAN = """

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from capacity_tui.engine.observe.history import History, RunRecord
+from capacity_tui.engine.runs.history import History, RunRecord
 from capacity_tui.tui.cli import main
 
 LINE = "gpt2 train 1xrtx-3060"

@@ -14,7 +14,7 @@ from contextlib import closing
 
 import pytest
 
-from capacity_tui.engine.observe.runs import RunFollower, list_runs
+from capacity_tui.engine.runs import RunFollower, list_runs
 from capacity_tui.tui.cli import main
 
 STEP = (

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.history import History
+from capacity_tui.engine.runs.history import History
 from capacity_tui.tui.cli.program import run_command
 
 LEAKS = """

@@ -9,7 +9,7 @@ import pytest
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.growth import Measurement, Measuring, measuring, ranked_settings
 from capacity_tui.engine.growth import parse_grid as parse_setting_grid
-from capacity_tui.engine.observe.history import History
+from capacity_tui.engine.runs.history import History
 from capacity_tui.tui.cli.program import run_command
 
 POINTS = "n,seconds,peak_memory_bytes\n" + "".join(

@@ -14,12 +14,12 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-from capacity_tui.engine.accuracy import Kind
-from capacity_tui.engine.accuracy.published import DESCRIBED, read_measurements
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.runs.accuracy import Kind
+from capacity_tui.engine.runs.accuracy.published import DESCRIBED, read_measurements
 
 RENEW = "uv run python tests/golden/predictions.py"
 FOLDER = Path(__file__).parent

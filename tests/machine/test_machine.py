@@ -11,10 +11,10 @@ from capacity_tui.engine.cluster import cluster_of_machine, device_key, with_mea
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
 from capacity_tui.engine.machine import Curve, detect, read_constants
-from capacity_tui.engine.observe.history import History
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import result_as_dict
-from capacity_tui.engine.sampling import (
+from capacity_tui.engine.runs.history import History
+from capacity_tui.engine.runs.sampling import (
     Sample,
     SampleFile,
     fit_runs,
@@ -25,8 +25,8 @@ from capacity_tui.engine.sampling import (
     run_entry,
     write_measured,
 )
-from capacity_tui.engine.sampling.calibration import chosen_files
-from capacity_tui.engine.sampling.kernels import CPU, KernelCase, kernel_grid
+from capacity_tui.engine.runs.sampling.calibration import chosen_files
+from capacity_tui.engine.runs.sampling.kernels import CPU, KernelCase, kernel_grid
 from capacity_tui.engine.solve import answer
 
 PLAN = {

@@ -11,7 +11,7 @@ import pytest
 from capacity_tui.engine.errors import MissingPartError, StorageError
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.sampling import (
+from capacity_tui.engine.runs.sampling import (
     KERNELS,
     read_samples,
     sample_files,
@@ -19,10 +19,18 @@ from capacity_tui.engine.sampling import (
     sampling_backend,
     sampling_grid,
 )
-from capacity_tui.engine.sampling.kernel_cases import CPU, CPU_QUICK, GPU, GPU_QUICK, KernelCase, Scale, kernel_grid
-from capacity_tui.engine.sampling.numpy_kernels import NumpyBackend
-from capacity_tui.engine.sampling.samples import open_samples
-from capacity_tui.engine.sampling.timing import HostClock, summary, time_kernel
+from capacity_tui.engine.runs.sampling.kernel_cases import (
+    CPU,
+    CPU_QUICK,
+    GPU,
+    GPU_QUICK,
+    KernelCase,
+    Scale,
+    kernel_grid,
+)
+from capacity_tui.engine.runs.sampling.numpy_kernels import NumpyBackend
+from capacity_tui.engine.runs.sampling.samples import open_samples
+from capacity_tui.engine.runs.sampling.timing import HostClock, summary, time_kernel
 
 EVERY = frozenset(KERNELS)
 TINY = Scale((1, 8), (8, 16), (8,), (4,), (8,), (16,), (64,))
@@ -171,7 +179,7 @@ def test_torch_runs_every_kernel_on_a_cpu(tmp_path):
 
 @needs_torch
 def test_collectives_run_between_real_processes(tmp_path):
-    from capacity_tui.engine.sampling import COLLECTIVES, collective_groups, sample_collectives
+    from capacity_tui.engine.runs.sampling import COLLECTIVES, collective_groups, sample_collectives
 
     groups = collective_groups("cpu", 2)
     told = list(sample_collectives("cpu-test", groups, (4096,), folder=tmp_path, timeout_seconds=60))
@@ -184,7 +192,7 @@ def test_collectives_run_between_real_processes(tmp_path):
 def test_no_rank_outlives_cancelling(tmp_path):
     import psutil
 
-    from capacity_tui.engine.sampling import Group, sample_collectives
+    from capacity_tui.engine.runs.sampling import Group, sample_collectives
 
     cancelled = threading.Event()
     cancelled.set()

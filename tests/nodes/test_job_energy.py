@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.nodes.jobs.submitted_jobs import KeptJob
-from capacity_tui.engine.observe.history import History, history_entry
+from capacity_tui.engine.runs.history import History, history_entry
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.cli import main
 from tests.plans import TRAINING, plan_of

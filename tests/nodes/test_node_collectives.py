@@ -14,7 +14,7 @@ from capacity_tui.engine.nodes.launchers.launcher import Ssh, read_hosts
 from capacity_tui.engine.nodes.launchers.slurm import Slurm
 from capacity_tui.engine.nodes.sampling import keep_link, sample_network
 from capacity_tui.engine.nodes.sampling.node_collectives import LinkFacts, link_facts, node_counts, sample_group
-from capacity_tui.engine.sampling import COLLECTIVES, Group, Timing, sample_of
+from capacity_tui.engine.runs.sampling import COLLECTIVES, Group, Timing, sample_of
 from tests.nodes.slurm_cluster import SlurmCluster
 from tests.plans import TRAINING, plan_of
 

@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.estimate import Estimate
 from capacity_tui.engine.nodes.inventory import Inventory, keep
 from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order, read_hosts
 from capacity_tui.engine.nodes.sampling import NodeKernels, keep_measured_kind
-from capacity_tui.engine.sampling.kernels import GPU_QUICK, kernel_grid
+from capacity_tui.engine.runs.sampling.kernels import GPU_QUICK, kernel_grid
 from tests.nodes.inventories import GIB, H100, inventory, node
 from tests.plans import TRAINING, plan_of
 

@@ -23,7 +23,7 @@ from capacity_tui.engine.nodes.launchers.ray_nodes import RayNodes, load_ray
 from capacity_tui.engine.nodes.sampling import sample_network
 from capacity_tui.engine.nodes.search import search_on_ray
 from capacity_tui.engine.nodes.search.chunks import Cutting
-from capacity_tui.engine.sampling import COLLECTIVES
+from capacity_tui.engine.runs.sampling import COLLECTIVES
 from capacity_tui.engine.solve.search import search
 from tests.nodes.questions import questions
 

@@ -26,7 +26,7 @@ KNOWN = frozenset({*FIELDS, *automatic_parameters()})
 LONGEST_LIST = 2
 # Lists that say something no field says of itself.
 ALLOWED = {
-    "engine/accuracy/shared_runs.py": "which tables have the names that may be shared",
+    "engine/runs/accuracy/shared_runs.py": "which tables have the names that may be shared",
     "engine/fleet/regions.py": "what one replica in another region is",
     "engine/fleet/serving/candidates.py": "what one replica under a light load is asked",
     "engine/solve/placement.py": "what a part of the devices has of its own",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from capacity_tui.engine.observe.history import History
 from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.runs.history import History
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.shown.results import Export
 

@@ -9,9 +9,9 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.observe.history import History, RunRecord, history_entry
-from capacity_tui.engine.observe.runs import RunWriter
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.runs import RunWriter
+from capacity_tui.engine.runs.history import History, RunRecord, history_entry
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.shown.runs import Standing
 from capacity_tui.tui.views.run.present import WatchedRuns

@@ -18,8 +18,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from capacity_tui.engine.accuracy import COMPARED_KINDS, Kind
 from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.runs.accuracy import COMPARED_KINDS, Kind
 from tools.calibrate.classical import MEASURED, classical_problem
 from tools.calibrate.classical_measuring import CALIBRATION, append_measured, measure, read_measured
 from tools.calibrate.constants import Fits, network_constants, serving_constants, training_constants, unnamed_constants

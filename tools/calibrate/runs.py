@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from capacity_tui.engine.accuracy import Kind
-from capacity_tui.engine.accuracy.predictions import estimated_figure, measured_figure, without_framework
-from capacity_tui.engine.accuracy.published import Measurement
-from capacity_tui.engine.accuracy.scoring import scored_measurements
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolve_plan
@@ -17,6 +13,10 @@ from capacity_tui.engine.estimate.timing.attention import attention_kernel
 from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.runs.accuracy import Kind
+from capacity_tui.engine.runs.accuracy.predictions import estimated_figure, measured_figure, without_framework
+from capacity_tui.engine.runs.accuracy.published import Measurement
+from capacity_tui.engine.runs.accuracy.scoring import scored_measurements
 from tools.calibrate.constants import Constant, software_families
 
 

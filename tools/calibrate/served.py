@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from capacity_tui.engine.accuracy.predictions import measured_figure
 from capacity_tui.engine.catalog import Catalog, Quantization
 from capacity_tui.engine.cluster import Price
 from capacity_tui.engine.estimate import estimate_run
 from capacity_tui.engine.estimate.serving import ServingRun, serving_run
 from capacity_tui.engine.estimate.serving.resolve import readings, runtime
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.runs.accuracy.predictions import measured_figure
 from capacity_tui.engine.solve.space.stacking import alike, stacked
 from tools.calibrate.constants import Constant
 from tools.calibrate.fitting import Batch

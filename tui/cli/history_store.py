@@ -13,7 +13,7 @@ from capacity_tui.tui.cli.output import tell
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.observe.history import History, HistoryPlace, RunRecord
+    from capacity_tui.engine.runs.history import History, HistoryPlace, RunRecord
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -34,7 +34,7 @@ def keep_entries(entries: Iterable[RunRecord], no_history: bool = False) -> None
     """Keep entries; what goes wrong with that is told in one line, and stops nothing."""
     if no_history:
         return
-    from capacity_tui.engine.observe.history import record_run
+    from capacity_tui.engine.runs.history import record_run
 
     try:
         place = chosen_place()
@@ -51,7 +51,7 @@ def keep_entries(entries: Iterable[RunRecord], no_history: bool = False) -> None
 def keep_estimates(answers: Iterable[Answer], no_history: bool) -> None:
     """Keep what was estimated of plans, as ``keep_entries`` does."""
     if not no_history:
-        from capacity_tui.engine.observe.history import history_entry
+        from capacity_tui.engine.runs.history import history_entry
 
         keep_entries(history_entry(answer) for answer in answers)
 
@@ -62,7 +62,7 @@ def opened_history(store: str | None = None) -> History:
     Raises:
         CapacityError: the settings cannot be read.
     """
-    from capacity_tui.engine.observe.history import History
+    from capacity_tui.engine.runs.history import History
 
     return History(chosen_place(store))
 
@@ -80,8 +80,8 @@ def chosen_place(store: str | None = None) -> HistoryPlace:
     Raises:
         CapacityError: the settings cannot be read.
     """
-    from capacity_tui.engine.observe.history import VARIABLE as HISTORY_VARIABLE
-    from capacity_tui.engine.observe.history import history_place
+    from capacity_tui.engine.runs.history import VARIABLE as HISTORY_VARIABLE
+    from capacity_tui.engine.runs.history import history_place
 
     if store or os.environ.get(HISTORY_VARIABLE):
         return history_place(store)

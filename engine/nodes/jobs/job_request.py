@@ -15,9 +15,9 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.observe.guard import CHECKPOINT, filled_words, values_of
-from capacity_tui.engine.observe.history import Ends, history_entry
 from capacity_tui.engine.plan import Plan, software_id
+from capacity_tui.engine.runs.guard import CHECKPOINT, filled_words, values_of
+from capacity_tui.engine.runs.history import Ends, history_entry
 from capacity_tui.engine.verdict import Verdict
 
 TRAIN_TIME = Figure.ESTIMATED_TRAIN_TIME_SECONDS

@@ -9,8 +9,8 @@ from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, JobRequest
 from capacity_tui.engine.nodes.jobs.proposal import Offer, Proposal, limit_text
 from capacity_tui.engine.nodes.jobs.queue import QueuedJob
 from capacity_tui.engine.nodes.jobs.submitted_jobs import KeptJob, KnownJobs
-from capacity_tui.engine.observe.history import Ends
 from capacity_tui.engine.present import Part, TextPart, table_part
+from capacity_tui.engine.runs.history import Ends
 from capacity_tui.engine.units import format_bytes, format_money, format_percent, format_power, format_seconds
 
 OFFER_HEADS = ("partition", "takes it", "start", "time limit", "turns", "$/h", "cost")

@@ -17,7 +17,7 @@ from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, safe_name
 from capacity_tui.engine.nodes.jobs.proposal import Proposal, chosen_or_refused
 from capacity_tui.engine.nodes.jobs.queue import QueuedJob, accounted_jobs, merged, queued_jobs
 from capacity_tui.engine.nodes.launchers.slurm import names_of, slurm_nodes, slurm_text
-from capacity_tui.engine.observe.history import RunRecord, as_data, history_entry, of_data
+from capacity_tui.engine.runs.history import RunRecord, as_data, history_entry, of_data
 from capacity_tui.engine.units import HOUR_SECONDS
 
 _JOULES_PER_KWH = 3.6e6

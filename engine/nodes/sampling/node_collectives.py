@@ -16,7 +16,7 @@ from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.files import config_folder, make_folder, write_atomically
 from capacity_tui.engine.machine.vendors import LIST
 from capacity_tui.engine.nodes.launchers.launcher import Launcher, NodeAnswer, Order
-from capacity_tui.engine.sampling import (
+from capacity_tui.engine.runs.sampling import (
     CASE_SECONDS,
     COLLECTIVES,
     RANK_MODULE,

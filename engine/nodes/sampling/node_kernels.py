@@ -17,7 +17,7 @@ from capacity_tui.engine.files import config_folder, data_folder, make_folder, w
 from capacity_tui.engine.machine import MeasuredEfficiency
 from capacity_tui.engine.nodes.inventory.inventory import Inventory
 from capacity_tui.engine.nodes.launchers.launcher import Launcher, Order
-from capacity_tui.engine.sampling import FOLDER, NODE_MODULE, NodeTask, SampleFile, fit_samples, read_samples
+from capacity_tui.engine.runs.sampling import FOLDER, NODE_MODULE, NodeTask, SampleFile, fit_samples, read_samples
 
 _TABLE = "measured_devices"
 QUICK_SECONDS, WHOLE_SECONDS = 600.0, 7200.0

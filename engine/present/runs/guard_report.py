@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from capacity_tui.engine.observe.guard import Order, newest_checkpoint, start_of
 from capacity_tui.engine.plan import table_text
+from capacity_tui.engine.runs.guard import Order, newest_checkpoint, start_of
 from capacity_tui.engine.units import format_bytes, format_seconds
 
 _Event = Mapping[str, object]

@@ -7,11 +7,11 @@ from operator import attrgetter
 
 from markupsafe import Markup
 
-from capacity_tui.engine.observe.profile import GpuSnapshot, Profile, ResourceSnapshot, missing_of
 from capacity_tui.engine.present.html import template
 from capacity_tui.engine.present.pictures.charts import Course, course_chart
 from capacity_tui.engine.present.runs.profile_rows import bottleneck_text, profile_rows, profile_title, threshold_text
 from capacity_tui.engine.printable import printable_lines
+from capacity_tui.engine.runs.profile import GpuSnapshot, Profile, ResourceSnapshot, missing_of
 from capacity_tui.engine.units import format_percent
 
 _CHARTS = (

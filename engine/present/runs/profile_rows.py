@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from http.client import responses
 
-from capacity_tui.engine.observe.profile import UNITS, GpuUsage, Profile, ProfilingSummary, missing_of, taken_by_others
+from capacity_tui.engine.runs.profile import UNITS, GpuUsage, Profile, ProfilingSummary, missing_of, taken_by_others
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,

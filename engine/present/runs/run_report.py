@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.machine.vendors import GpuSample
-from capacity_tui.engine.observe import ProcessSample, TreeSample
-from capacity_tui.engine.observe.monitor import STEP, TOKENS, Alarm, Compared, RunState
+from capacity_tui.engine.runs import ProcessSample, TreeSample
+from capacity_tui.engine.runs.monitor import STEP, TOKENS, Alarm, Compared, RunState
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import (
     NOT_AVAILABLE,

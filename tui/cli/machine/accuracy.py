@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from capacity_tui.engine.accuracy import COMPARED_KINDS
+from capacity_tui.engine.runs.accuracy import COMPARED_KINDS
 from capacity_tui.tui.cli.output import Output, output_options, tell
 from capacity_tui.tui.cli.progress import working
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.accuracy import AccuracyReport, LeftOut, VerdictReport
-    from capacity_tui.engine.accuracy import Kind as MeasurementKind
-    from capacity_tui.engine.accuracy import Scores as AccuracyScores
+    from capacity_tui.engine.runs.accuracy import AccuracyReport, LeftOut, VerdictReport
+    from capacity_tui.engine.runs.accuracy import Kind as MeasurementKind
+    from capacity_tui.engine.runs.accuracy import Scores as AccuracyScores
 
     Unseen = Mapping[MeasurementKind, Mapping[LeftOut, AccuracyScores]]
 
@@ -43,9 +43,9 @@ def accuracy(
     output: Output,
 ) -> None:
     """Show how far estimates are from measurements."""
-    from capacity_tui.engine.accuracy import fitted_constants, unseen_scores
-    from capacity_tui.engine.accuracy import reports_as_data as accuracy_as_data
-    from capacity_tui.engine.accuracy import reports_as_markdown as accuracy_as_markdown
+    from capacity_tui.engine.runs.accuracy import fitted_constants, unseen_scores
+    from capacity_tui.engine.runs.accuracy import reports_as_data as accuracy_as_data
+    from capacity_tui.engine.runs.accuracy import reports_as_markdown as accuracy_as_markdown
 
     if mine and (unseen or plots):
         raise click.UsageError("--unseen and --plots are of published runs")
@@ -64,8 +64,8 @@ def accuracy(
 
 
 def _of_published(kinds: Sequence[MeasurementKind]) -> tuple[Sequence[AccuracyReport], VerdictReport]:
-    from capacity_tui.engine.accuracy import accuracy_of, predictor, verdicts_of
     from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.runs.accuracy import accuracy_of, predictor, verdicts_of
 
     catalog = load_catalog()
     with working("estimating the published runs"):
@@ -75,12 +75,12 @@ def _of_published(kinds: Sequence[MeasurementKind]) -> tuple[Sequence[AccuracyRe
 
 def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:
     """Return how far estimates for this machine are from the user's runs, with its constants as they are now."""
-    from capacity_tui.engine.accuracy import evaluate as evaluate_measurements
-    from capacity_tui.engine.accuracy import own_measurements, predictor
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.errors import PlanError
     from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.sampling import kept_runs
+    from capacity_tui.engine.runs.accuracy import evaluate as evaluate_measurements
+    from capacity_tui.engine.runs.accuracy import own_measurements, predictor
+    from capacity_tui.engine.runs.sampling import kept_runs
     from capacity_tui.tui.cli.history_store import opened_history, tell_notes
 
     history = opened_history()
@@ -105,8 +105,8 @@ def _plotted(reports: Sequence[AccuracyReport], folder: Path | None, page: Path 
     """Write a plot a kind, and return their addresses from the page."""
     if folder is None:
         return {}
-    from capacity_tui.engine.accuracy import scatter_svg as accuracy_plot
     from capacity_tui.engine.files import make_folder, write_atomically
+    from capacity_tui.engine.runs.accuracy import scatter_svg as accuracy_plot
 
     make_folder(folder)
     home = page.parent if page else Path()
@@ -126,14 +126,14 @@ def _tables(
     from rich.table import Table
     from rich.text import Text
 
-    from capacity_tui.engine.accuracy import PAIR_HEADINGS as ACCURACY_PAIR_HEADINGS
-    from capacity_tui.engine.accuracy import SCORE_HEADINGS as ACCURACY_SCORE_HEADINGS
-    from capacity_tui.engine.accuracy import TITLES as ACCURACY_TITLES
-    from capacity_tui.engine.accuracy import VERDICT_HEADINGS as ACCURACY_VERDICT_HEADINGS
-    from capacity_tui.engine.accuracy import pair_cells as accuracy_pair_cells
-    from capacity_tui.engine.accuracy import score_cells as accuracy_score_cells
-    from capacity_tui.engine.accuracy import score_rows as accuracy_score_rows
-    from capacity_tui.engine.accuracy import verdict_rows as accuracy_verdict_rows
+    from capacity_tui.engine.runs.accuracy import PAIR_HEADINGS as ACCURACY_PAIR_HEADINGS
+    from capacity_tui.engine.runs.accuracy import SCORE_HEADINGS as ACCURACY_SCORE_HEADINGS
+    from capacity_tui.engine.runs.accuracy import TITLES as ACCURACY_TITLES
+    from capacity_tui.engine.runs.accuracy import VERDICT_HEADINGS as ACCURACY_VERDICT_HEADINGS
+    from capacity_tui.engine.runs.accuracy import pair_cells as accuracy_pair_cells
+    from capacity_tui.engine.runs.accuracy import score_cells as accuracy_score_cells
+    from capacity_tui.engine.runs.accuracy import score_rows as accuracy_score_rows
+    from capacity_tui.engine.runs.accuracy import verdict_rows as accuracy_verdict_rows
 
     for report in reports:
         yield Text(ACCURACY_TITLES[report.kind], style="bold")

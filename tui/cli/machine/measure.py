@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster import Device
     from capacity_tui.engine.errors import CapacityError
     from capacity_tui.engine.machine import Machine, MeasuredEfficiency
-    from capacity_tui.engine.sampling import OwnRun
-    from capacity_tui.engine.sampling import Progress as SamplingProgress
-    from capacity_tui.engine.sampling import Where as SampledDevice
+    from capacity_tui.engine.runs.sampling import OwnRun
+    from capacity_tui.engine.runs.sampling import Progress as SamplingProgress
+    from capacity_tui.engine.runs.sampling import Where as SampledDevice
 
 GIB = 2**30
 
@@ -50,10 +50,10 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 
     May be stopped at any time; the same command goes on where it stopped.
     """
-    from capacity_tui.engine.sampling import KERNELS as SAMPLED_KERNELS
-    from capacity_tui.engine.sampling import LIMIT_SECONDS as SAMPLING_LIMIT_SECONDS
-    from capacity_tui.engine.sampling import QUICK_LIMIT_SECONDS as QUICK_SAMPLING_LIMIT_SECONDS
-    from capacity_tui.engine.sampling import sample_kernels, sampling_backend, sampling_grid
+    from capacity_tui.engine.runs.sampling import KERNELS as SAMPLED_KERNELS
+    from capacity_tui.engine.runs.sampling import LIMIT_SECONDS as SAMPLING_LIMIT_SECONDS
+    from capacity_tui.engine.runs.sampling import QUICK_LIMIT_SECONDS as QUICK_SAMPLING_LIMIT_SECONDS
+    from capacity_tui.engine.runs.sampling import sample_kernels, sampling_backend, sampling_grid
 
     if unknown := [name for name in only if name not in SAMPLED_KERNELS]:
         raise click.UsageError(f"no kernel is called {unknown[0]!r}; known: {', '.join(SAMPLED_KERNELS)}")
@@ -73,9 +73,9 @@ def kernels(device: str, quick: bool, software: Literal["torch", "numpy"] | None
 @click.option("--ranks", type=click.IntRange(2, 1024), help="Processes of the largest group; default all devices.")
 def collectives(device: str, quick: bool, ranks: int | None) -> None:
     """Time all-reduce, all-gather, reduce-scatter, all-to-all and send/recv between processes on this machine."""
-    from capacity_tui.engine.sampling import QUICK_SIZES as QUICK_COLLECTIVE_SIZES
-    from capacity_tui.engine.sampling import SIZES as COLLECTIVE_SIZES
-    from capacity_tui.engine.sampling import collective_groups, sample_collectives
+    from capacity_tui.engine.runs.sampling import QUICK_SIZES as QUICK_COLLECTIVE_SIZES
+    from capacity_tui.engine.runs.sampling import SIZES as COLLECTIVE_SIZES
+    from capacity_tui.engine.runs.sampling import collective_groups, sample_collectives
 
     where = _where(device)
     this, machine, count = _this_device(where)
@@ -108,7 +108,7 @@ def calibrate(
     output: Output,
 ) -> None:
     """Turn samples, and runs of your own, into constants that estimates for this machine use."""
-    from capacity_tui.engine.sampling import constants_before, write_measured
+    from capacity_tui.engine.runs.sampling import constants_before, write_measured
 
     if shared is not None:
         if plan_name or step_seconds or peak_gib or log_path:
@@ -133,8 +133,8 @@ def calibrate(
 
 def _shared_runs_here(path: Path, device: str) -> int:
     """Keep the runs that somebody shared, and return how many are of the device that is calibrated."""
-    from capacity_tui.engine.accuracy import read_shared as read_shared_runs
     from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.runs.accuracy import read_shared as read_shared_runs
     from capacity_tui.tui.cli.history_store import opened_history, tell_notes
 
     try:
@@ -160,7 +160,7 @@ def _calibrated(device: str) -> SampledDevice:
 
 
 def _from_samples(device: str) -> MeasuredEfficiency:
-    from capacity_tui.engine.sampling import fit_runs, read_runs
+    from capacity_tui.engine.runs.sampling import fit_runs, read_runs
     from capacity_tui.tui.cli.history_store import opened_history, tell_notes
 
     this, machine, _ = _this_device(_calibrated(device))
@@ -175,8 +175,8 @@ def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
 ) -> MeasuredEfficiency:
     from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.observe.logs import read_log as read_run_log
-    from capacity_tui.engine.sampling import fit_runs, keep_run, own_run, resolved_run, run_entry
+    from capacity_tui.engine.runs.logs import read_log as read_run_log
+    from capacity_tui.engine.runs.sampling import fit_runs, keep_run, own_run, resolved_run, run_entry
     from capacity_tui.engine.solve.modes import with_auto_resolved
     from capacity_tui.tui.cli.history_store import opened_history, tell_notes
     from capacity_tui.tui.cli.plan_sources import read_plan
@@ -205,7 +205,7 @@ def _tell_left_out(run: OwnRun, error: CapacityError) -> None:
 
 def _sampled(device: Device, *, needed: bool) -> MeasuredEfficiency | None:
     """Return what a device's samples say; None where there are none and none are needed."""
-    from capacity_tui.engine.sampling import fit_samples, sampled_constants
+    from capacity_tui.engine.runs.sampling import fit_samples, sampled_constants
 
     constants = sampled_constants(device, tell)
     return fit_samples(device, ()) if constants is None and needed else constants
@@ -221,7 +221,7 @@ def _where(device: str) -> SampledDevice:
     """Return what to sample; ``auto`` takes the GPU only where torch can use it."""
     if device != "auto":
         return _named(device)
-    from capacity_tui.engine.sampling import gpu_usable
+    from capacity_tui.engine.runs.sampling import gpu_usable
 
     if not _this_device("gpu")[2]:
         return "cpu"

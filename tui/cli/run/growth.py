@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.growth import GrowthFit, Measurement, Measuring, SizedJob
     from capacity_tui.engine.growth import Series as MeasurementSeries
     from capacity_tui.engine.growth import Setting as MeasuringSetting
-    from capacity_tui.engine.observe.history import RunRecord
     from capacity_tui.engine.present import Part
+    from capacity_tui.engine.runs.history import RunRecord
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -163,7 +163,7 @@ class PlannedRuns:
         """Return a run beside what its plan predicts; its profile where its output tells neither step nor memory."""
         from capacity_tui.engine.plan import all_fields
         from capacity_tui.engine.plan.files import apply_settings
-        from capacity_tui.engine.sampling import own_run, run_entry
+        from capacity_tui.engine.runs.sampling import own_run, run_entry
         from capacity_tui.engine.solve.modes import with_auto_resolved
 
         if measurement.problem or (measurement.step_seconds is None and measurement.device_memory_bytes is None):

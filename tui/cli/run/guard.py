@@ -16,12 +16,12 @@ from capacity_tui.tui.cli.output import say, tell
 from capacity_tui.tui.cli.run.run_output import JsonLines, is_kept, stream_of_events
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.observe.guard import Listeners as GuardListeners
-    from capacity_tui.engine.observe.guard import Order as GuardOrder
-    from capacity_tui.engine.observe.guard import Supervisor
-    from capacity_tui.engine.observe.history import RunRecord
-    from capacity_tui.engine.observe.monitor import RunState
-    from capacity_tui.engine.observe.runs import RunWriter
+    from capacity_tui.engine.runs import RunWriter
+    from capacity_tui.engine.runs.guard import Listeners as GuardListeners
+    from capacity_tui.engine.runs.guard import Order as GuardOrder
+    from capacity_tui.engine.runs.guard import Supervisor
+    from capacity_tui.engine.runs.history import RunRecord
+    from capacity_tui.engine.runs.monitor import RunState
 
 
 @click.command()
@@ -54,9 +54,9 @@ def guard(
     command goes on; `guard --attach RUN` takes it up again.
     """
     from capacity_tui.engine.machine import detect
-    from capacity_tui.engine.observe.guard import begin as begin_guarding
-    from capacity_tui.engine.observe.guard import new_order as guard_order
-    from capacity_tui.engine.observe.guard import take_up as take_up_guarding
+    from capacity_tui.engine.runs.guard import begin as begin_guarding
+    from capacity_tui.engine.runs.guard import new_order as guard_order
+    from capacity_tui.engine.runs.guard import take_up as take_up_guarding
     from capacity_tui.engine.solve import answer
     from capacity_tui.tui.cli.plan_sources import machine_for, read_plan
 
@@ -104,7 +104,7 @@ class GuardOutput:
 
     def listeners(self) -> GuardListeners:
         """Return it as what a guard tells."""
-        from capacity_tui.engine.observe.guard import Listeners as GuardListeners
+        from capacity_tui.engine.runs.guard import Listeners as GuardListeners
 
         return GuardListeners(self.event, self.state, self.output, self.entry)
 

@@ -13,7 +13,7 @@ from capacity_tui.tui.cli.history_store import opened_history, store_option, tel
 from capacity_tui.tui.cli.output import Output, output_options, say, tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns
+    from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns
 
 _LISTED = 20
 _FLUSH_RIGHT = frozenset({4, 5, 6, 8, 9})
@@ -141,7 +141,7 @@ def export(
         raise click.UsageError("--share writes CSV: leave out --format")
     runs = _matching(store, _wanted(kinds, model, hardware, since, measured or share, 0))
     if share:
-        from capacity_tui.engine.accuracy import shared_text
+        from capacity_tui.engine.runs.accuracy import shared_text
 
         text, left_out = shared_text(runs)
         for reason in left_out:
@@ -164,8 +164,8 @@ def forget(names: tuple[str, ...], store: str | None) -> None:
 
 
 def _wanted(kinds: Sequence[str], model: str, hardware: str, since: str, measured: bool, limit: int) -> WantedRuns:
-    from capacity_tui.engine.observe.history import KINDS as RUN_KINDS
-    from capacity_tui.engine.observe.history import WantedRuns
+    from capacity_tui.engine.runs.history import KINDS as RUN_KINDS
+    from capacity_tui.engine.runs.history import WantedRuns
 
     chosen = tuple(kind for kind in RUN_KINDS if kind in kinds)
     return WantedRuns(chosen, model, hardware, _time(since), measured=measured, most=limit)

@@ -16,10 +16,9 @@ from capacity_tui.tui.cli.run.run_output import SharedOutput, outlet_options, te
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.observe import Outlets
-    from capacity_tui.engine.observe.logs import LineReader, LogSource
-    from capacity_tui.engine.observe.monitor import RunMonitor, RunState
-    from capacity_tui.engine.observe.runs import RunWriter
+    from capacity_tui.engine.runs import Outlets, RunWriter
+    from capacity_tui.engine.runs.logs import LineReader, LogSource
+    from capacity_tui.engine.runs.monitor import RunMonitor, RunState
     from capacity_tui.tui.cli.run.run_output import RunOutput
 
 LEAST_INTERVAL = 0.2
@@ -62,11 +61,10 @@ def monitor(
     Name a log, a process, or a command behind `--`, whose output, signals and exit code stay as they are. Logs of the
     usual training programs and inference engines are known; Ctrl-C ends the watching of a log or a process.
     """
-    from capacity_tui.engine.observe import Outlets
-    from capacity_tui.engine.observe.logs import LineReader
-    from capacity_tui.engine.observe.logs import parse_user_expression as parse_log_expression
-    from capacity_tui.engine.observe.monitor import RunMonitor
-    from capacity_tui.engine.observe.runs import RunWriter, need_process, output_file
+    from capacity_tui.engine.runs import Outlets, RunWriter, need_process, output_file
+    from capacity_tui.engine.runs.logs import LineReader
+    from capacity_tui.engine.runs.logs import parse_user_expression as parse_log_expression
+    from capacity_tui.engine.runs.monitor import RunMonitor
 
     if command and pid is not None:
         raise click.UsageError("give --pid or a command, not both")
@@ -158,7 +156,7 @@ def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSourc
         CapacityError: it is not there, or the folder holds none.
     """
     from capacity_tui.engine.errors import Place, StorageError
-    from capacity_tui.engine.observe.logs import open_log
+    from capacity_tui.engine.runs.logs import open_log
 
     if place is None:
         return None
@@ -169,7 +167,7 @@ def _opened(place: str | None, reader: LineReader, must_exist: bool) -> LogSourc
 
 def _folders(place: str | None, pid: int | None) -> tuple[Path, ...]:
     """Return folders on whose disks a run may write."""
-    from capacity_tui.engine.observe.runs import work_folder
+    from capacity_tui.engine.runs import work_folder
 
     folders = [] if place is None or not _is_file(place) else [Path(place).absolute().parent]
     work = None if pid is None else work_folder(pid)

@@ -29,10 +29,10 @@ from capacity_tui.tui.cli.run.run_output import (
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.observe import Outlets, RunningCommand
-    from capacity_tui.engine.observe.logs import LineReader, LineSplitter, LogSource
-    from capacity_tui.engine.observe.monitor import RunMonitor, RunState
-    from capacity_tui.engine.observe.profile import ProfilingEngine, WorkInOutput
+    from capacity_tui.engine.runs import Outlets, RunningCommand
+    from capacity_tui.engine.runs.logs import LineReader, LineSplitter, LogSource
+    from capacity_tui.engine.runs.monitor import RunMonitor, RunState
+    from capacity_tui.engine.runs.profile import ProfilingEngine, WorkInOutput
     from capacity_tui.tui.cli.run.run_output import RunOutput
 
 _PIECE = 1 << 16
@@ -56,9 +56,8 @@ def watch_command(
     Raises:
         CapacityError: it cannot be started.
     """
-    from capacity_tui.engine.observe import RunningCommand
-    from capacity_tui.engine.observe.monitor import RunMonitor
-    from capacity_tui.engine.observe.runs import RunWriter
+    from capacity_tui.engine.runs import RunningCommand, RunWriter
+    from capacity_tui.engine.runs.monitor import RunMonitor
 
     pipes = (os.pipe(), os.pipe())
     try:
@@ -144,7 +143,7 @@ class _Watching(threading.Thread):
     def __init__(
         self, run: RunMonitor, reader: LineReader, passed: list[PassedOutput], output: RunOutput, interval: float
     ) -> None:
-        from capacity_tui.engine.observe.logs import LineSplitter
+        from capacity_tui.engine.runs.logs import LineSplitter
 
         super().__init__(name="watching", daemon=True)
         self._run = run
@@ -208,7 +207,7 @@ def work_in_output(samples: str | None, stages: tuple[str, ...]) -> tuple[float 
     Raises:
         CapacityError: an expression cannot be read.
     """
-    from capacity_tui.engine.observe.profile import WorkInOutput
+    from capacity_tui.engine.runs.profile import WorkInOutput
 
     try:
         count = None if samples is None else float(samples)
@@ -242,8 +241,8 @@ class OutputReading:
         Raises:
             CapacityError: it cannot be started.
         """
-        from capacity_tui.engine.observe import RunningCommand
-        from capacity_tui.engine.observe.logs import LineSplitter
+        from capacity_tui.engine.runs import RunningCommand
+        from capacity_tui.engine.runs.logs import LineSplitter
 
         pipes = (os.pipe(), os.pipe())
         try:

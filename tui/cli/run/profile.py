@@ -19,7 +19,7 @@ from capacity_tui.tui.cli.run.piped_command import OutputReading, work_in_output
 from capacity_tui.tui.cli.run.run_output import finish, outlet_options, tell_problems_of
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.observe.profile import Profile, ResourceSnapshot
+    from capacity_tui.engine.runs.profile import Profile, ResourceSnapshot
 
 _NAMES = 12
 """Cells that names of rows take."""
@@ -75,8 +75,8 @@ def profile(
     The command's output, input, signals and exit code stay as they are; what was found goes to stderr. Write `--`
     before the command.
     """
-    from capacity_tui.engine.observe import Outlets, RunningCommand
-    from capacity_tui.engine.observe.profile import (
+    from capacity_tui.engine.runs import Outlets, RunningCommand, RunWriter
+    from capacity_tui.engine.runs.profile import (
         ProfilingEngine,
         begun_profile,
         gauges_of,
@@ -85,7 +85,6 @@ def profile(
         snapshot_as_dict,
         thresholds_of_tier,
     )
-    from capacity_tui.engine.observe.runs import RunWriter
 
     count, work = work_in_output(samples, stages)
     limits = {**(thresholds_of_tier(tier) if tier else {}), **parse_thresholds(dict(map(_named, thresholds)))}
@@ -144,7 +143,7 @@ def _guarded(work: Callable[[], None]) -> None:
 def _write(result: Profile, json_file: Path | None, html_file: Path | None) -> None:
     if json_file is not None:
         from capacity_tui.engine.files import write_atomically
-        from capacity_tui.engine.observe.profile import profile_as_json
+        from capacity_tui.engine.runs.profile import profile_as_json
 
         _guarded(lambda: write_atomically(json_file, profile_as_json(result), overwrite=True))
     if html_file is not None:

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from capacity_tui.engine.observe import Outlets
-    from capacity_tui.engine.observe.history import RunRecord
-    from capacity_tui.engine.observe.logs import RunCurve
-    from capacity_tui.engine.observe.monitor import Alarm, RunState
-    from capacity_tui.engine.observe.runs import RunWriter
+    from capacity_tui.engine.runs import Outlets, RunWriter
+    from capacity_tui.engine.runs.history import RunRecord
+    from capacity_tui.engine.runs.logs import RunCurve
+    from capacity_tui.engine.runs.monitor import Alarm, RunState
 
 _MOST_ALARMS = 6
 """Alarms that the block shows, the newest."""
@@ -186,7 +185,7 @@ class SharedOutput:
     """
 
     def __init__(self, output: RunOutput, outlets: Outlets) -> None:
-        from capacity_tui.engine.observe.monitor import RunGauges
+        from capacity_tui.engine.runs.monitor import RunGauges
 
         self._output = output
         self._outlets = outlets
@@ -225,8 +224,8 @@ class RecordedOutput:
 
     def show(self, state: RunState, last: bool = False) -> None:
         """Show how the run stands, and write it down."""
-        from capacity_tui.engine.observe.runs import course_of
         from capacity_tui.engine.present.runs import run_events
+        from capacity_tui.engine.runs import course_of
 
         self._output.show(state, last)
         before = [course_of(self._curve)] if self._is_first and self._curve.points else []

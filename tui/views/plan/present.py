@@ -23,10 +23,10 @@ from capacity_tui.engine.estimate import Note as EngineNote
 from capacity_tui.engine.explain import roofline
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import family_of, find_known_model
-from capacity_tui.engine.observe.history import history_entry, history_place, record_run
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, field_text, plan_values
 from capacity_tui.engine.present import ExplanationText, Report, exported_plan, headline, plan_value_text, write_report
 from capacity_tui.engine.present.frameworks import adapter_tools, framework_files
+from capacity_tui.engine.runs.history import history_entry, history_place, record_run
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve import EstimatedPlan, answer, command_text, command_words, settings_for_plan
 from capacity_tui.engine.solve.advice import larger_devices_note

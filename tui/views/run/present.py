@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.observe.history import History, RunRecord, WantedRuns, history_place
-from capacity_tui.engine.observe.runs import LiveRun, RunCourse, RunFollower, list_runs, newest_look, number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.runs import figure_rows as run_figure_rows
 from capacity_tui.engine.present.runs import hardware_of as run_hardware
 from capacity_tui.engine.present.runs import what_ran
-from capacity_tui.engine.sampling import learnt_from, write_measured
+from capacity_tui.engine.runs import LiveRun, RunCourse, RunFollower, list_runs, newest_look, number
+from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_place
+from capacity_tui.engine.runs.sampling import learnt_from, write_measured
 from capacity_tui.engine.units import format_number, format_quantity, format_seconds
 from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.shown.runs import RunRow, Standing, WatchedRun

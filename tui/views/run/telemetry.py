@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.observe.runs import gpus_of, number
+from capacity_tui.engine.runs import gpus_of, number
 from capacity_tui.engine.units import (
     format_bytes,
     format_number,
@@ -21,7 +21,7 @@ from capacity_tui.tui.shown.runs import Band, RunDevice, RunEvent, RunGraph
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from capacity_tui.engine.observe.runs import RunCourse
+    from capacity_tui.engine.runs import RunCourse
 
 FIGURES = (
     ("step_seconds", "step time", "s", Figure.STEP_SECONDS),

@@ -1,0 +1,16 @@
+from .command import RunningCommand as RunningCommand
+from .live_run import LiveRun as LiveRun
+from .live_run import list_runs as list_runs
+from .live_run import need_process as need_process
+from .live_run import output_file as output_file
+from .live_run import work_folder as work_folder
+from .metrics_export import Outlets as Outlets
+from .processes import ProcessSample as ProcessSample
+from .processes import TreeSample as TreeSample
+from .run_follower import RunCourse as RunCourse
+from .run_follower import RunFollower as RunFollower
+from .run_follower import course_of as course_of
+from .run_follower import gpus_of as gpus_of
+from .run_follower import newest_look as newest_look
+from .run_follower import number as number
+from .run_writer import RunWriter as RunWriter

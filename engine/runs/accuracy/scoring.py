@@ -1,0 +1,275 @@
+"""How far predictions are from published measurements, overall and in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.runs.accuracy.published import Kind, Measurement, Skipped, read_measurements, read_skipped
+from capacity_tui.engine.verdict import Verdict
+
+Model = TypeVar("Model")
+
+Floats: TypeAlias = NDArray[np.float64]
+
+GROUPS = ("source", "hardware", "size", "length", "parallelism", "framework", "precision", "routing", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A predicted figure in the measurement's unit, with its interval where the model gives one.
+
+    Attributes:
+        verdict: whether the run is predicted to fit; None where unknown.
+    """
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A measurement and its prediction."""
+
+    measurement: Measurement
+    prediction: Prediction
+
+    @property
+    def error(self) -> float:
+        """Relative error, |predicted - measured| / measured."""
+        return abs(self.prediction.value - self.measurement.value) / self.measurement.value
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Errors of a set of pairs; shares are fractions of one.
+
+    Attributes:
+        sources: number of publishers they come from.
+        median: median relative error over the pairs.
+        mean: mean relative error over the pairs.
+        p90: 90th percentile of the relative error.
+        bias: median of ln(predicted / measured); above 0 the figure is predicted too large.
+        source_median: mean over the publishers of each one's median error, so that many rows of one
+            publisher count once.
+        source_mean: the same of each one's mean error.
+        coverage: share of the measurements inside their interval; None without intervals.
+        source_coverage: mean over the publishers of each one's share inside.
+        width: median of the high over the low end of the intervals.
+    """
+
+    count: int
+    sources: int
+    median: float
+    mean: float
+    p90: float
+    bias: float
+    source_median: float
+    source_mean: float
+    coverage: float | None
+    source_coverage: float | None
+    width: float | None
+
+
+def score(pairs: Sequence[Pair]) -> Scores:
+    """Return the scores of the pairs.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    if not pairs:
+        raise ValueError("nothing to score")
+    measured = np.array([pair.measurement.value for pair in pairs])
+    predicted = np.array([pair.prediction.value for pair in pairs])
+    errors = np.abs(predicted - measured) / measured
+    keys = np.array([pair.measurement.source_key for pair in pairs])
+    by_source = [errors[keys == key] for key in np.unique(keys)]
+    inside = _inside(pairs, measured)
+    shares = [np.nanmean(inside[keys == key]) for key in np.unique(keys) if not np.isnan(inside[keys == key]).all()]
+    return Scores(
+        count=len(pairs),
+        sources=len(by_source),
+        median=float(np.median(errors)),
+        mean=float(np.mean(errors)),
+        p90=float(np.percentile(errors, 90)),
+        bias=float(np.median(np.log(predicted / measured))),
+        source_median=float(np.mean([np.median(group) for group in by_source])),
+        source_mean=float(np.mean([np.mean(group) for group in by_source])),
+        coverage=float(np.nanmean(inside)) if shares else None,
+        source_coverage=float(np.mean(shares)) if shares else None,
+        width=_width(pairs),
+    )
+
+
+def _width(pairs: Sequence[Pair]) -> float | None:
+    ends = [(pair.prediction.low, pair.prediction.high) for pair in pairs]
+    widths = [high / low for low, high in ends if low is not None and high is not None and low > 0]
+    return float(np.median(widths)) if widths else None
+
+
+def _inside(pairs: Sequence[Pair], measured: Floats) -> Floats:
+    """Return 1 for each measurement inside its interval, 0 outside, NaN where there is none."""
+    low = np.array([np.nan if pair.prediction.low is None else pair.prediction.low for pair in pairs])
+    high = np.array([np.nan if pair.prediction.high is None else pair.prediction.high for pair in pairs])
+    return np.where(np.isnan(low) | np.isnan(high), np.nan, (low <= measured) & (measured <= high))
+
+
+def score_groups(pairs: Sequence[Pair], tag: str) -> dict[str, Scores]:
+    """Return the scores of each group that shares a tag's value, the largest group first."""
+    groups: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.measurement.tags[tag], []).append(pair)
+    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
+    return {name: score(members) for name, members in ordered}
+
+
+def leave_one_source_out(
+    measurements: Iterable[Measurement],
+    fit: Callable[[Sequence[Measurement]], Model],
+    predict: Callable[[Model, Measurement], Prediction | None],
+) -> tuple[Pair, ...]:
+    """Predict every publisher's measurements with a model fitted on those of all others.
+
+    Args:
+        predict: applies it to one; None where the model knows nothing comparable.
+
+    Returns:
+        The pairs that could be predicted, in the order of the measurements' sources.
+    """
+    rows = tuple(measurements)
+    pairs = []
+    for source in dict.fromkeys(row.source_key for row in rows):
+        model = fit([row for row in rows if row.source_key != source])
+        for row in rows:
+            prediction = predict(model, row) if row.source_key == source else None
+            if prediction is not None:
+                pairs.append(Pair(row, prediction))
+    return tuple(pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantRate:
+    """The simplest model of a run: every device of a kind reaches one share of its peak, always.
+
+    Attributes:
+        flops_per_second: of one device, by hardware and precision.
+    """
+
+    flops_per_second: Mapping[tuple[str, str], float]
+
+
+def fit_constant_rate(measurements: Sequence[Measurement]) -> ConstantRate:
+    """Return the median model FLOP/s of a device over the measurements, by hardware and precision."""
+    rates: dict[tuple[str, str], list[float]] = {}
+    for row in measurements:
+        if row.flops_per_second is not None:
+            rates.setdefault(_rate_key(row), []).append(row.flops_per_second)
+    return ConstantRate({key: float(np.median(values)) for key, values in rates.items()})
+
+
+def predict_constant_rate(model: ConstantRate, measurement: Measurement) -> Prediction | None:
+    """Return the figure at the constant rate; None where the hardware and precision were not fitted."""
+    rate, reached = model.flops_per_second.get(_rate_key(measurement)), measurement.flops_per_second
+    if rate is None or reached is None:
+        return None
+    faster = rate / reached
+    return Prediction(measurement.value / faster if measurement.unit == "s" else measurement.value * faster)
+
+
+def _rate_key(measurement: Measurement) -> tuple[str, str]:
+    return measurement.tags["hardware"], measurement.tags["precision"]
+
+
+Predict: TypeAlias = Callable[[Measurement], Prediction]
+
+SCORED_QUALITIES = ("A", "B")
+
+WORST_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A measurement that could not be predicted, and why."""
+
+    measurement: Measurement
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyReport:
+    """Predictions of one kind of figure against what was published.
+
+    Attributes:
+        overall: over everything that was predicted; None if nothing was.
+        groups: scores by tag, then by the tag's value.
+        worst: the pairs with the largest errors, the worst first.
+        pairs: all of them, in the order of the measurements.
+        left_out: published rows of the kind's file that cannot be written as a plan.
+        baseline: a constant rate by hardware and precision, fitted on these very rows; None where a
+            constant rate means nothing (memory, inference).
+        baseline_unseen: the same, each publisher predicted from the others only.
+    """
+
+    kind: Kind
+    overall: Scores | None
+    groups: Mapping[str, Mapping[str, Scores]]
+    worst: tuple[Pair, ...]
+    pairs: tuple[Pair, ...]
+    refused: tuple[Refusal, ...]
+    left_out: tuple[Skipped, ...]
+    baseline: Scores | None
+    baseline_unseen: Scores | None
+
+
+def evaluate(
+    predict: Predict, kind: Kind = "train_time", measurements: Sequence[Measurement] | None = None
+) -> AccuracyReport:
+    """Predict the published measurements of a kind and score the predictions.
+
+    Args:
+        predict: called once a measurement with its plan; a CapacityError is reported, not raised.
+        measurements: rows to use instead of the published ones of quality A and B.
+    """
+    rows = tuple(scored_measurements(kind) if measurements is None else measurements)
+    pairs, refused = _predict_all(predict, rows)
+    known = _constant_rate(rows)
+    unseen = leave_one_source_out(rows, fit_constant_rate, predict_constant_rate)
+    return AccuracyReport(
+        kind=kind,
+        overall=score(pairs) if pairs else None,
+        groups={tag: score_groups(pairs, tag) for tag in GROUPS},
+        worst=tuple(sorted(pairs, key=lambda pair: -pair.error)[:WORST_SHOWN]),
+        pairs=pairs,
+        refused=refused,
+        left_out=read_skipped(kind) if measurements is None else (),
+        baseline=score(known) if known else None,
+        baseline_unseen=score(unseen) if unseen else None,
+    )
+
+
+def scored_measurements(kind: Kind) -> tuple[Measurement, ...]:
+    """Return the published measurements of a kind that are good enough to judge an estimate on."""
+    return tuple(row for row in read_measurements(kind) if row.quality in SCORED_QUALITIES)
+
+
+def _predict_all(predict: Predict, rows: Sequence[Measurement]) -> tuple[tuple[Pair, ...], tuple[Refusal, ...]]:
+    pairs, refused = [], []
+    for row in rows:
+        try:
+            pairs.append(Pair(row, predict(row)))
+        except CapacityError as error:
+            refused.append(Refusal(row, error.one_line()))
+    return tuple(pairs), tuple(refused)
+
+
+def _constant_rate(rows: Sequence[Measurement]) -> tuple[Pair, ...]:
+    model = fit_constant_rate(rows)
+    predictions = ((row, predict_constant_rate(model, row)) for row in rows)
+    return tuple(Pair(row, prediction) for row, prediction in predictions if prediction is not None)

@@ -1,0 +1,226 @@
+"""One attempt of a guarded command, followed from its start, or from where another guard left it, to its end."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.files import write_atomically
+from capacity_tui.engine.runs.guard.attempt import Attempt
+from capacity_tui.engine.runs.guard.callback import SAVE_EVERY, SAVED
+from capacity_tui.engine.runs.guard.checkpoints import Checkpoint, CheckpointFolder, save_interval
+from capacity_tui.engine.runs.guard.event_log import CommandOutput, Event, Listeners, TrainerWords
+from capacity_tui.engine.runs.guard.failures import Failure, KernelWatch, failure_of, failure_of_alarm
+from capacity_tui.engine.runs.guard.halts import Halts, step_seconds_of
+from capacity_tui.engine.runs.guard.order import Order
+from capacity_tui.engine.runs.history.records import RunRecord
+from capacity_tui.engine.runs.logs.line_reader import LineReader
+from capacity_tui.engine.runs.logs.sources import open_log
+from capacity_tui.engine.runs.monitor.alarms import Alarm
+from capacity_tui.engine.runs.monitor.run_monitor import RunMonitor, RunState
+
+PASS_SECONDS = 0.1
+"""How often output is passed on."""
+_SAME_INTERVAL = 0.2
+"""Share by which the time between checkpoints may change without a new announcement."""
+PATIENCE_SECONDS = 20.0
+"""How long processes have to end by themselves before they are killed."""
+_PATIENT_SECONDS = 2.0
+"""How long ending processes may run on before that is announced."""
+_LEAST_FREE_BYTES = 1 << 16
+"""A disk with less free space is full."""
+_NAMED_PROCESSES = 3
+
+
+class AttemptEnd(NamedTuple):
+    """How an attempt ended.
+
+    Attributes:
+        exit_code: of the command, 128 and its number for a signal.
+        entry: what it came to; None where nothing was measured.
+        failure: why it ended, or was ended by its guard; None for no reason that is known.
+        wanted: what a trainer asked for by its callback before it ended by itself; nothing where it did not.
+    """
+
+    exit_code: int
+    state: RunState
+    entry: RunRecord | None
+    failure: Failure | None
+    wanted: Mapping[str, object]
+
+
+class Following:
+    """Follows one attempt."""
+
+    def __init__(
+        self, attempt: Attempt, order: Order, answer: Answer, listeners: Listeners, checkpoints: CheckpointFolder | None
+    ) -> None:
+        self._attempt = attempt
+        self._order = order
+        self._listeners = listeners
+        self._checkpoints = checkpoints
+        self._answer = answer
+        self._interval = 0.0
+        self._announced: set[str] = set()
+        self._halts = Halts(attempt, order.plan, listeners.event)
+        reader = LineReader()
+        self._output = CommandOutput(attempt, listeners.output, reader)
+        log = open_log(order.log, reader) if order.log else None
+        folders = [order.work, *([] if order.checkpoints is None else [_there(order.checkpoints)])]
+        self._monitor = RunMonitor(log, attempt.pid, answer, tuple(dict.fromkeys(folders)), clock=self._clock)
+        self._trainer = TrainerWords(attempt.folder, reader)
+        self._kernel = KernelWatch()
+
+    def to_the_end(self) -> AttemptEnd:
+        """Follow until the command has ended, and all that it left running."""
+        interval = float(self._order.plan.watch.interval)
+        due, failure = time.monotonic(), None
+        try:
+            while failure is None and not self._attempt.wait(0.0 if self._output.is_behind else PASS_SECONDS):
+                self._pass_output()
+                if time.monotonic() >= due:
+                    failure = self._look()
+                    due = time.monotonic() + interval
+            self._halts.over()
+            began = time.monotonic()
+            self._attempt.end(PATIENCE_SECONDS, lambda left: self._wait_for(left, time.monotonic() - began))
+            self._pass_output(last=True)
+            self._tell_limits()
+            self._hear_trainer()
+            state = self._monitor.look(last=True)
+            self._listeners.state(state, True)
+            self._tell_checkpoints()
+            code = self._attempt.ended_with()
+            entry = self._monitor.entry(state, self._order.words, code)
+            kernel = self._kernel.report()
+        finally:
+            self._output.close()
+            self._monitor.close()
+            self._kernel.close()
+            self._trainer.close()
+        tail = self._output.tail.decode("utf-8", "replace")
+        failure = failure or failure_of(code, None, tail, kernel, self._kernel.pids)
+        return AttemptEnd(code, state, entry, failure, self._trainer.restart)
+
+    def _pass_output(self, last: bool = False) -> None:
+        self._monitor.take(self._output.poll(last), self._clock())
+
+    def _look(self) -> Failure | None:
+        """Look at the run; return the trouble for which it is to end now, mostly none."""
+        state = self._monitor.look()
+        self._listeners.state(state, False)
+        self._tell_limits()
+        self._tell_checkpoints()
+        self._hear_trainer()
+        self._halts.look(self._monitor, state)
+        if state.observation is not None:
+            self._kernel.see(process.pid for process in state.observation.run.processes)
+        return next((trouble for alarm in state.alarms if (trouble := self._trouble(alarm)) is not None), None)
+
+    def _wait_for(self, left: Sequence[psutil.Process], seconds: float) -> None:
+        """Read the output of what is to end, and announce it where that takes long."""
+        self._pass_output()
+        if seconds >= _PATIENT_SECONDS:
+            self._announce("ending", processes=_named(left), kill_seconds=PATIENCE_SECONDS)
+
+    def _tell_limits(self) -> None:
+        """Announce once what keeps the run from being recorded, read or ended."""
+        asked = self._attempt.asked_to_end
+        if asked is not None and time.monotonic() - asked >= _PATIENT_SECONDS and self._attempt.goes_on:
+            self._announce("signal_unanswered", processes=_named(self._attempt.processes()))
+        if self._output.unread_lines:
+            self._announce("lines_unread", lines=self._output.unread_lines)
+        if _is_full(self._attempt.folder):
+            self._announce("disk_full", path=str(self._attempt.folder))
+
+    def _announce(self, event: str, **data: object) -> None:
+        if event not in self._announced:
+            self._announced.add(event)
+            self._listeners.event({"event": event, **data})
+
+    def _trouble(self, alarm: Alarm) -> Failure | None:
+        """Return the failure behind an alarm, where the plan wants the run to end for it."""
+        failure = failure_of_alarm(alarm.kind, alarm.title, alarm.where, alarm.detail)
+        if failure is None:
+            return None
+        plan = self._order.plan
+        ends = {
+            "unstable": plan.watch.nan == "stop" and alarm.level == "error",
+            "hang": plan.recovery.hang == "restart",
+        }
+        return failure if ends.get(failure.kind) else None
+
+    def _hear_trainer(self) -> None:
+        entries, events = self._trainer.poll()
+        self._monitor.take(entries, self._clock())
+        for event in events:
+            self._listeners.event(event)
+            if event["event"] == SAVED and "seconds" in event:
+                self._tell_interval(float(str(event["seconds"])))
+
+    def _tell_checkpoints(self) -> None:
+        for checkpoint in () if self._checkpoints is None else self._checkpoints.look():
+            self._listeners.event(_checkpoint_event(checkpoint))
+            self._tell_interval(checkpoint.seconds)
+
+    def _tell_interval(self, save_seconds: float) -> None:
+        """Tell how long to work between checkpoints, also to the trainer, where that is another time than before."""
+        interval = (
+            save_interval(self._answer, save_seconds, step_seconds_of(self._monitor)) if save_seconds > 0 else None
+        )
+        if interval is None or abs(interval.seconds - self._interval) <= _SAME_INTERVAL * self._interval:
+            return
+        self._interval = interval.seconds
+        event = {
+            "event": "save_interval",
+            "seconds": interval.seconds,
+            "steps": interval.steps,
+            "reason": interval.reason,
+        }
+        self._listeners.event(event)
+        with suppress(CapacityError):
+            write_atomically(self._attempt.folder / SAVE_EVERY, f"{interval.seconds}\n", overwrite=True)
+
+    def _clock(self) -> float:
+        """Return seconds in which the run could work: a pause is no stall."""
+        return time.monotonic() - self._halts.seconds
+
+
+def _checkpoint_event(checkpoint: Checkpoint) -> Event:
+    return {
+        "event": "checkpoint",
+        "path": str(checkpoint.path),
+        "step": checkpoint.step,
+        "bytes": checkpoint.bytes,
+        "seconds": round(checkpoint.seconds, 3),
+    }
+
+
+def _named(processes: Sequence[psutil.Process]) -> list[str]:
+    """Return some processes by number and name."""
+    names = []
+    for process in processes[:_NAMED_PROCESSES]:
+        with suppress(psutil.Error):
+            names.append(f"{process.pid} {process.name()}")
+    return names
+
+
+def _is_full(folder: Path) -> bool:
+    try:
+        stats = os.statvfs(folder)
+    except OSError:
+        return False
+    return stats.f_bavail * stats.f_frsize < _LEAST_FREE_BYTES
+
+
+def _there(folder: Path) -> Path:
+    """Return a folder, or the nearest above it that exists."""
+    return next((candidate for candidate in (folder, *folder.parents) if candidate.exists()), folder)

@@ -1,0 +1,260 @@
+"""When a guarded run is paused, for heat or its battery, and when it resumes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from capacity_tui.engine.catalog import Catalog, load_catalog, named_numbers
+from capacity_tui.engine.machine import Power
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.runs.monitor.alarms import Alarm
+from capacity_tui.engine.runs.monitor.anomalies import held_over
+from capacity_tui.engine.runs.monitor.forecast import Numbers
+from capacity_tui.engine.runs.monitor.run_samples import RunSamples
+from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_percent, format_seconds, format_temperature
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is done to the processes of a run.
+
+    Attributes:
+        action: pause or resume them.
+    """
+
+    action: Literal["pause", "resume"]
+    cause: Literal["heat", "battery"]
+    reason: str
+
+    def data(self) -> dict[str, object]:
+        """Return it as plain data, as it is announced and kept."""
+        return {"action": self.action, "cause": self.cause, "reason": self.reason}
+
+
+NUMBERS = "recovery.yaml"
+
+
+def heat_move(
+    plan: Plan,
+    temperatures: Numbers,
+    paused_seconds: float | None = None,
+    is_throttled: bool = False,
+    catalog: Catalog | None = None,
+) -> Move | None:
+    """Return whether to pause a run for heat, or to resume it; None to leave it.
+
+    Args:
+        plan: the plan, filled in: ``watch.temperature_c`` and ``recovery.heat``.
+        temperatures: degrees Celsius, one row a sample and one column a device; NaN where there was no reading.
+        paused_seconds: for how long it has been paused for heat; None where it runs.
+        is_throttled: whether the driver holds clocks down for heat.
+    """
+    limit = plan.watch.temperature_c
+    if not isinstance(limit, float):
+        return None
+    if paused_seconds is not None:
+        return _going_on(temperatures, limit, paused_seconds)
+    if plan.recovery.heat != "pause":
+        return None
+    samples = round((catalog or load_catalog()).detectors["hot"].thresholds["samples"])
+    hot = [device for device in range(_width(temperatures)) if held_over(temperatures[:, device], limit, samples)]
+    if hot:
+        hottest = max(hot, key=lambda device: float(temperatures[-1, device]))
+        now = format_temperature(float(temperatures[-1, hottest]))
+        return Move("pause", "heat", f"GPU {hottest} is at {now}, the plan allows {format_temperature(limit)}")
+    # The driver's newest reasons may be outdated.
+    still_warm = not _hottest(temperatures) <= _cool(limit)
+    return Move("pause", "heat", "the driver holds clocks down for heat") if is_throttled and still_warm else None
+
+
+def _going_on(temperatures: Numbers, limit: float, paused_seconds: float) -> Move | None:
+    hottest = _hottest(temperatures)
+    if hottest <= _cool(limit):
+        return Move("resume", "heat", f"cooled to {format_temperature(hottest)}")
+    longest = named_numbers(NUMBERS)["longest_pause_seconds"].value
+    if paused_seconds >= longest:
+        still = "nothing tells how hot it is" if math.isnan(hottest) else f"still {format_temperature(hottest)}"
+        return Move("resume", "heat", f"{still} after {format_seconds(paused_seconds)}: look at air and fans")
+    return None
+
+
+def _cool(limit: float) -> float:
+    return limit - named_numbers(NUMBERS)["cooled_degrees"].value
+
+
+def _hottest(temperatures: Numbers) -> float:
+    """Return the newest temperature of the hottest device; NaN where one is not known."""
+    newest = temperatures[-1] if _width(temperatures) else np.empty(0)
+    return float(np.max(newest)) if newest.size else math.nan
+
+
+def _width(temperatures: Numbers) -> int:
+    return temperatures.shape[1] if temperatures.ndim == 2 and temperatures.shape[0] else 0
+
+
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Where a machine's power comes from.
+
+    Attributes:
+        on_mains: whether from the mains; None where unknown.
+        charge: share of the battery that is left; None without one.
+        watt_hours: what that is; None where unknown.
+    """
+
+    on_mains: bool | None
+    charge: float | None = None
+    watt_hours: float | None = None
+
+
+def supply_of(power: Power) -> Supply:
+    """Return the power supply that a machine reports."""
+    percent = power.battery_percent.value
+    return Supply(power.on_mains.value, None if percent is None else percent / PERCENT, power.battery_watt_hours.value)
+
+
+@dataclass(frozen=True, slots=True)
+class BatteryPlan:
+    """How a run continues on battery.
+
+    Attributes:
+        pause_below: charge below which it is halted.
+        threads: threads of the processor that it has.
+        most_steps: steps that it may still take; None where only the charge bounds them.
+    """
+
+    pause_below: float
+    threads: int
+    most_steps: int | None
+    reason: str
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that give numerical libraries so many threads."""
+        return dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
+
+
+def battery_plan(
+    plan: Plan, supply: Supply, cores: int, watts: float | None = None, step_seconds: float | None = None
+) -> BatteryPlan | None:
+    """Return how a run continues on battery; None on mains, or where the supply is unknown.
+
+    Args:
+        plan: the plan, filled in: ``recovery.battery``.
+        cores: cores that the run may use.
+        watts: what the machine draws; None where unknown.
+        step_seconds: of an optimizer step; None where unknown.
+    """
+    wanted = plan.recovery.battery
+    below = wanted.pause_below
+    if supply.on_mains is not False or supply.charge is None or not isinstance(below, float):
+        return None
+    share = named_numbers(NUMBERS)["battery_cores"].value
+    threads = wanted.threads if isinstance(wanted.threads, int) else max(1, int(cores * share))
+    threads = min(threads, max(1, cores))
+    steps = wanted.most_steps if isinstance(wanted.most_steps, int) else None
+    if steps is None and supply.watt_hours is not None and watts and step_seconds:
+        usable = max(0.0, supply.charge - below) / supply.charge if supply.charge > 0 else 0.0
+        steps = int(usable * supply.watt_hours * HOUR_SECONDS / watts / step_seconds)
+    many = "" if steps is None else f" and {steps} steps"
+    reason = f"on battery: {threads} of {cores} threads{many}, halted below {format_percent(below)} of charge"
+    return BatteryPlan(below, threads, steps, reason)
+
+
+def battery_move(plan: BatteryPlan, supply: Supply, steps: int, is_paused: bool) -> Move | None:
+    """Return whether to pause a run for its battery, or to resume it; None to leave it.
+
+    Args:
+        plan: how it continues on battery.
+        steps: optimizer steps since there is no other power.
+        is_paused: whether it is halted for the battery.
+    """
+    if is_paused:
+        return Move("resume", "battery", "there is power again") if supply.on_mains else None
+    if supply.on_mains is not False:
+        return None
+    if supply.charge is not None and supply.charge < plan.pause_below:
+        left, least = format_percent(supply.charge), format_percent(plan.pause_below)
+        return Move("pause", "battery", f"{left} of charge is left, the plan halts below {least}")
+    if plan.most_steps is not None and steps >= plan.most_steps:
+        return Move("pause", "battery", f"{steps} steps on battery, as many as were to be made")
+    return None
+
+
+_HEAT, _BATTERY = "heat", "battery"
+
+
+@dataclass(slots=True)
+class Halting:
+    """The causes a run is paused for; it resumes when none is left.
+
+    Attributes:
+        cores: cores that the run may use.
+        since: when it was halted for each cause, on the clock of the looks.
+        battery: how it continues on battery; None on mains.
+    """
+
+    plan: Plan
+    cores: int
+    since: dict[str, float] = field(default_factory=dict)
+    battery: BatteryPlan | None = None
+    _step_on_mains: float = 0.0
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether the run is to stand still now."""
+        return bool(self.since)
+
+    def look(
+        self,
+        at: float,
+        samples: RunSamples,
+        alarms: Collection[Alarm] = (),
+        supply: Supply | None = None,
+        step: float = 0.0,
+        step_seconds: float | None = None,
+        watts: float | None = None,
+    ) -> Move | None:
+        """Return whether to pause or to resume the run; None to leave it.
+
+        Args:
+            at: seconds on a monotonic clock.
+            supply: where power comes from; None where unknown.
+            step: the newest optimizer step.
+            step_seconds: of one.
+        """
+        throttled = any(alarm.kind == "throttling" and alarm.cause == _HEAT for alarm in alarms)
+        paused = at - self.since[_HEAT] if _HEAT in self.since else None
+        moves = [heat_move(self.plan, samples.of_gpus("temperature_celsius"), paused, throttled)]
+        if supply is not None:
+            moves.append(self._on_battery(supply, step, step_seconds, watts))
+        was_halted = self.is_halted
+        for move in moves:
+            if move is not None and move.action == "pause":
+                self.since[move.cause] = at
+            elif move is not None:
+                self.since.pop(move.cause, None)
+        if self.is_halted == was_halted:
+            return None
+        return next(move for move in moves if move is not None and (move.action == "pause") is self.is_halted)
+
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables that a run is started with while it has no power but the battery's."""
+        return {} if self.battery is None else self.battery.environment()
+
+    def _on_battery(self, supply: Supply, step: float, step_seconds: float | None, watts: float | None) -> Move | None:
+        is_paused = _BATTERY in self.since
+        if supply.on_mains is not False and not is_paused:
+            self.battery, self._step_on_mains = None, step
+            return None
+        self.battery = self.battery or battery_plan(self.plan, supply, self.cores, watts, step_seconds)
+        if self.battery is None:
+            return None
+        return battery_move(self.battery, supply, int(step - self._step_on_mains), is_paused)

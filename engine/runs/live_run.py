@@ -1,0 +1,279 @@
+"""Live and recent runs: a folder each, which any process of the user can read.
+
+``run.json`` says what runs and who watches it; ``events.jsonl`` has a line for each look and each event.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import psutil
+
+from capacity_tui.engine.errors import CapacityError, Place, StorageError
+from capacity_tui.engine.files import state_folder
+from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
+
+_PROCESSES = Path("/proc")
+
+_BOOT = _PROCESSES / "sys/kernel/random/boot_id"
+
+_NUMBERS = _PROCESSES / "self/ns/pid"
+
+_STATE, _STARTED = 0, 19
+"""Places of a process's state and of its start in ``/proc/PID/stat``, behind its name."""
+
+_ENDED = frozenset("ZXx")
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """One process, and no other that has its number before, after or elsewhere.
+
+    Attributes:
+        started: when it started, as its system reports it.
+        place: machine, start of that machine and container within which the number holds.
+    """
+
+    pid: int
+    started: str
+    place: str
+
+    @property
+    def lives(self) -> bool | None:
+        """Whether it still runs; None where its processes cannot be seen from here."""
+        return None if self.place != this_place() else _start_of(self.pid) == self.started
+
+
+def identity_of(pid: int) -> ProcessIdentity | None:
+    """Return which process has a number now; None where there is none, or it is hidden."""
+    started = _start_of(pid)
+    return None if started is None else ProcessIdentity(pid, started, this_place())
+
+
+@cache
+def this_place() -> str:
+    """Return within what the numbers of this machine's processes hold."""
+    return " ".join(
+        filter(None, (os.uname().nodename, _read_text(_BOOT.read_text), _read_text(lambda: str(_NUMBERS.readlink()))))
+    )
+
+
+def _read_text(read: Callable[[], str]) -> str:
+    try:
+        return read().strip()
+    except OSError:
+        return ""
+
+
+def _start_of(pid: int) -> str | None:
+    """Return when a process started, if possible in ticks since its machine did: no change of clocks moves that."""
+    try:
+        text = (_PROCESSES / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None if _NUMBERS.exists() else _asked_start(pid)
+    words = text.rpartition(")")[2].split()
+    return None if words[_STATE] in _ENDED else words[_STARTED]
+
+
+def _asked_start(pid: int) -> str | None:
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else str(process.create_time())
+    except (psutil.Error, OSError):
+        return None
+
+
+ABOUT, EVENTS = "run.json", "events.jsonl"
+
+LOOKS = ("state", "sample")
+"""Events that come again and again, with all there is to see."""
+
+MOST_ENDED = 30
+"""Runs that are kept after their end; the history keeps what they came to."""
+
+QUIET_SECONDS = 120.0
+"""A run elsewhere of which nothing was written for so long has ended, or nobody watches it."""
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run as recorded in its folder.
+
+    Attributes:
+        record: plan, machine and prediction; once it has ended, also what it came to. The history has it by this id.
+        by: the command that watches it: ``monitor``, ``profile`` or ``guard``.
+        process: its first process; None where only its log is watched.
+        watcher: the process that writes the folder.
+        log: where it writes its log; empty where that is not known.
+        ended: time at which it was seen to end, UTC, ISO 8601; empty as long as it was not.
+        exit_code: how its command ended; None where nobody knows.
+    """
+
+    folder: Path
+    record: RunRecord
+    by: str
+    process: ProcessIdentity | None
+    watcher: ProcessIdentity | None
+    log: str = ""
+    ended: str = ""
+    exit_code: int | None = None
+
+    @property
+    def id(self) -> str:
+        """What it is called."""
+        return self.folder.name
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it runs; of one elsewhere, or of a log alone, whether its watcher still writes."""
+        if self.ended:
+            return False
+        lives = None if self.process is None else self.process.lives
+        return self.is_watched if lives is None else lives
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody writes down how it goes."""
+        if self.ended:
+            return False
+        lives = None if self.watcher is None else self.watcher.lives
+        return self._is_fresh() if lives is None else lives
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What runs; empty where this program did not start it."""
+        words = self.record.details.get("command", ())
+        return tuple(map(str, words)) if isinstance(words, list | tuple) else ()
+
+    def data(self) -> dict[str, object]:
+        """Return what stands in its file."""
+        return {
+            "record": as_data(self.record),
+            "by": self.by,
+            "process": self.process and asdict(self.process),
+            "watcher": self.watcher and asdict(self.watcher),
+            "log": self.log,
+            "ended": self.ended,
+            "exit_code": self.exit_code,
+        }
+
+    def _is_fresh(self) -> bool:
+        with suppress(OSError):
+            return time.time() - (self.folder / EVENTS).stat().st_mtime < QUIET_SECONDS
+        return False
+
+
+def runs_folder() -> Path:
+    """Return where runs lie; the folder need not exist."""
+    return state_folder() / "runs"
+
+
+def read_run(folder: Path) -> LiveRun:
+    """Return the run of a folder as it is now.
+
+    Raises:
+        StorageError: the folder holds none, or not any more.
+    """
+    try:
+        data = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        code = data["exit_code"]
+        return LiveRun(
+            folder,
+            of_data(data["record"]),
+            str(data["by"]),
+            _process(data["process"]),
+            _process(data["watcher"]),
+            str(data["log"]),
+            str(data["ended"]),
+            None if code is None else int(code),
+        )
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        hint = "capacity-tui history list shows what is past"
+        raise StorageError("the folder holds no run", str(error), hint, Place(str(folder))) from error
+
+
+def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:
+    """Return all known runs, live ones first, then the newest first.
+
+    Args:
+        folder: where they lie; by default among what the user's programs keep.
+    """
+    runs = []
+    home = folder or runs_folder()
+    with suppress(OSError):
+        for entry in home.iterdir():
+            with suppress(StorageError):
+                runs.append(read_run(entry))
+    runs.sort(key=lambda run: run.record.started, reverse=True)
+    return tuple(sorted(runs, key=lambda run: not run.goes_on))
+
+
+def sweep(runs: Iterable[LiveRun]) -> None:
+    """Remove the oldest of the ended runs beyond those that are kept.
+
+    Args:
+        runs: all there are, the newest first.
+    """
+    for run in [run for run in runs if not run.goes_on][MOST_ENDED:]:
+        shutil.rmtree(run.folder, ignore_errors=True)
+
+
+def moment(event: Mapping[str, object]) -> float:
+    """Return when an event was written, in seconds since 1970; 0 where it does not say."""
+    try:
+        return datetime.fromisoformat(str(event["time"])).timestamp()
+    except (KeyError, ValueError):
+        return 0.0
+
+
+def _process(data: object) -> ProcessIdentity | None:
+    if data is None:
+        return None
+    table = cast("Mapping[str, object]", data)
+    return ProcessIdentity(int(str(table["pid"])), str(table["started"]), str(table["place"]))
+
+
+class NoProcessError(CapacityError):
+    """A process that is not there."""
+
+
+def need_process(pid: int) -> None:
+    """Do nothing for a process that runs.
+
+    Raises:
+        NoProcessError: there is none of this number.
+    """
+    if pid < 1 or not psutil.pid_exists(pid):
+        raise NoProcessError(f"no process has the number {pid}", hint="ps -e lists those that run")
+
+
+def output_file(pid: int) -> Path | None:
+    """Return the file that a process writes its output or its errors to; None where that is no file, or hidden."""
+    for stream in (1, 2):
+        link = Path(f"/proc/{pid}/fd/{stream}")
+        try:
+            target = link.readlink()
+            if stat.S_ISREG(link.stat().st_mode) and target.is_file():
+                return target
+        except OSError:
+            continue
+    return None
+
+
+def work_folder(pid: int) -> Path | None:
+    """Return the folder that a process works in; None where that is hidden."""
+    try:
+        return Path(psutil.Process(pid).cwd())
+    except (psutil.Error, OSError):
+        return None

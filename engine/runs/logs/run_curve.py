@@ -1,0 +1,213 @@
+"""The curve of a log so far: a point for each step, and the newest of every figure."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.runs.logs.line_reader import LineReader, LogEntry
+from capacity_tui.engine.runs.logs.sources import open_log
+
+MOST_POINTS = 5_000
+"""Steps that are kept at least."""
+
+_LEAST_TIMED = 4
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class Point:
+    """Figures of one step; ``logged_at`` and ``arrived_at`` are NaN where unknown."""
+
+    step: float
+    figures: dict[str, float]
+    logged_at: float = math.nan
+    arrived_at: float = math.nan
+
+
+@dataclass(slots=True)
+class RunCurve:
+    """Figures of a run by step.
+
+    Attributes:
+        points: the newest steps, in order.
+        peak_bytes: largest memory logged.
+        latest: the newest value of every figure.
+        programs: how often each program's way of writing was read.
+        precision: number format in the log, empty without one.
+        resumed: steps from which the run went on after it had been further.
+    """
+
+    points: list[Point] = field(default_factory=list)
+    latest: dict[str, float] = field(default_factory=dict)
+    programs: Counter[str] = field(default_factory=Counter)
+    precision: str = ""
+    resumed: list[float] = field(default_factory=list)
+    peak_bytes: float | None = None
+    first_step: float | None = None
+    _pending: dict[str, float] = field(default_factory=dict)
+
+    def add(self, entries: Iterable[LogEntry], arrived_at: float = math.nan) -> None:
+        """Add entries.
+
+        Args:
+            entries: in their order.
+            arrived_at: when they came, on any clock; NaN for what was there before anybody looked.
+        """
+        for entry in entries:
+            self._take(entry, arrived_at)
+
+    @property
+    def program(self) -> str:
+        """Who wrote most of the log, by name; empty where nothing was read."""
+        return self.programs.most_common(1)[0][0] if self.programs else ""
+
+    @property
+    def step(self) -> float | None:
+        """Steps done."""
+        return self.points[-1].step if self.points else None
+
+    def column(self, figure: str) -> tuple[Numbers, Numbers]:
+        """Return steps and values of a figure, where it was logged."""
+        pairs = [(point.step, point.figures[figure]) for point in self.points if figure in point.figures]
+        steps, values = zip(*pairs, strict=True) if pairs else ((), ())
+        return np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
+
+    def step_seconds(self) -> tuple[Numbers, Numbers]:
+        """Return steps and the seconds of each: as logged, else by the log's times, else by arrival."""
+        reported = self._reported_seconds()
+        return reported if reported[0].size else self._timed_seconds()
+
+    def passed_seconds(self) -> tuple[Numbers, Numbers]:
+        """Return steps and the seconds that passed for each, pauses included: by times, else as logged."""
+        timed = self._timed_seconds()
+        return timed if timed[0].size >= _LEAST_TIMED else self._reported_seconds()
+
+    def arrivals(self) -> Numbers:
+        """Return when steps came, on the watcher's clock."""
+        times = np.asarray([point.arrived_at for point in self.points], dtype=np.float64)
+        return times[np.isfinite(times)]
+
+    def _reported_seconds(self) -> tuple[Numbers, Numbers]:
+        steps, seconds = self.column("step_seconds")
+        usable = np.isfinite(seconds) & (seconds > 0)
+        return steps[usable], seconds[usable]
+
+    def _timed_seconds(self) -> tuple[Numbers, Numbers]:
+        """Return what a step took between points that came at different times: several may come at once."""
+        logged = any(math.isfinite(point.logged_at) for point in self.points)
+        steps, seconds = [], []
+        before, then = 0.0, math.nan
+        for point in self.points:
+            at = point.logged_at if logged else point.arrived_at
+            if math.isfinite(at) and math.isfinite(then) and at > then and point.step > before:
+                steps.append(point.step)
+                seconds.append((at - then) / (point.step - before))
+            if math.isfinite(at) and at != then:
+                before, then = point.step, at
+        return np.asarray(steps, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
+
+    def _take(self, entry: LogEntry, arrived_at: float) -> None:
+        figures = dict(entry.figures)
+        self.precision = entry.precision or self.precision
+        if entry.program and figures:
+            self.programs[entry.program] += 1
+        if "memory_bytes" in figures:
+            self.peak_bytes = max(self.peak_bytes or 0.0, figures["memory_bytes"])
+        if "epoch_step" in figures:
+            figures.setdefault("step", self._whole_step(figures))
+        self.latest.update(figures)
+        step = figures.pop("step", None)
+        logged_at = math.nan if entry.at_seconds is None else entry.at_seconds
+        if step is None or not math.isfinite(step):
+            self._without_step(figures, logged_at, arrived_at)
+            return
+        if self.points and step < self.points[-1].step:
+            self._step_back(step, figures)
+            return
+        if self.first_step is None:
+            self.first_step = step
+        if not self.points or step > self.points[-1].step:
+            self._append(Point(step, {}, logged_at, arrived_at))
+        self.points[-1].figures.update({**self._pending, **figures})
+        self._pending = {}
+
+    def _append(self, point: Point) -> None:
+        self.points.append(point)
+        if len(self.points) > 2 * MOST_POINTS:
+            del self.points[:-MOST_POINTS]
+
+    def _without_step(self, figures: dict[str, float], logged_at: float, arrived_at: float) -> None:
+        """Give figures without a step to the step before them, or count their losses where none is ever logged."""
+        newest = self.latest.get("step")
+        if newest is not None and self.points:
+            self.points[-1].figures.update(figures)
+        elif "loss" in figures:
+            self._append(Point(self.points[-1].step + 1 if self.points else 1.0, figures, logged_at, arrived_at))
+        else:
+            self._pending.update(figures)
+
+    def _step_back(self, step: float, figures: dict[str, float]) -> None:
+        """Take a step before the newest: logged by another process, rewritten, or repeated by a resumed run."""
+        index = bisect_left(self.points, step, key=lambda point: point.step)
+        known = self.points[index] if self.points[index].step == step else None
+        loss = figures.get("loss")
+        again = known is not None and loss is not None and known.figures.get("loss", loss) != loss
+        if loss is not None and self.points[-1].step - step > 1 and (known is None or again):
+            self.resumed = [*self.resumed[1 - MOST_POINTS :], step]
+            self.points[index:] = [Point(step, figures)]
+        elif known is not None:
+            known.figures.update(figures)
+
+    def _whole_step(self, figures: dict[str, float]) -> float:
+        """Return steps of the whole run from those of an epoch."""
+        return figures.get("epoch", 0.0) * figures.get("epoch_steps", 0.0) + figures["epoch_step"]
+
+
+# The first steps compile, allocate and fill caches.
+_WARM_UP_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LogFigures:
+    """Figures of a whole log.
+
+    Attributes:
+        step_seconds: median step time after warm-up, in seconds; None where unknown.
+        peak_bytes: largest memory it names; None likewise.
+    """
+
+    step_seconds: float | None
+    peak_bytes: float | None
+    steps: int
+
+
+def read_log(place: str) -> LogFigures:
+    """Return step time and peak memory from a log of any program.
+
+    Raises:
+        StorageError: a folder holds no log.
+    """
+    log = open_log(place, LineReader())
+    try:
+        return figures_of(log.poll(last=True))
+    finally:
+        log.close()
+
+
+def figures_of(entries: Iterable[LogEntry]) -> LogFigures:
+    """Return step time and peak memory of the entries of a log."""
+    curve, known = RunCurve(), list(entries)
+    curve.add(known)
+    times = [seconds for entry in known if (seconds := entry.figures.get("step_seconds", 0.0)) > 0]
+    times = times or curve.step_seconds()[1].tolist()
+    steady = times[max(1, round(_WARM_UP_SHARE * len(times))) :] or times
+    return LogFigures(median(steady) if steady else None, curve.peak_bytes, len(times))

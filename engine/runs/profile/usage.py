@@ -1,0 +1,213 @@
+"""What a run used from its start to its end: peaks, means over time, and totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from capacity_tui.engine.machine import Counters
+from capacity_tui.engine.runs.command import Ended
+from capacity_tui.engine.runs.processes import COUNTERS, GONE, Observation
+from capacity_tui.engine.runs.profile.snapshots import GPU_NUMBERS, NUMBERS, GpuSnapshot, ResourceSnapshot, Snapshots
+
+THROTTLED_BY_CHOICE = ("application clocks", "display clocks", "sync boost")
+"""What somebody set, not what a device is held down by."""
+_COUNTED: Mapping[str, Callable[[Ended], float | None]] = {
+    "cpu_seconds": lambda ended: ended.cpu_seconds,
+    "written_bytes": lambda ended: ended.written_bytes,
+}
+"""What the kernel counts to the end, past the last look."""
+_SYSTEM_COUNTS = (
+    "disk_read",
+    "disk_written",
+    "disk_reads",
+    "disk_writes",
+    "received",
+    "sent",
+    "packets_received",
+    "packets_sent",
+)
+
+
+@dataclass(slots=True)
+class Course:
+    """One number over time: its peak, its mean weighed by time, its last value; None where it was never known."""
+
+    peak: float | None = None
+    last: float | None = None
+    _weighed: float = 0.0
+    _seconds: float = 0.0
+
+    def add(self, value: float | None, seconds: float) -> None:
+        """Add a value that stood for some seconds."""
+        if value is None:
+            return
+        self.last = value
+        self.peak = value if self.peak is None else max(self.peak, value)
+        self._weighed += value * seconds
+        self._seconds += seconds
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over time."""
+        return self._weighed / self._seconds if self._seconds else self.last
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUsage:
+    """One GPU over a run.
+
+    Attributes:
+        index: in the order of detection.
+        numbers: mean and peak of each number of a snapshot of it, by name.
+        throttled: share of the time in which each reason held its clock down.
+    """
+
+    index: int
+    numbers: Mapping[str, Course]
+    throttled: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run and its machine used.
+
+    Attributes:
+        seconds: how long it ran.
+        snapshots: number of snapshots.
+        numbers: mean and peak of each number of a snapshot, by name.
+        cores: mean use of each logical CPU in percent, by anybody; None where it could not be had.
+        totals: CPU seconds, bytes and operations of the run, by name; None where they could not be had.
+        system_totals: bytes, operations and packets of the machine meanwhile, likewise.
+        first_memory_bytes: what the run held at the first look.
+        peak_memory_bytes: the most it held, at any look or, of its largest process, at any time.
+        gpus: in the order of detection.
+        reasons: why anything could not be had, by name.
+    """
+
+    seconds: float
+    snapshots: int
+    numbers: Mapping[str, Course]
+    cores: tuple[float, ...] | None
+    totals: Mapping[str, float | None]
+    system_totals: Mapping[str, float | None]
+    first_memory_bytes: float | None
+    peak_memory_bytes: float | None
+    gpus: tuple[GpuUsage, ...]
+    reasons: Mapping[str, str]
+
+    def mean(self, name: str) -> float | None:
+        """Return the mean of a number of snapshots."""
+        return self.numbers[name].mean
+
+    def peak(self, name: str) -> float | None:
+        """Return the peak of a number of snapshots."""
+        return self.numbers[name].peak
+
+
+@dataclass(slots=True)
+class _GpuCourse:
+    numbers: dict[str, Course] = field(default_factory=lambda: {name: Course() for name in GPU_NUMBERS})
+    throttled: dict[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def add(self, gpu: GpuSnapshot, seconds: float) -> None:
+        for name, course in self.numbers.items():
+            course.add(getattr(gpu, name), seconds)
+        if gpu.throttle is not None:
+            self.seconds += seconds
+            for reason in set(gpu.throttle) - set(THROTTLED_BY_CHOICE):
+                self.throttled[reason] = self.throttled.get(reason, 0.0) + seconds
+
+    def shares(self) -> dict[str, float]:
+        """Return the share of the time in which each reason held the clock down."""
+        return {why: held / self.seconds for why, held in self.throttled.items() if self.seconds}
+
+
+class Account:
+    """Adds up observations as they come; holds no more however long a run takes."""
+
+    def __init__(self) -> None:
+        self.snapshots = Snapshots()
+        self._count = 0
+        self._seconds = 0.0
+        self._numbers = {name: Course() for name in NUMBERS}
+        self._cores: list[Course] = []
+        self._gpus: dict[int, _GpuCourse] = {}
+        self._first: Observation | None = None
+        self._last: Observation | None = None
+        self._system: dict[str, float] = {}
+
+    def add(self, seen: Observation, stage: str = "", latency_ms: float | None = None) -> ResourceSnapshot | None:
+        """Add an observation and return its snapshot; None where the run is over."""
+        if self._last is not None:
+            self._count_system(self._last.system.counters, seen.system.counters)
+            if seen.run.rss_bytes.reason == GONE:
+                self._last = replace(self._last, system=seen.system)
+                return None
+        snapshot = self.snapshots.take(seen, stage, latency_ms)
+        self._count += 1
+        self._seconds += snapshot.seconds
+        for name, course in self._numbers.items():
+            course.add(getattr(snapshot, name), snapshot.seconds)
+        cores = snapshot.cpu_per_core_percent or ()
+        self._cores += [Course() for _ in range(len(cores) - len(self._cores))]
+        for core, percent in zip(self._cores, cores, strict=False):
+            core.add(percent, snapshot.seconds)
+        for gpu in snapshot.gpus:
+            self._gpus.setdefault(gpu.index, _GpuCourse()).add(gpu, snapshot.seconds)
+        self._first, self._last = self._first or seen, seen
+        return snapshot
+
+    def usage(self, ended: Ended | None = None) -> Usage:
+        """Return what was used so far; ``ended`` is what the kernel says of a command that has ended."""
+        memory = self._numbers["memory_bytes"]
+        largest = [ended.largest_rss_bytes] if ended and ended.largest_rss_bytes is not None else []
+        held = [value for value in (memory.peak, *largest) if value is not None]
+        return Usage(
+            seconds=ended.seconds if ended else self._seconds,
+            snapshots=self._count,
+            numbers=_copied(self._numbers),
+            cores=tuple(core.mean for core in self._cores if core.mean is not None) or None,
+            totals={name: self._total(name, ended) for name in COUNTERS},
+            system_totals={name: self._system.get(name) for name in _SYSTEM_COUNTS},
+            first_memory_bytes=self._first.run.rss_bytes.value if self._first else None,
+            peak_memory_bytes=max(held, default=None),
+            gpus=tuple(
+                GpuUsage(index, _copied(gpu.numbers), gpu.shares()) for index, gpu in sorted(self._gpus.items())
+            ),
+            reasons=dict(self.snapshots.reasons),
+        )
+
+    def _total(self, name: str, ended: Ended | None) -> float | None:
+        """Return what the run has used since the first look, or in all if this program started it."""
+        counted = None if ended is None else _COUNTED.get(name, _nothing)(ended)
+        if self._first is None or self._last is None:
+            return counted
+        start, end = getattr(self._first.run, name), getattr(self._last.run, name)
+        if end.value is None:
+            self.snapshots.reasons.setdefault(name, end.reason)
+            return counted
+        # A command that is started here has used nothing before the first look.
+        seen = float(end.value if ended else end.value - (start.value or 0))
+        return seen if counted is None else max(counted, seen)
+
+    def _count_system(self, before: Counters, now: Counters) -> None:
+        """Add what the machine's counters have moved on; one that restarts continues from there."""
+        for name in _SYSTEM_COUNTS:
+            then, counted = getattr(before, name), getattr(now, name)
+            if then is None or counted is None:
+                self.snapshots.reasons[name] = "this system gives no such counter"
+            elif counted < then:
+                self.snapshots.reasons[name] = "the counter started anew, what it had counted since is not in the total"
+                self._system.setdefault(name, 0.0)
+            else:
+                self._system[name] = self._system.get(name, 0.0) + counted - then
+
+
+def _nothing(_: Ended) -> float | None:
+    return None
+
+
+def _copied(courses: Mapping[str, Course]) -> dict[str, Course]:
+    return {name: replace(course) for name, course in courses.items()}

@@ -1,0 +1,107 @@
+"""Calibration learns from the history: from runs that were kept, by whatever version."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.machine import detect
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
+from capacity_tui.engine.runs.sampling import kept_runs, learnt_from, read_runs
+from capacity_tui.engine.runs.sampling.own_runs import STEP
+from capacity_tui.engine.solve import answer
+from capacity_tui.tui.cli import main
+
+PROGRAM = Path(__file__).with_name("trained_network.py")
+SIZES = (512, 1024, 1024, 10)
+RUN = {"plan": {"model": {"name": "mlp"}}, "step_seconds": 1.5, "peak_bytes": None, "date": "2026-03-04"}
+
+
+@pytest.fixture(autouse=True)
+def data(tmp_path, monkeypatch):
+    monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def earlier(data):
+    """A file of runs as earlier versions wrote it, with a line that a killed program left."""
+    file = data / "measured" / "cpu-x-2.runs.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(json.dumps({**RUN, "step_seconds": seconds}) + "\n" for seconds in (1.5, 2.5)) + '{"plan"')
+    return file
+
+
+def plan_of(batch: int, folder: Path) -> str:
+    hidden, out = list(SIZES[1:-1]), SIZES[-1]
+    spec = {"d_in": SIZES[0], "layers": hidden, "d_out": out, "n": 10 * batch, "epochs": 1, "batch_size": batch}
+    plan = {"model": {"name": "mlp", "spec": {**spec, "precision": "fp32"}, "optimization": "sgd"},
+            "hardware": {"name": "detected"}}  # fmt: skip
+    file = folder / f"{batch}.json"
+    file.write_text(json.dumps(plan))
+    return str(file)
+
+
+def test_the_third_run_of_a_kind_is_predicted_better_than_the_first(tmp_path):
+    for batch in (192, 320, 256):
+        program = [sys.executable, str(PROGRAM), str(batch), *map(str, SIZES)]
+        threads = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        ran = subprocess.run(program, env={**os.environ, **threads}, capture_output=True, text=True, check=True)
+        assert main(["calibrate", "--plan", plan_of(batch, tmp_path), "--step-seconds", ran.stdout.strip()]) == 0
+    third, second, first = (abs(math.log(run.ratio[STEP])) for run in History().find(WantedRuns(kinds=("run",))))
+    assert third < first
+    assert second < first
+
+
+def test_runs_of_an_earlier_version_are_taken_over_and_their_file_kept_aside(earlier):
+    text, history = earlier.read_text(), History()
+    assert [run.step_seconds for run in read_runs("cpu-x-2", history)] == [1.5, 2.5]
+    assert "cannot be read" in history.notes[0]
+    assert not earlier.exists()
+    assert earlier.with_name("cpu-x-2.runs.jsonl.old").read_text() == text
+    assert len(kept_runs(History())) == 2
+
+
+def test_taking_over_that_was_stopped_amid_is_completed(earlier):
+    text = earlier.read_text()
+    read_runs("cpu-x-2", History())
+    earlier.write_text(text)
+    assert len(read_runs("cpu-x-2", History())) == 2
+
+
+def test_a_run_that_cannot_be_its_plan_is_left_out_with_a_word(tmp_path, capsys):
+    plan = plan_of(256, tmp_path)
+    assert main(["calibrate", "--plan", plan, "--step-seconds", "0.02"]) == 0
+    (kept,) = History().find(WantedRuns(measured=True))
+    impossible = {"plan": kept.plan, "device": kept.device}
+    History().keep(RunRecord("run", actual={STEP: 1e-9}, **impossible),
+                   RunRecord("run", {"model": {"name": "gone"}}, actual={STEP: 1.0}, device=kept.device))  # fmt: skip
+    capsys.readouterr()
+    assert main(["calibrate", "--device", "cpu"]) == 0
+    assert capsys.readouterr().err.count("is left out") == 2
+
+
+def test_one_watched_run_teaches_what_it_took():
+    plan = {"task": "train", "model": {"name": "gpt2"}, "training": {"seq_len": 256, "micro_batch": 1, "steps": 10},
+            "hardware": {"name": "rtx-4090", "devices": 1}}  # fmt: skip
+    catalog, machine = load_catalog(), detect()
+    predicted = answer(plan_from_data(plan), machine, catalog)
+    took = 2 * float(predicted.estimate.computation.step_seconds.value)
+    run = history_entry(predicted, "run", {STEP: took})
+    learnt = learnt_from(run, machine, catalog, History())
+    assert learnt.device == run.device
+    (error,) = learnt.errors
+    assert (error.name, error.count) == ("own runs, step time", 1)
+    assert error.median < 0.01
+    with pytest.raises(PlanError, match="nothing can be learnt"):
+        learnt_from(replace(run, actual={}), machine, catalog, History())
