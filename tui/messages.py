@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,32 +29,30 @@ if TYPE_CHECKING:
     from capacity_tui.tui.view import Document
 
 
+@dataclass(eq=False)
 class Detected(Answer):
     """This machine was looked at."""
 
-    def __init__(self, hardware: tuple[HardwareRow, ...]) -> None:
-        super().__init__()
-        self.hardware = hardware
+    hardware: tuple[HardwareRow, ...]
 
 
+@dataclass(eq=False)
 class Opened(Answer):
     """A plan was read, or proposed if it has no path; what was guessed of one that was said in a line."""
 
-    def __init__(self, document: Document, path: Path | None, assumed: tuple[str, ...] = ()) -> None:
-        super().__init__()
-        self.document = document
-        self.path = path
-        self.assumed = assumed
+    document: Document
+    path: Path | None
+    assumed: tuple[str, ...] = ()
 
 
+@dataclass(eq=False)
 class LeftBehindFound(Answer):
     """Earlier runs of the program ended with edits that no file holds."""
 
-    def __init__(self, found: tuple[LeftBehind, ...]) -> None:
-        super().__init__()
-        self.found = found
+    found: tuple[LeftBehind, ...]
 
 
+@dataclass(eq=False)
 class Restored(Answer):
     """Edits of an earlier run were read.
 
@@ -62,16 +61,15 @@ class Restored(Answer):
         kept: where they were kept.
     """
 
-    def __init__(self, plans: tuple[tuple[Document, Path | None], ...], kept: LeftBehind) -> None:
-        super().__init__()
-        self.plans = plans
-        self.kept = kept
+    plans: tuple[tuple[Document, Path | None], ...]
+    kept: LeftBehind
 
     def drop(self) -> None:
         """Leave the edits to the next run of the program."""
         self.kept.leave()
 
 
+@dataclass(eq=False)
 class Compared(Answer):
     """A plan was estimated in its modes.
 
@@ -80,12 +78,11 @@ class Compared(Answer):
         comparison: the estimates.
     """
 
-    def __init__(self, generation: int, comparison: Comparison) -> None:
-        super().__init__()
-        self.generation = generation
-        self.comparison = comparison
+    generation: int
+    comparison: Comparison
 
 
+@dataclass(eq=False)
 class Explained(Answer):
     """A number was explained.
 
@@ -94,29 +91,27 @@ class Explained(Answer):
         is_followed: whether it was put into the number that is shown.
     """
 
-    def __init__(self, explanation: ExplanationText, *, is_followed: bool = False) -> None:
-        super().__init__()
-        self.explanation = explanation
-        self.is_followed = is_followed
+    explanation: ExplanationText
+    _: KW_ONLY
+    is_followed: bool = False
 
 
+@dataclass(eq=False)
 class Pictured(Answer):
     """Pictures of a plan are to be shown."""
 
-    def __init__(self, title: str, pictures: tuple[tuple[str, Picture], ...]) -> None:
-        super().__init__()
-        self.title = title
-        self.pictures = pictures
+    title: str
+    pictures: tuple[tuple[str, Picture], ...]
 
 
+@dataclass(eq=False)
 class Exported(Answer):
     """A plan was written in every form there is."""
 
-    def __init__(self, exports: tuple[Export, ...]) -> None:
-        super().__init__()
-        self.exports = exports
+    exports: tuple[Export, ...]
 
 
+@dataclass(eq=False)
 class Advised(Answer):
     """It was found out what would improve a plan.
 
@@ -125,57 +120,51 @@ class Advised(Answer):
         advice: what would, the best first.
     """
 
-    def __init__(self, advised: tuple[int, str], advice: tuple[Advice, ...]) -> None:
-        super().__init__()
-        self.advised = advised
-        self.advice = advice
+    advised: tuple[int, str]
+    advice: tuple[Advice, ...]
 
 
+@dataclass(eq=False)
 class Sampled(Answer):
     """The sensors were read."""
 
-    def __init__(self, sample: Sample) -> None:
-        super().__init__()
-        self.sample = sample
+    sample: Sample
 
 
+@dataclass(eq=False)
 class Reported(Answer):
     """All that is known about this machine was put together."""
 
-    def __init__(self, parts: tuple[Part, ...], load: tuple[Load, ...]) -> None:
-        super().__init__()
-        self.parts = parts
-        self.load = load
+    parts: tuple[Part, ...]
+    load: tuple[Load, ...]
 
 
+@dataclass(eq=False)
 class Measuring(Answer):
     """A benchmark began, or a figure came in."""
 
-    def __init__(self, step: BenchmarkStep) -> None:
-        super().__init__()
-        self.step = step
+    step: BenchmarkStep
 
 
+@dataclass(eq=False)
 class Measured(Answer):
     """The benchmarks ended."""
 
-    def __init__(self, outcome: BenchmarkOutcome) -> None:
-        super().__init__()
-        self.outcome = outcome
+    outcome: BenchmarkOutcome
 
 
 class MachineChanged(Message):
     """More is known about this machine than the plan was estimated with."""
 
 
+@dataclass(eq=False)
 class CatalogueRead(Answer):
     """What a picker offers was read."""
 
-    def __init__(self, choices: tuple[Choice, ...]) -> None:
-        super().__init__()
-        self.choices = choices
+    choices: tuple[Choice, ...]
 
 
+@dataclass(eq=False)
 class LineRead(Answer):
     """A line was read.
 
@@ -185,40 +174,36 @@ class LineRead(Answer):
         completes: whether the word under its cursor is to be completed.
     """
 
-    def __init__(self, text: str, understood: Understood, completes: bool = False) -> None:
-        super().__init__()
-        self.text = text
-        self.understood = understood
-        self.completes = completes
+    text: str
+    understood: Understood
+    completes: bool = False
 
 
+@dataclass(eq=False)
 class LinePlanned(Answer):
     """A line became a plan."""
 
-    def __init__(self, document: Document, assumed: tuple[str, ...]) -> None:
-        super().__init__()
-        self.document = document
-        self.assumed = assumed
+    document: Document
+    assumed: tuple[str, ...]
 
 
+@dataclass(eq=False)
 class StartsRead(Answer):
     """What one may begin with was read."""
 
-    def __init__(self, recent: tuple[RecentPlan, ...], lines: tuple[Choice, ...], plans: tuple[Choice, ...]) -> None:
-        super().__init__()
-        self.recent = recent
-        self.lines = lines
-        self.plans = plans
+    recent: tuple[RecentPlan, ...]
+    lines: tuple[Choice, ...]
+    plans: tuple[Choice, ...]
 
 
+@dataclass(eq=False)
 class RowsTried(Answer):
     """The plan was estimated with some rows of a list, by their ids."""
 
-    def __init__(self, tried: Mapping[str, Tried]) -> None:
-        super().__init__()
-        self.tried = tried
+    tried: Mapping[str, Tried]
 
 
+@dataclass(eq=False)
 class CellsTried(Answer):
     """The plan was estimated with pairs of values of two fields.
 
@@ -227,12 +212,12 @@ class CellsTried(Answer):
         settled: whether that is the last word on these pairs.
     """
 
-    def __init__(self, tried: Mapping[tuple[str, str], Tried], *, settled: bool) -> None:
-        super().__init__()
-        self.tried = tried
-        self.settled = settled
+    tried: Mapping[tuple[str, str], Tried]
+    _: KW_ONLY
+    settled: bool
 
 
+@dataclass(eq=False)
 class LimitFound(Answer):
     """The largest value of a field was found with which a plan fits.
 
@@ -242,22 +227,20 @@ class LimitFound(Answer):
         limit: how far it goes.
     """
 
-    def __init__(self, generation: int, key: str, limit: Limit) -> None:
-        super().__init__()
-        self.generation = generation
-        self.key = key
-        self.limit = limit
+    generation: int
+    key: str
+    limit: Limit
 
 
+@dataclass(eq=False)
 class Asked(Answer):
     """It is known what to search for around a plan."""
 
-    def __init__(self, document: Document, question: Question) -> None:
-        super().__init__()
-        self.document = document
-        self.question = question
+    document: Document
+    question: Question
 
 
+@dataclass(eq=False)
 class Searched(Answer):
     """Plans were found.
 
@@ -266,12 +249,11 @@ class Searched(Answer):
         is_last: whether the search has ended.
     """
 
-    def __init__(self, found: Found, is_last: bool = False) -> None:
-        super().__init__()
-        self.found = found
-        self.is_last = is_last
+    found: Found
+    is_last: bool = False
 
 
+@dataclass(eq=False)
 class PlanPinned(Answer):
     """A plan that was found was put beside the plan.
 
@@ -280,12 +262,11 @@ class PlanPinned(Answer):
         document: the plan with the other beside it.
     """
 
-    def __init__(self, before: Document, document: Document) -> None:
-        super().__init__()
-        self.before = before
-        self.document = document
+    before: Document
+    document: Document
 
 
+@dataclass(eq=False)
 class RunsRead(Answer):
     """Runs were looked at.
 
@@ -295,13 +276,12 @@ class RunsRead(Answer):
         run: the one under the cursor; None where there is none.
     """
 
-    def __init__(self, columns: tuple[TableColumn, ...], rows: tuple[RunRow, ...], run: WatchedRun | None) -> None:
-        super().__init__()
-        self.columns = columns
-        self.rows = rows
-        self.run = run
+    columns: tuple[TableColumn, ...]
+    rows: tuple[RunRow, ...]
+    run: WatchedRun | None
 
 
+@dataclass(eq=False)
 class RunPlanRead(Answer):
     """The plan of a run was read.
 
@@ -310,20 +290,19 @@ class RunPlanRead(Answer):
         is_pinned: whether it is to stand beside the plan, not in its place.
     """
 
-    def __init__(self, document: Document, *, is_pinned: bool) -> None:
-        super().__init__()
-        self.document = document
-        self.is_pinned = is_pinned
+    document: Document
+    _: KW_ONLY
+    is_pinned: bool
 
 
+@dataclass(eq=False)
 class Calibrated(Answer):
     """Something was learnt from a run."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__()
-        self.said = said
+    said: str
 
 
+@dataclass(eq=False)
 class PlanScaled(Answer):
     """The plan was estimated on another number of devices.
 
@@ -331,11 +310,10 @@ class PlanScaled(Answer):
         plan: all that is known by now.
     """
 
-    def __init__(self, plan: ScaledPlan) -> None:
-        super().__init__()
-        self.plan = plan
+    plan: ScaledPlan
 
 
+@dataclass(eq=False)
 class ClusterSeen(Answer):
     """The plan was laid on its cluster.
 
@@ -343,30 +321,25 @@ class ClusterSeen(Answer):
         cluster: nodes, placement and queue.
     """
 
-    def __init__(self, cluster: Clustered) -> None:
-        super().__init__()
-        self.cluster = cluster
+    cluster: Clustered
 
 
+@dataclass(eq=False)
 class PlanStored(Answer):
     """It was found out what the plan keeps on disk, and reads from there."""
 
-    def __init__(self, rows: tuple[Row, ...]) -> None:
-        super().__init__()
-        self.rows = rows
+    rows: tuple[Row, ...]
 
 
+@dataclass(eq=False)
 class CorpusRead(Answer):
     """It is known what corpus the plan has."""
 
-    def __init__(self, corpus: Corpus) -> None:
-        super().__init__()
-        self.corpus = corpus
+    corpus: Corpus
 
 
+@dataclass(eq=False)
 class PatternsStored(Answer):
     """It was found out what the patterns of a corpus take to keep."""
 
-    def __init__(self, patterns: StoredPatterns) -> None:
-        super().__init__()
-        self.patterns = patterns
+    patterns: StoredPatterns

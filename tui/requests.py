@@ -6,6 +6,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -66,14 +67,13 @@ class Answer(Message):
         """Let go of what the answer holds; called in place of handlers when it is outdated."""
 
 
+@dataclass(eq=False)
 class Failed(Answer):
     """Something did not work."""
 
-    def __init__(self, title: str, hint: str, detail: str) -> None:
-        super().__init__()
-        self.title = title
-        self.hint = hint
-        self.detail = detail
+    title: str
+    hint: str
+    detail: str
 
     @property
     def in_short(self) -> str:

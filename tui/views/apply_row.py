@@ -1,4 +1,4 @@
-"""What becomes of rows that are other plans: taken over into the plan, or pinned beside it."""
+"""What becomes of rows that are other plans: applied to the plan, or pinned alongside it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PlanRows(Protocol):
         """Show them as they are now."""
 
 
-class Taking:
+class RowActions:
     """Changes the plan by rows of the table; each change is one edit that can be undone.
 
     Args:

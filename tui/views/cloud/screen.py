@@ -18,7 +18,7 @@ from capacity_tui.tui.views.export import Exporting
 from capacity_tui.tui.views.plan.estimates import Following
 from capacity_tui.tui.views.plan.why import Why
 from capacity_tui.tui.views.query_view.results import FoundTable
-from capacity_tui.tui.views.query_view.screen import ROWS, AskingScreen
+from capacity_tui.tui.views.query_view.screen import ROWS, QueryScreen
 from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.results import Found
 
 
-class CloudScreen(AskingScreen):
+class CloudScreen(QueryScreen):
     """Compares offers of clouds for the current plan.
 
     Args:

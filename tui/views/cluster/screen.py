@@ -19,7 +19,7 @@ from capacity_tui.tui.requests import Failed, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, wrap
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.apply_row import Taking
+from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.view_screen import ViewScreen
 from capacity_tui.tui.widgets.lines import fitted, joined, widest
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
@@ -50,7 +50,7 @@ class ClusterScreen(ViewScreen):
         self._panels: tuple[Panel, ...] = (self._node_rows, self._placement, self._queue)
         self._current: Panel = self._node_rows
         self._asked: object = None
-        self._taking = Taking(session, self, self._node_rows, lambda _: None)
+        self._row_actions = RowActions(session, self, self._node_rows, lambda _: None)
         self.commands = {
             **self.commands,
             **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
@@ -97,7 +97,7 @@ class ClusterScreen(ViewScreen):
     @on(PlanPinned)
     def take_pinned(self, event: PlanPinned) -> None:
         """Take up what was pinned."""
-        self._taking.take_pinned(event)
+        self._row_actions.take_pinned(event)
 
     @on(Failed)
     def ask_again(self) -> None:
@@ -125,10 +125,10 @@ class ClusterScreen(ViewScreen):
         self._placement.show_old()
 
     def _take(self) -> None:
-        self._unless_refused(self._taking.take)
+        self._unless_refused(self._row_actions.take)
 
     def _pin(self) -> None:
-        self._unless_refused(self._taking.pin)
+        self._unless_refused(self._row_actions.pin)
 
     def _unless_refused(self, work: Callable[[], None]) -> None:
         row = self._node_rows.row

@@ -12,7 +12,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, to_ascii, wrap
 from capacity_tui.tui.views.query_view.results import FoundTable
-from capacity_tui.tui.views.query_view.screen import AskingScreen
+from capacity_tui.tui.views.query_view.screen import QueryScreen
 from capacity_tui.tui.views.query_view.search import spaced
 from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.plots import is_logarithmic, scatter
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.results import ExcludedPlans, Found
 
 
-class FindScreen(AskingScreen):
+class FindScreen(QueryScreen):
     """Finds plans around the current one.
 
     Args:

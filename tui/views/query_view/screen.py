@@ -15,7 +15,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.messages import Asked, PlanPinned, Searched
 from capacity_tui.tui.requests import Failed
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.views.apply_row import Taking
+from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.query_view.form import QuestionEdits, QuestionForm
 from capacity_tui.tui.views.query_view.results import FoundTable
 from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching
@@ -31,7 +31,7 @@ ASIDE, ROWS = "-aside", "-rows"
 """Classes of the screen while what stands beside the rows is shown alone, and while the rows are."""
 
 
-class AskingScreen(ViewScreen):
+class QueryScreen(ViewScreen):
     """A question above the rows that answer it; a row is taken over into the plan, or pinned beside it.
 
     Args:
@@ -52,13 +52,13 @@ class AskingScreen(ViewScreen):
         self._progress, self._details, self.prompt = Progress(), Details(), Prompt()
         self.current: Panel = table
         self._searching = Searching(session, self, begin)
-        self._taking = Taking(session, self, table, self._searching.take_up)
+        self._row_actions = RowActions(session, self, table, self._searching.take_up)
         edits = QuestionEdits(session, self.form, self._edit, self.ask)
         self.commands = {
             **self.commands,
             **edits.commands,
-            "found.take": self._taking.take,
-            "found.pin": self._taking.pin,
+            "found.take": self._row_actions.take,
+            "found.pin": self._row_actions.pin,
             "found.sort": self._sort,
             "found.reverse": self._reverse,
             "found.mark": table.mark,
@@ -134,7 +134,7 @@ class AskingScreen(ViewScreen):
     @on(PlanPinned)
     def take_pinned(self, event: PlanPinned) -> None:
         """Take up what was pinned."""
-        self._taking.take_pinned(event)
+        self._row_actions.take_pinned(event)
 
     @on(Failed)
     def show_failure(self, event: Failed) -> None:

@@ -18,7 +18,7 @@ from capacity_tui.tui.requests import Failed, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.cluster import GROWTHS, STRONG
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.apply_row import Taking
+from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep
 from capacity_tui.tui.views.scale.devices import Devices
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
@@ -60,7 +60,7 @@ class ScaleScreen(ViewScreen):
         self._current: Panel = self._devices
         self._growth = STRONG
         self._asked: dict[str, object] = {}
-        self._taking = Taking(session, self, self._devices, lambda _: None)
+        self._row_actions = RowActions(session, self, self._devices, lambda _: None)
         self._sweep = CorpusSweep(session, self, self._fields)
         self._late: Timer | None = None
         self._edits = CorpusEdits(session, self._fields, self._ask_for_text, self._follow_corpus)
@@ -68,8 +68,8 @@ class ScaleScreen(ViewScreen):
             **self.commands,
             **self._edits.commands,
             **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
-            "scale.take": self._taking.take,
-            "scale.pin": self._taking.pin,
+            "scale.take": self._row_actions.take,
+            "scale.pin": self._row_actions.pin,
             "scale.growth": self._change_growth,
             "scale.beside": self._go_beside,
             "scale.pictures": self._show_pictures,
@@ -140,7 +140,7 @@ class ScaleScreen(ViewScreen):
     @on(PlanPinned)
     def take_pinned(self, event: PlanPinned) -> None:
         """Take up what was pinned."""
-        self._taking.take_pinned(event)
+        self._row_actions.take_pinned(event)
 
     @on(Failed)
     def show_failure(self, event: Failed) -> None:
