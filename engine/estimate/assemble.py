@@ -197,7 +197,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
             cluster.figures(),
             cluster.words,
             levels=cluster.levels,
-            ranges=assembled.ranges.told,
+            ranges=assembled.ranges.sentences,
         ),
         warnings=work.warnings,
         details=work.details,

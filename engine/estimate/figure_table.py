@@ -42,7 +42,7 @@ _ROWS = (
            help="Operations of one pass through the model. Training takes about three times as many, and again a "
                 "third where activations are computed anew."),
     Metric(Figure.MEMORY_RESERVED_BYTES, "peak memory", "B", lambda e: e.memory.reserved_bytes, LESS, "memory",
-           has_ends=True, block="memory", panel="all", difference="all", told="memory", words=("memory",),
+           has_ends=True, block="memory", panel="all", difference="all", topic="memory", words=("memory",),
            help="The most memory that the fullest device gives away, with the driver's own and what the allocator "
                 "keeps in reserve. It is what the tool of the driver would show, and decides whether the plan fits."),
     Metric(Figure.MEMORY_UTILIZATION_PERCENT, "memory utilization", "%", utilization, LESS, "utilization", "memory",
@@ -73,13 +73,13 @@ _ROWS = (
            help="The longest prompt and answer together for which weights and cache fit, all else as it is. It says "
                 "what documents the plan can read."),
     Metric(Figure.ESTIMATED_TRAIN_TIME_SECONDS, "{job} time", "s", job_time, LESS, "time", has_ends=True, block="time",
-           panel="trained", difference="same work", told="speed", column="time",
+           panel="trained", difference="same work", topic="speed", column="time",
            trained=("time",), open_length=Figure.TOKENS_PER_SECOND,
            help="Time of the whole job from the first step to the last, without waiting for machines. Price and "
                 "energy grow with it."),
     Metric(Figure.TIME_TO_FIRST_TOKEN_SECONDS, "time to first token", "s",
            of_serving(lambda i: i.time_to_first_token_seconds), LESS, "TTFT", has_ends=True, block="time",
-           panel="served", difference="all", told="latency", column="time", served=("ttft",),
+           panel="served", difference="all", topic="latency", column="time", served=("ttft",),
            help="From a request to its first token, which is the reading of the prompt. Users feel it as the pause "
                 "before an answer begins."),
     Metric(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS, "slow time to first token", "s",
@@ -102,7 +102,7 @@ _ROWS = (
            help="From a request to the end of its answer, waiting included. It is what a program that calls the "
                 "model waits for."),
     Metric(Figure.COST_USD, "cost", "USD", lambda e: e.cost.interval or e.cost.usd, LESS, block="cost",
-           panel="closed", difference="same work", told="money", column="money", trained=("usd", "cost"),
+           panel="closed", difference="same work", topic="money", column="money", trained=("usd", "cost"),
            open_length=Figure.COST_USD_PER_MILLION_TOKENS,
            help="Price of the whole job at the price of an hour, for all devices. It is what the bill says, without "
                 "storage and traffic."),
@@ -112,7 +112,7 @@ _ROWS = (
                 "interruptions lose, and not the waiting for machines."),
     Metric(Figure.COST_USD_PER_MILLION_TOKENS, "cost per million {counted}{both}", "USD/M",
            per_step(lambda e: e.cost.usd_per_million_tokens), LESS, "$/M {counted}", block="cost",
-           panel="open", difference="all", told="money", column="money", served=("usd", "cost"),
+           panel="open", difference="all", topic="money", column="money", served=("usd", "cost"),
            help="Price of working through a million tokens at full use, those of prompts and of answers alike. "
                 "Compare it with what a provider of the same model asks."),
     Metric(Figure.COST_USD_PER_REQUEST, "cost per request", "USD/request", request_price, LESS, "$/request",
@@ -151,11 +151,11 @@ _ROWS = (
                 "of steps it is the length of the job."),
     Metric(Figure.OUTPUT_TOKENS_PER_SECOND, "output throughput", "tok/s",
            of_serving(lambda i: i.output_tokens_per_second), MORE, "output tok/s", has_ends=True, block="time",
-           panel="served", difference="all", told="speed", column="speed", rank=3, served=("throughput",),
+           panel="served", difference="all", topic="speed", column="speed", rank=3, served=("throughput",),
            help="Tokens of answers in a second, over all requests, reading of prompts included in the time. It is "
                 "what a buyer of tokens gets."),
     Metric(Figure.TOKENS_PER_SECOND, "{total}throughput{both}", "{counted}/s", throughput, MORE, "{total}{counted}/s",
-           block="time", panel="all", difference="all", told="speed", column="speed", rank=3, trained=("throughput",),
+           block="time", panel="all", difference="all", topic="speed", column="speed", rank=3, trained=("throughput",),
            help="What is worked through in a second, by all devices together; of what is served prompts as well as "
                 "answers. The length of the job and its price follow from it."),
     Metric(Figure.TOKENS_PER_SECOND_PER_DEVICE, "throughput per device", "{counted}/s", device_throughput, MORE,
@@ -163,7 +163,7 @@ _ROWS = (
            help="Throughput divided by the devices. Compare it across counts of devices to see what communication "
                 "costs."),
     Metric(Figure.SAMPLES_PER_SECOND, "sample throughput", "samples/s", sample_throughput, MORE, difference="all",
-           told="speed",
+           topic="speed",
            help="Whole sequences, images or rows that are worked through in a second. It is the speed that logs of "
                 "many frameworks print."),
     Metric(Figure.PREFILL_TOKENS_PER_SECOND, "prefill throughput", "tok/s",

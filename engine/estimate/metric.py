@@ -50,7 +50,7 @@ class Metric:
         panel: runs for which the table of the plan shows it.
         saying_nothing: whether the figure of an estimate tells nothing new, and is left out.
         difference: runs of which two are compared by it: all, or those that do the same work.
-        told: what a difference is told of; of several figures of one word the first that two runs have.
+        topic: what a difference is about; of several figures of one topic the first that two runs have.
         column: what a column of alternatives tells; of several figures of one word the first that is known.
         rank: how soon the column gives way where there is little room, the highest first; 0 for never.
         words: short words for it in limits and goals.
@@ -73,7 +73,7 @@ class Metric:
     panel: Runs = "none"
     saying_nothing: Callable[[Figured], bool] | None = None
     difference: Literal["", "all", "same work"] = ""
-    told: str = ""
+    topic: str = ""
     column: str = ""
     rank: int = 0
     words: tuple[str, ...] = ()

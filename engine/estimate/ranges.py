@@ -71,7 +71,7 @@ class Ranges:
         return self[_TIMES.get(key, "memory" if key.startswith("memory.") else "step")]
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def sentences(self) -> tuple[str, ...]:
         """What the ranges of time and memory rest on, each in a sentence."""
         return tuple(f"{what}: {ratios.basis}" for what, ratios in self._reported())
 

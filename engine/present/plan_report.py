@@ -74,8 +74,8 @@ def savings(note: Note, estimate: Estimate) -> tuple[str, ...]:
     saved = note.saves or {}
     firsts: dict[str, str] = {}
     for key, metric in METRICS.items():
-        if metric.told and key in saved:
-            firsts.setdefault(metric.told, key)
+        if metric.topic and key in saved:
+            firsts.setdefault(metric.topic, key)
     return tuple(_saving(figure(estimate, key).metric, saved[key]) for key in firsts.values())
 
 

@@ -97,7 +97,7 @@ def effects(before: Estimate, after: Estimate) -> Iterator[Effect]:
     """Yield what changes by more than nothing: time or speed, memory, money."""
     compared = set()
     for key in _compared(before, after):
-        subject, old, new = METRICS[key].told, value_of(before, key), value_of(after, key)
+        subject, old, new = METRICS[key].topic, value_of(before, key), value_of(after, key)
         if not subject or subject in compared or old is None or new is None:
             continue
         compared.add(subject)

@@ -20,6 +20,7 @@ from capacity_tui.engine.estimate import METRICS, Derivation, estimate_resolved,
 from capacity_tui.engine.estimate.equation import Equation
 from capacity_tui.engine.estimate.estimate import given_numbers
 from capacity_tui.engine.estimate.figures import keys
+from capacity_tui.engine.estimate.money import owned_hour_usd
 from capacity_tui.engine.explain import Explanation, explain_estimate
 from capacity_tui.engine.plan import ParallelismSection, Plan
 from capacity_tui.engine.plan.files import example_names, example_text, plan_from_text
@@ -333,7 +334,7 @@ def names_of_origins() -> set[str]:
     """Return every name that an equation's ``origins`` may use, without the part after the dot of ``named``."""
     catalog = load_catalog()
     hardware = [name for plan in PLANS for name in _given(plan, catalog)]
-    return {*hardware, *(each.__name__ for each in equations(estimates, fleet))}
+    return {*hardware, owned_hour_usd.__name__, *(each.__name__ for each in equations(estimates, fleet))}
 
 
 def _given(name: str, catalog: Catalog) -> Iterator[str]:
