@@ -28,11 +28,9 @@ VAGUE_NAMES: dict[str, int] = {
     "engine/present": 285,
     "tui/views": 280,
     "engine/fleet": 185,
-    "engine/plan": 165,
     "tui/cli": 2,
     "engine/estimate": 120,
     "engine/cluster": 52,
-    "engine/catalog": 41,
     "engine/storage": 39,
     "tui": 30,
     "engine/explain": 18,
@@ -44,21 +42,16 @@ VAGUE_NAMES: dict[str, int] = {
     "engine/machine": 3,
     "engine/nodes": 3,
     "engine": 2,
-    "engine/schema": 2,
     "tui/terminal": 1,
 }
 # Folders that still hold more files.
 WIDE_FOLDERS: dict[str, int] = {
     "engine": 17,
-    "engine/catalog": 19,
-    "engine/catalog/rows": 30,
     "engine/cluster": 21,
     "engine/estimate": 28,
     "engine/estimate/transformer": 21,
     "engine/fleet/migration": 19,
     "engine/machine": 19,
-    "engine/plan": 20,
-    "engine/plan/imports": 18,
     "engine/present": 25,
     "tui": 16,
 }

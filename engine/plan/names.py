@@ -63,7 +63,7 @@ _CLOSED = {
 }
 
 # Kinds of which names may also stand for a row of their own making.
-_FOUND: Mapping[str, Callable[[str, Catalog], object]] = {
+_LOOKUPS: Mapping[str, Callable[[str, Catalog], object]] = {
     "checkpointing": checkpointing,
     "format of frozen weights": lambda name, facts: facts.quantizations.find(name),
     "format of weights": lambda name, facts: facts.quantizations.find(name),
@@ -123,9 +123,9 @@ def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
         name, kind = plan.value(path), all_fields()[path].knob.rows
         if name is None or name == AUTO:
             continue
-        if kind in _FOUND:
+        if kind in _LOOKUPS:
             try:
-                _FOUND[kind](str(name), catalog)
+                _LOOKUPS[kind](str(name), catalog)
             except CatalogError as error:
                 yield PlanError(error.title, error.detail, error.hint, Place(field=path))
         elif kind in _CLOSED:

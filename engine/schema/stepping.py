@@ -16,7 +16,7 @@ BIG_DOUBLINGS = 3
 BIG_STEPS = 10
 MOST_AROUND = 6
 """So many values stand beside each other at most."""
-_EACH_WAY = 2
+_STEPS_A_SIDE = 2
 
 
 class Start(Protocol):
@@ -97,7 +97,7 @@ def stepped(
 
 
 def around(
-    field: Steppable, chosen: Start | None = None, sizes: Sequence[int] = (), each_way: int = _EACH_WAY
+    field: Steppable, chosen: Start | None = None, sizes: Sequence[int] = (), steps_a_side: int = _STEPS_A_SIDE
 ) -> tuple[str, ...]:
     """Return the values that steps lead to from a field's own, in order, its own among them.
 
@@ -105,7 +105,7 @@ def around(
         field: the field.
         chosen: where an automatic value starts from.
         sizes: the values a step may land on, in order; none for any.
-        each_way: steps down and up; where there are fewer one way, there are more the other.
+        steps_a_side: steps down and up; where there are fewer one way, there are more the other.
 
     Returns:
         The texts to give to the plan; none where there is no step, or too many choices.
@@ -115,8 +115,8 @@ def around(
     value = field.value if field.value is not None else chosen.value if chosen else None
     if value is None:
         return ()
-    below, above = (list(_walked(field, value, direction, sizes, 2 * each_way)) for direction in (-1, 1))
-    more = 2 * each_way - min(len(above), each_way), 2 * each_way - min(len(below), each_way)
+    below, above = (list(_walked(field, value, direction, sizes, 2 * steps_a_side)) for direction in (-1, 1))
+    more = 2 * steps_a_side - min(len(above), steps_a_side), 2 * steps_a_side - min(len(below), steps_a_side)
     walked = (*reversed(below[: more[0]]), _number(value), *above[: more[1]])
     return walked if len(walked) > 1 else ()
 

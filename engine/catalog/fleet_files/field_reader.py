@@ -78,7 +78,7 @@ def read_commented_json(path: Path) -> Document:
         DocumentError: it is too large, not text or not JSON.
     """
     # Without its comments JSON is YAML; what is taken out leaves blanks, so that lines stay what they are.
-    plain = _TEXT_OR_NOT.sub(lambda found: found[1] or _VISIBLE.sub(" ", found[0]), read_text(path))
+    plain = _TEXT_OR_NOT.sub(lambda match: match[1] or _VISIBLE.sub(" ", match[0]), read_text(path))
     try:
         return read_yaml(plain, str(path))
     except DocumentError as error:

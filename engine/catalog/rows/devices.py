@@ -350,7 +350,7 @@ class MeasuredCurve(BaseModel):
     ratios: tuple[PositiveFloat, ...] = Field(min_length=1, description="measured over modelled rate at each size")
 
     @model_validator(mode="after")
-    def _has_a_ratio_for_each_size(self) -> Self:
+    def _one_ratio_a_size(self) -> Self:
         if len(self.sizes) != len(self.ratios) or list(self.sizes) != sorted(self.sizes):
             raise ValueError(f"{self.name}: sizes ascend, and each has its ratio")
         return self

@@ -47,11 +47,11 @@ def plan_from_document(document: Document, folder: Path | None = None) -> Plan:
     plan = _plan_from_document(document)
     if folder is None:
         return plan
-    scenarios = {name: _beside(scenario, folder) for name, scenario in plan.scenarios.items()}
-    return _beside(plan.model_copy(update={"scenarios": scenarios}) if scenarios else plan, folder)
+    scenarios = {name: _with_local_config(scenario, folder) for name, scenario in plan.scenarios.items()}
+    return _with_local_config(plan.model_copy(update={"scenarios": scenarios}) if scenarios else plan, folder)
 
 
-def _beside(plan: Plan, folder: Path) -> Plan:
+def _with_local_config(plan: Plan, folder: Path) -> Plan:
     """Return a plan with the model file that it names where that lies in a folder."""
     if not plan.model.config:
         return plan

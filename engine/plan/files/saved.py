@@ -224,7 +224,7 @@ _READ: Mapping[str, tuple[str, ...]] = {
     "fit": ("pricing",),
 }
 
-_TASK_UNLESS_SAID = "train"
+_DEFAULT_TASK = "train"
 
 
 def dump_plan(plan: Plan, comment: str = "") -> str:
@@ -249,7 +249,7 @@ def _written(plan: Plan) -> dict[str, Any]:
     excluded = {"scenarios"}
     data = plan.model_dump(mode="json", exclude_defaults=True, exclude=excluded)
     whole = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan), exclude=excluded)
-    for section in ("hardware", *_READ[plan.task or _TASK_UNLESS_SAID]):
+    for section in ("hardware", *_READ[plan.task or _DEFAULT_TASK]):
         data[section] = {**whole.get(section, {}), **data.get(section, {})}
     if not data["hardware"].get("spec"):
         data["hardware"].pop("spec", None)

@@ -34,7 +34,7 @@ _COUNTS = (
     re.compile(r"(?P<name>[^\s].*?)\s*[x×*]\s*(?P<count>\d{1,7})", re.IGNORECASE),
 )
 
-_BESIDE_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
+_NEAR_A_NUMBER = re.compile(r"(?P<count>\d{1,3})\s+(?P<name>\d{4}(?!\d).*)")  # 2 4090; a larger number is a length
 
 _GLUED = re.compile(r"(?P<count>\d{1,7})\s*(?P<name>[a-z].*)", re.IGNORECASE)
 
@@ -59,7 +59,7 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     alone = _alone(word, catalog)
     if alone is not None:
         return alone
-    for pattern in (*_COUNTS, _GLUED, _BESIDE_A_NUMBER):
+    for pattern in (*_COUNTS, _GLUED, _NEAR_A_NUMBER):
         match = pattern.fullmatch(word)
         count = int(match["count"]) if match else 0
         hardware = _several(match["name"], count, catalog) if match else None
@@ -168,7 +168,7 @@ def _alone(word: str, catalog: Catalog) -> Meaning | None:
     """Return the hardware of a name without a number."""
     if key_of(word) in vocabulary().here:
         return Meaning("this machine", {NAME: DETECTED})
-    row = _found(word, catalog)
+    row = _row_named(word, catalog)
     return own_device(word, catalog) if row is None else _hardware(row, None)
 
 
@@ -181,11 +181,11 @@ def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
     if figure is not None:
         spec = {f"{SPEC}.{key}": value for key, value in figure.items()}
         return Meaning(f"{count} devices of {name}", {DEVICES: count, **spec})
-    row = _found(name, catalog)
+    row = _row_named(name, catalog)
     return None if row is None else _hardware(row, count)
 
 
-def _found(name: str, catalog: Catalog) -> Row | None:
+def _row_named(name: str, catalog: Catalog) -> Row | None:
     """Return the row of a name, its plural too; None where there is none."""
     tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances, catalog.clusters)
     for tried in (name, name[:-1] if name.endswith(("s", "S")) else ""):

@@ -157,9 +157,9 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
     paths = [path for path in words.values_of(task) if path != Key.TRAINING_QUANTIZATION or method == "qlora"]
     for find in (_exactly, _otherwise):
         for path in paths:
-            found = find(name, path, catalog)
-            if found is not None:
-                return field_value(path, found, task)
+            row_id = find(name, path, catalog)
+            if row_id is not None:
+                return field_value(path, row_id, task)
     return None
 
 
