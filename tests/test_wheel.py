@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SOURCES = (
     "pyproject.toml",
+    "setup.py",
     "README.md",
     "LICENSE",
     "docs/man",
@@ -53,7 +54,7 @@ def test_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("engine", "tui", "themes", "profiles"):
         for file in (ROOT / folder).rglob("*"):
-            if file.suffix in {".py", ".yaml", ".csv", ".tcss", ".html"} and "__pycache__" not in file.parts:
+            if file.suffix in {".py", ".pyi", ".yaml", ".csv", ".tcss", ".html"} and "__pycache__" not in file.parts:
                 assert f"capacity_tui/{file.relative_to(ROOT)}" in held
 
 

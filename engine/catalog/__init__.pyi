@@ -9,10 +9,9 @@ from .names import key_of as key_of
 from .names import nearest as nearest
 from .prices import FILE as FILE
 from .prices import PriceAge as PriceAge
-from .prices import RefreshedPrices as RefreshedPrices
+from .prices import fetched_prices as fetched_prices
 from .prices import marked_day as marked_day
 from .prices import price_age as price_age
-from .prices import today as today
 from .reading import DEEPEST_NESTING as DEEPEST_NESTING
 from .reading import EXPONENT as EXPONENT
 from .reading import Document as Document

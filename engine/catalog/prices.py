@@ -103,6 +103,13 @@ class RefreshedPrices(BaseModel):
         return {region: price.model_copy(update=provenance) for region, price in prices.items()}
 
 
+def fetched_prices(
+    source: str, instances: dict[str, dict[str, RegionPrice]], day: date | None = None
+) -> RefreshedPrices:
+    """Return prices that were fetched on a day: today, where none is given."""
+    return RefreshedPrices(price_date=day or today(), source=source, instances=instances)
+
+
 def read_refreshed(folder: Path) -> tuple[RefreshedPrices | None, tuple[CapacityError, ...]]:
     """Return the prices that were fetched last, and what is wrong with their file; None where there are none."""
     path = folder / FILE

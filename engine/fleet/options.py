@@ -6,23 +6,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, ModelSize, Precision
+from capacity_tui.engine.catalog.rows import Assumption
 from capacity_tui.engine.cluster import SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import figures_of
+from capacity_tui.engine.estimate import equation, figures_of
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes import ModePlan, fill
 from capacity_tui.engine.solve.search import Rejected, hardware_ids
 from capacity_tui.engine.uncertainty import Interval
-from capacity_tui.engine.units import HOUR_SECONDS
+from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 TIME, USD, FLOPS = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.TOTAL_FLOPS
+
 NAME, DEVICES = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
 
 
@@ -226,3 +228,116 @@ def _flops_per_second(cluster: Cluster, plan: Plan) -> float:
 def _counted(found: Mapping[str, Sequence[Option]]) -> tuple[Rejected, ...]:
     ordered = sorted(found.items(), key=lambda pair: -len(pair[1]))
     return tuple(Rejected(why, len(some), f"{some[0].devices} x {some[0].name}") for why, some in ordered)
+
+
+@dataclass(frozen=True)
+class SizeInPrecision:
+    """The weights of one model size in one precision.
+
+    Attributes:
+        size: row of the size.
+        precision: row of the precision.
+        weights_bytes: what the weights take, alone.
+    """
+
+    size: ModelSize
+    precision: Precision
+    weights_bytes: float
+
+    @property
+    def weights_gb(self) -> float:
+        """The same in billions of bytes, the unit in which devices' memory is marketed."""
+        return self.weights_bytes / GIGA
+
+
+@equation(
+    "parameters · each",
+    unit="B",
+    source="every parameter stored alike; scales of quantized formats left out",
+    units={"each": "B"},
+)
+def weights_bytes(parameters: Number, each: Number) -> Number:
+    """Bytes of a model's weights in one format, alone.
+
+    Args:
+        parameters: count of parameters.
+        each: bytes of one number.
+    """
+    return parameters * each
+
+
+def sizes_in_precisions(
+    catalog: Catalog, precisions: Iterable[str] = (), sizes: Iterable[str] = ()
+) -> tuple[SizeInPrecision, ...]:
+    """Return every size in every precision, in the order of both.
+
+    Args:
+        catalog: whose sizes and precisions.
+        precisions: names of precisions; all where none is named.
+        sizes: names of sizes; all where none is named.
+
+    Raises:
+        CatalogError: nothing is called that.
+    """
+    rows = [catalog.precisions.find(name) for name in precisions or catalog.precisions]
+    return tuple(
+        SizeInPrecision(size, row, float(weights_bytes(size.parameter_count_billion * GIGA, row.compute_bytes)))
+        for size in (catalog.model_sizes.find(name) for name in sizes or catalog.model_sizes)
+        for row in rows
+    )
+
+
+@equation(
+    "startup = boot + image + engine + weights / bandwidth",
+    unit="s",
+    source="one after the other: the instance boots, the engine's image comes, weights are read, kernels compiled",
+    units={"boot": "s", "image": "s", "engine": "s", "weights": "B", "bandwidth": "B"},
+)
+def startup_seconds(boot: Number, image: Number, engine: Number, weights: Number, bandwidth: Number) -> Number:
+    """Seconds from the order of an instance until it works.
+
+    Args:
+        boot: seconds until the instance runs containers.
+        image: seconds to fetch the program's image.
+        engine: seconds in which the program compiles and captures.
+        weights: bytes of the weights that it reads.
+        bandwidth: bytes a second at which they are read, B/s.
+    """
+    return boot + image + engine + weights / bandwidth
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """How long it takes until an instance works.
+
+    Attributes:
+        seconds: from its order on.
+        parts: the assumptions that it is the sum of, by name; none where it was said.
+    """
+
+    seconds: Interval
+    parts: tuple[tuple[str, float], ...] = ()
+
+
+def assumed_startup(weights: float, catalog: Catalog) -> Startup:
+    """Return the time that is assumed until an instance works.
+
+    Args:
+        weights: bytes of the weights that it reads.
+        catalog: what is assumed.
+    """
+    rows = catalog.assumptions
+    boot, image, engine = (rows[name] for name in ("instance-boot", "image-pull", "engine-start"))
+    disk = rows["weight-load-bandwidth"]
+    parts = tuple((row.name, row.value) for row in (boot, image, engine))
+    ends = [
+        mean(startup_seconds(_end(boot, end), _end(image, end), _end(engine, end), weights, _end(disk, -end) * GIGA))
+        for end in (0, -1, 1)
+    ]
+    return Startup(Interval(*ends), (*parts, ("reading of the weights", weights / (disk.value * GIGA))))
+
+
+def _end(row: Assumption, end: int) -> float:
+    """Return the value of an assumption, or its low or high end."""
+    found = {0: row.value, -1: row.low, 1: row.high}[end]
+    return row.value if found is None else found

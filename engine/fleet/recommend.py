@@ -16,8 +16,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet.database import Database, database_for
-from capacity_tui.engine.fleet.options import TIME, USD, Option, Options, PlannedOption, first_options
-from capacity_tui.engine.fleet.startup import assumed_startup
+from capacity_tui.engine.fleet.options import TIME, USD, Option, Options, PlannedOption, assumed_startup, first_options
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.numeric import Number, mean

@@ -14,7 +14,7 @@ from capacity_tui.engine.estimate import Derivation, Input, interval_text
 from capacity_tui.engine.explain import Explanation, Sum, Term
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.present.pictures.pictures import Picture
+from capacity_tui.engine.present.pictures.charts import Picture
 from capacity_tui.engine.solve import Explained, Lever, change_text, explain
 from capacity_tui.engine.units import format_percent, format_quantity
 

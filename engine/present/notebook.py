@@ -11,14 +11,19 @@ from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.present.explanation import FormulaStep, explanation_text
 from capacity_tui.engine.present.fleet.migration import migration_parts
 from capacity_tui.engine.present.html import template
-from capacity_tui.engine.present.machine_facts import machine_parts
-from capacity_tui.engine.present.needed import needed_parts
+from capacity_tui.engine.present.machine_report import machine_parts
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.present.plan_values import plan_value_text
-from capacity_tui.engine.present.search_report import figure_text, label_of, reason_rows, search_lines, search_table
+from capacity_tui.engine.present.results import plan_value_text
+from capacity_tui.engine.present.search_report import (
+    figure_text,
+    label_of,
+    needed_parts,
+    reason_rows,
+    search_lines,
+    search_table,
+)
 from capacity_tui.engine.present.sensitivity_report import TORNADO_HEADS, tornado_headline, tornado_tables
-from capacity_tui.engine.present.side_by_side import Named, side_by_side
-from capacity_tui.engine.present.side_by_side_pages import comparison_tables
+from capacity_tui.engine.present.side_by_side import Named, comparison_tables, side_by_side
 from capacity_tui.engine.present.storage.patterns import pattern_storage_parts
 from capacity_tui.engine.present.summary import blocks, headline, note_text, notes, verdict_sentence
 from capacity_tui.engine.printable import printable_lines

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+
+import numpy as np
 
 from capacity_tui.engine.estimate import (
     METRICS,
@@ -17,14 +22,15 @@ from capacity_tui.engine.estimate import (
     bottleneck_text,
     central,
     figure,
+    usual_words,
 )
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import yaml_text
-from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import format_count, format_number, format_quantity, parse_count
 
 # Speeds that models of images and tables have as samples alone.
 _OF_TOKENS = ("tokens_per_second", "tokens_per_second_per_device")
@@ -195,3 +201,69 @@ def _whole_interval(interval: Interval) -> dict[str, object]:
 def _whole(value: Number | None) -> object:
     """Return a count without its fraction; arrays of counts as they are."""
     return round(value) if isinstance(value, int | float) and value == value else value  # noqa: PLR0124
+
+
+def to_builtins(value: object) -> object:
+    """Return a result as plain data: dataclasses to mappings, arrays to lists, numbers that are not finite to None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {entry.name: to_builtins(getattr(value, entry.name)) for entry in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_builtins(entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_builtins(entry) for entry in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return to_builtins(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def column_figures(known: Collection[str]) -> tuple[str, ...]:
+    """Return the keys of the figures that have a column, in their order.
+
+    Args:
+        known: the figures that any of the alternatives has.
+    """
+    found: dict[str, str] = {}
+    for key, metric in METRICS.items():
+        if metric.column and key in known:
+            found.setdefault(metric.column, key)
+    return tuple(found.values())
+
+
+def column_head(key: str) -> str:
+    """Return what stands over a figure, whatever the run."""
+    metric = METRICS[key]
+    return usual_words(metric.head or metric.brief or metric.label).replace("tokens", "tok")
+
+
+def column_unit(key: str) -> str:
+    """Return the unit of a figure below its head."""
+    return usual_words(METRICS[key].unit).replace("tokens", "tok")
+
+
+def column_text(key: str, value: float) -> str:
+    """Return a figure as it stands below its head, without a unit that stands there."""
+    return format_quantity(value, column_unit(key)).removesuffix(f" {column_head(key)}")
+
+
+SWITCH = ("off", "on")
+"""What a switch says, off first."""
+
+_SHORT_FROM = 10**6
+"""Whole numbers from here on are shortened where nothing is lost by it: 2M, but 2,000,001."""
+
+
+def plan_value_text(value: object) -> str:
+    """Return a value of a plan as it is shown; empty where the plan gives none."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return SWITCH[value]
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        short = format_count(value)
+        is_exact = value >= _SHORT_FROM and parse_count(short) == value
+        return short if is_exact else format_number(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.estimate import METRICS, Answer, FigureValue, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import OWN_PARAMETERS, all_fields, plan_values
-from capacity_tui.engine.present.plan_values import plan_value_text
+from capacity_tui.engine.present.html import template
+from capacity_tui.engine.present.markdown import escaped, table_lines
+from capacity_tui.engine.present.results import plan_value_text, to_json, to_yaml
 from capacity_tui.engine.present.summary import headline
+from capacity_tui.engine.printable import printable_lines
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT
 
 # Differences below half a percent are not told.
 _TOLD = 0.005
+
 # From this multiple on a difference is told as one.
 _MULTIPLE = 10.0
+
 _FIGURES = (*METRICS, Figure.MEMORY_WEIGHTS, Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER,
             Figure.MEMORY_ACTIVATIONS, Figure.MEMORY_LOGITS, Figure.MEMORY_KV_CACHE)  # fmt: skip
 
@@ -168,3 +173,57 @@ def _difference(share: float | None) -> str:
     if share is None or abs(share) < _TOLD:
         return ""
     return f" ({PERCENT * share:+.0f} %)" if share < _MULTIPLE - 1.0 else f" (x{share + 1.0:.0f})"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonTable:
+    """One table of a comparison: a label and a text for each plan in every row."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+def comparison_tables(of: SideBySide) -> tuple[ComparisonTable, ...]:
+    """Return what a comparison says: what the plans are, where they differ, and their figures."""
+    plans = (("plan", *of.headlines), ("verdict", *of.verdicts))
+    differing = tuple((each.label, *each.texts) for each in of.differing)
+    figures = tuple((each.label, *each.texts) for each in of.figures)
+    found = (
+        ComparisonTable("Plans", plans),
+        ComparisonTable("Differs", differing),
+        ComparisonTable("Figures", figures),
+    )
+    return tuple(table for table in found if table.rows)
+
+
+def write_comparison(form: str, of: SideBySide) -> str:
+    """Return a comparison in one of the forms of reports that are written here, which tables are not."""
+    return _WRITERS[form](of)
+
+
+def _markdown(of: SideBySide) -> str:
+    return printable_lines("\n".join(_markdown_lines(of))) + "\n"
+
+
+def _markdown_lines(of: SideBySide) -> Iterator[str]:
+    yield f"# {escaped(_title(of))}"
+    yield from ("", f"Differences are those to {escaped(of.names[0])}.")
+    for table in comparison_tables(of):
+        yield from table_lines(table.title, (table.title, *map(escaped, of.names)), table.rows)
+
+
+def _html(of: SideBySide) -> str:
+    page = template("comparison.html").render(title=_title(of), names=of.names, tables=comparison_tables(of))
+    return printable_lines(page)
+
+
+def _title(of: SideBySide) -> str:
+    return f"{', '.join(of.names)} side by side"
+
+
+_WRITERS: Mapping[str, Callable[[SideBySide], str]] = {
+    "markdown": _markdown,
+    "html": _html,
+    "json": lambda of: to_json(as_data(of)),
+    "yaml": lambda of: to_yaml(as_data(of)),
+}

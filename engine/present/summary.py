@@ -20,7 +20,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Assumption, Plan, all_fields
-from capacity_tui.engine.present.plan_values import plan_value_text
+from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.verdict import Holds
 

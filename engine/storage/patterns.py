@@ -10,8 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.storage.question import HOLDS, Known, PatternQuestion
-from capacity_tui.engine.storage.rule import (
+from capacity_tui.engine.storage.fitting import (
     deduplication_at_level,
     deduplication_of_length,
     pattern_bytes,
@@ -19,6 +18,7 @@ from capacity_tui.engine.storage.rule import (
     stored_bytes,
     unique_patterns,
 )
+from capacity_tui.engine.storage.question import HOLDS, Known, PatternQuestion
 from capacity_tui.engine.storage.zipf import (
     distinct_in_large_samples,
     expected_distinct,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.fleet.migration import JobWords, batches, migrate, question_of_job, run_workloads
+from capacity_tui.engine.fleet.migration import JobWords, migrate, question_of_job, run_workloads
 from capacity_tui.engine.present.fleet import write_runs
 
 WORKLOADS = ("inference_small_p5", "batch_inference_g5")
@@ -27,7 +28,7 @@ def runs():
         return found
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(batches, "migrate", answers)
+        patched.setattr(sys.modules[migrate.__module__], "migrate", answers)
         return tuple(run_workloads((*WORKLOADS, WORKLOADS[0])))
 
 
@@ -39,8 +40,8 @@ def test_each_workload_is_run_once_and_a_fault_keeps_none_of_the_others(runs):
 
 def test_no_set_means_the_one_to_begin_with():
     catalog = load_catalog()
-    assert batches.workloads_of((), catalog) == catalog.workload_sets["basic_demos"].workloads
-    assert len(batches.workloads_of(catalog.workload_sets, catalog)) == 7
+    assert sys.modules[migrate.__module__].workloads_of((), catalog) == catalog.workload_sets["basic_demos"].workloads
+    assert len(sys.modules[migrate.__module__].workloads_of(catalog.workload_sets, catalog)) == 7
 
 
 def test_scripts_get_expected_and_found_with_every_machine(runs):

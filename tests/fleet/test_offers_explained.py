@@ -11,7 +11,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.fleet.migration import Alternative, Migration, MigrationQuestion, migrate
 from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.present.fleet import offer_explanation
-from capacity_tui.engine.present.fleet.offer_explanation import TITLES
+from capacity_tui.engine.present.fleet.migration import TITLES
 from capacity_tui.engine.units import format_quantity
 
 PLAN = """

@@ -17,8 +17,8 @@ import pytest
 from capacity_tui.engine.catalog import FILE, Catalog, load_catalog
 from capacity_tui.engine.cluster import ON_DEMAND, SPOT, chosen_quote
 from capacity_tui.engine.errors import CapacityError, MissingPartError, StorageError
-from capacity_tui.engine.fleet.prices import refresh_prices
-from capacity_tui.engine.fleet.prices.price_feed import Offered, gpuhunt_feed
+from capacity_tui.engine.fleet import refresh_prices
+from capacity_tui.engine.fleet.price_list import Offered, gpuhunt_feed
 from capacity_tui.tui.cli import main
 
 DAY = date(2026, 11, 22)

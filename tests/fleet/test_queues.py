@@ -7,9 +7,8 @@ from math import factorial
 import numpy as np
 import pytest
 
-from capacity_tui.engine.fleet.serving.requests import Lengths, steady_requests, varying_requests
-from capacity_tui.engine.fleet.serving.simulation import Answered, percentile_by, simulate
-from capacity_tui.engine.fleet.serving.step_times import StepTimes
+from capacity_tui.engine.fleet.serving.question import Lengths, steady_requests, varying_requests
+from capacity_tui.engine.fleet.serving.simulation import Answered, StepTimes, percentile_by, simulate
 
 REPLICAS = 200
 PROMPT = 100

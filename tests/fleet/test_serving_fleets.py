@@ -14,8 +14,8 @@ from capacity_tui.engine.estimate import figures_of
 from capacity_tui.engine.fleet.serving import ServingAnswer, ServingQuestion, load_curve, serve
 from capacity_tui.engine.fleet.serving.autoscaling import day_usd, ready_replicas
 from capacity_tui.engine.fleet.serving.candidates import candidates
+from capacity_tui.engine.fleet.serving.simulation import step_times
 from capacity_tui.engine.fleet.serving.sizing import Replica
-from capacity_tui.engine.fleet.serving.step_times import step_times
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.fleet import serving_as_dict, serving_parts

@@ -33,7 +33,7 @@ ALLOWED = {
     "engine/solve/need/outermost.py": "what a model is split into, beside the experts",
     "engine/solve/search/results.py": "what sets one kind of answer apart from another",
     "engine/solve/space/serving.py": "which limits of a plan may vary",
-    "engine/fleet/migration/reached.py": "what a job keeps wherever it runs, and what it does not",
+    "engine/fleet/migration/throughput.py": "what a job keeps wherever it runs, and what it does not",
     "engine/fleet/serving/serve.py": "what a fleet that serves is set to",
     "engine/solve/space/training.py": "the order in which arrays stay small",
     "engine/plan/imports/derived.py": "what divides the devices of a run in other tools",

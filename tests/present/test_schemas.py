@@ -16,8 +16,8 @@ from capacity_tui.engine.catalog.table import shipped_files
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan import all_fields, refuse_unknown_names
 from capacity_tui.engine.plan.files import dump_plan, example_names, example_text, plan_from_data, plan_from_text
-from capacity_tui.engine.present.reference import schema_names
-from capacity_tui.engine.present.reference.schemas import schema_of
+from capacity_tui.engine.present import schema_names
+from capacity_tui.engine.present.schemas import schema_of
 from capacity_tui.engine.schema import Knob
 from capacity_tui.tui.cli.program import run_command
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.storage import expected_distinct
-from capacity_tui.engine.storage.incomplete_gamma import upper_incomplete_gamma
 from capacity_tui.engine.storage.zipf import (
     distinct_in_large_samples,
     frequency_at_rank,
     kinds_for_distinct,
     kinds_of_corpus,
     most_frequent,
+    upper_incomplete_gamma,
 )
 
 EXPONENTS = [0.3, 0.7, 1.0, 1.3, 2.0]

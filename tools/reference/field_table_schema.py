@@ -8,7 +8,7 @@ from typing import get_args
 
 from pydantic import TypeAdapter
 
-from capacity_tui.engine.present.reference.json_schema import DIALECT, Schema
+from capacity_tui.engine.present.schemas import DIALECT, Schema
 from capacity_tui.engine.schema import Knob, Rule
 
 _ELSEWHERE = ("help", "follows")

@@ -8,7 +8,7 @@ from pathlib import Path
 from click.shell_completion import get_completion_class
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.present.reference import schema_names, schema_text
+from capacity_tui.engine.present import schema_names, schema_text
 from capacity_tui.tui.cli import COMPLETION_VARIABLE
 from capacity_tui.tui.cli.program import PROGRAM, group
 from tools.reference.commands import all_commands

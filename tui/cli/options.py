@@ -64,7 +64,7 @@ def schemas(context: click.Context, parameter: click.Parameter, incomplete: str)
     """Return the names of schemas that begin like this."""
     del context, parameter
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.present.reference import schema_names
+    from capacity_tui.engine.present import schema_names
 
     return [name for name in schema_names(load_catalog()) if name.startswith(incomplete)]
 

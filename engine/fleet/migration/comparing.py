@@ -7,17 +7,16 @@ from math import ceil, log2
 
 from capacity_tui.engine.catalog import Catalog, Instance
 from capacity_tui.engine.cluster import instances_for
-from capacity_tui.engine.fleet.assumptions import assumed
+from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.fleet.migration.changes import complexity
-from capacity_tui.engine.fleet.migration.fewest import NEARLY, Fewest
 from capacity_tui.engine.fleet.migration.months import break_even
 from capacity_tui.engine.fleet.migration.moving import move_parts
 from capacity_tui.engine.fleet.migration.priced import Machine, alternative
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion
-from capacity_tui.engine.fleet.migration.reached import Job, Reached
 from capacity_tui.engine.fleet.migration.remedies import Remedies
-from capacity_tui.engine.fleet.migration.risks import risk
+from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Reached
+from capacity_tui.engine.fleet.migration.verdict import risk
 from capacity_tui.engine.numeric import mean
 
 

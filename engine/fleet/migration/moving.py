@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.estimate.data import Place, moving_price
-from capacity_tui.engine.fleet.assumptions import assumed
+from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.alternative import MovePart
 from capacity_tui.engine.fleet.migration.changes import is_same_place
 from capacity_tui.engine.fleet.migration.months import month_usd

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Instance
     from capacity_tui.engine.cluster import Cluster, Price, Quote
     from capacity_tui.engine.estimate import CostEstimate
-    from capacity_tui.engine.fleet.migration.reached import Reached
+    from capacity_tui.engine.fleet.migration.throughput import Reached
 
 NO_SPOT_FOR_SERVING = "people wait for answers: capacity that may be taken back is not for them"
 

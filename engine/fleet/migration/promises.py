@@ -10,10 +10,9 @@ from typing import Literal, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.migration.jobs import JobWords, question_of_job
 from capacity_tui.engine.fleet.migration.migrate import migrate
 from capacity_tui.engine.fleet.migration.months import saved_percent, saved_usd
-from capacity_tui.engine.fleet.migration.question import checked_kind
+from capacity_tui.engine.fleet.migration.question import JobWords, checked_kind, question_of_job
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.uncertainty import Interval
 

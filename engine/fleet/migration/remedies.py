@@ -9,7 +9,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.timing import why_not_read
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
-from capacity_tui.engine.fleet.migration.reached import Job
+from capacity_tui.engine.fleet.migration.throughput import Job
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes import WEIGHTS, fallbacks
 

@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import job_seconds
-from capacity_tui.engine.fleet.scheduling.entries import Entries, JobEntry, MachineEntry
+from capacity_tui.engine.fleet.scheduling.problem import Entries, JobEntry, MachineEntry
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
@@ -11,11 +11,8 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CatalogError, PlanError
-from capacity_tui.engine.fleet.scheduling.bounds import Bounds, lower_bounds
 from capacity_tui.engine.fleet.scheduling.durations import Duration, durations, usd_per_hour
-from capacity_tui.engine.fleet.scheduling.entries import Entries
-from capacity_tui.engine.fleet.scheduling.list_scheduling import best_schedule
-from capacity_tui.engine.fleet.scheduling.problem import Placed, Problem, Task, Timetable, placed_in_order
+from capacity_tui.engine.fleet.scheduling.problem import Entries, Placed, Problem, Task, Timetable, placed_in_order
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import read_source
@@ -24,6 +21,79 @@ from capacity_tui.engine.units import HOUR_SECONDS
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What no schedule is better than.
+
+    Attributes:
+        makespan: seconds until all jobs can have ended.
+        lateness: seconds after deadlines that cannot be avoided, each times its job's priority.
+        usd: price of each job on the machines on which it is cheapest.
+    """
+
+    makespan: float
+    lateness: float
+    usd: float
+
+
+def lower_bounds(problem: Problem) -> Bounds:
+    """Return what no schedule of the jobs is better than.
+
+    All work needs room on the machines from when it may begin; and no job ends before its own shortest time has passed.
+    """
+    tasks = problem.tasks
+    alone = [_alone(problem, task) for task in tasks]
+    begins = sorted({task.earliest for task in tasks})
+    rooms = [_room(problem, [task for task in tasks if task.earliest >= begin], begin) for begin in begins]
+    late = sum(max(end - task.deadline, 0.0) * task.priority for task, end in zip(tasks, alone, strict=True))
+    usd = sum(
+        min(
+            seconds * task.machines * rate
+            for seconds, rate in zip(task.seconds, problem.usd_per_second, strict=True)
+            if np.isfinite(seconds)
+        )
+        for task in tasks
+    )
+    return Bounds(max([*alone, *rooms], default=0.0), max(late, _crowded(problem)), usd)
+
+
+def _alone(problem: Problem, task: Task) -> float:
+    """Return when a job ends that has all machines for itself."""
+    ends = []
+    for kind, seconds in enumerate(task.seconds):
+        free = sorted(max(problem.free_from[machine], task.earliest) for machine in problem.of_kind(kind))
+        if np.isfinite(seconds) and len(free) >= task.machines:
+            ends.append(free[task.machines - 1] + seconds)
+    return min(ends, default=np.inf)
+
+
+def _work(tasks: Iterable[Task]) -> float:
+    """Return the least time that some jobs hold machines in all."""
+    return sum(min(task.seconds) * task.machines for task in tasks)
+
+
+def _room(problem: Problem, tasks: Sequence[Task], begin: float) -> float:
+    """Return when the machines have had room for some jobs, none of which begins before a moment."""
+    free, left = sorted(max(each, begin) for each in problem.free_from), _work(tasks)
+    for number, (since, until) in enumerate(zip(free, [*free[1:], np.inf], strict=True), start=1):
+        room = (until - since) * number
+        if room >= left:
+            return float(since + left / number)
+        left -= room
+    return float("inf")
+
+
+def _crowded(problem: Problem) -> float:
+    """Return lateness that follows from too many jobs before one deadline: the last of them ends no earlier."""
+    worst = 0.0
+    for deadline in {task.deadline for task in problem.tasks if np.isfinite(task.deadline)}:
+        due = [task for task in problem.tasks if task.deadline <= deadline]
+        end = _room(problem, due, min(task.earliest for task in due))
+        worst = max(worst, (end - deadline) * min(task.priority for task in due))
+    return worst
+
 
 End = Literal["value", "low", "high"]
 
@@ -214,3 +284,90 @@ def _job(
         usd=None if price is None else hours * len(placed.machines) * price,
         elsewhere=tuple(each.reason for each in times[placed.task] if each.reason),
     )
+
+
+# Schedules that are tried at most, and jobs times schedules: many jobs take longer each.
+MOST_TRIED, MOST_PLACED = 3000, 60_000
+
+# Schedules that are tried for each job after the last that was better.
+PATIENCE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """An order of the jobs, the kinds of machines that some must take, and the schedule it makes."""
+
+    order: tuple[int, ...]
+    wanted: tuple[int | None, ...]
+    timetable: Timetable
+    tried: int = 1
+
+
+def best_schedule(problem: Problem, seed: int = 1) -> Ordered:
+    """Return the best schedule that was found.
+
+    The rules go first: earliest deadline, longest job, least slack, highest priority, shortest job, earliest start. The
+    best of them is then improved: jobs change places, go elsewhere in the order, or take another kind of machine.
+
+    Args:
+        problem: jobs and machines; each job runs on a kind that has enough machines for it.
+        seed: of the random numbers.
+    """
+    count = len(problem.tasks)
+    free: tuple[int | None, ...] = (None,) * count
+    ordered = [_made(problem, order, free) for order in _rules(problem)]
+    best = min(ordered, key=lambda each: each.timetable.score)
+    bounds = lower_bounds(problem)
+    least = (bounds.lateness, bounds.makespan, bounds.usd)
+    draw = np.random.default_rng(seed)
+    tried, better = len(ordered), len(ordered)
+    while tried < min(MOST_TRIED, MOST_PLACED // count) and tried - better < PATIENCE * count:
+        if np.allclose(best.timetable.score, least):
+            break
+        changed = _changed(problem, best, draw)
+        tried += 1
+        if changed.timetable.score < best.timetable.score:
+            better = tried
+        if changed.timetable.score <= best.timetable.score:
+            best = changed
+    return replace(best, tried=tried)
+
+
+def _made(problem: Problem, order: Sequence[int], wanted: tuple[int | None, ...]) -> Ordered:
+    return Ordered(tuple(order), wanted, placed_in_order(problem, order, wanted))
+
+
+def _rules(problem: Problem) -> Iterator[list[int]]:
+    """Yield the orders of the usual rules."""
+
+    def shortest(task: Task) -> float:
+        return min(task.seconds)
+
+    tasks = problem.tasks
+    numbers = range(len(tasks))
+    yield sorted(numbers, key=lambda each: (tasks[each].deadline, -shortest(tasks[each])))
+    yield sorted(numbers, key=lambda each: -shortest(tasks[each]) * tasks[each].machines)
+    yield sorted(numbers, key=lambda each: tasks[each].deadline - shortest(tasks[each]))
+    yield sorted(numbers, key=lambda each: (-tasks[each].priority, tasks[each].deadline))
+    yield sorted(numbers, key=lambda each: shortest(tasks[each]) / tasks[each].priority)
+    yield sorted(numbers, key=lambda each: (tasks[each].earliest, tasks[each].deadline))
+
+
+def _kinds(problem: Problem) -> int:
+    return len(problem.usd_per_second)
+
+
+def _changed(problem: Problem, best: Ordered, draw: np.random.Generator) -> Ordered:
+    """Return an order with one change."""
+    order, wanted = list(best.order), list(best.wanted)
+    one, other = (int(each) for each in draw.integers(len(order), size=2))
+    way = int(draw.integers(3))
+    if way == 0 and _kinds(problem) > 1:
+        possible = [kind for kind, seconds in enumerate(problem.tasks[one].seconds) if np.isfinite(seconds)]
+        choices: list[int | None] = [None, *possible]
+        wanted[one] = choices[int(draw.integers(len(choices)))]
+    elif way == 1:
+        order[one], order[other] = order[other], order[one]
+    else:
+        order.insert(other, order.pop(one))
+    return _made(problem, order, tuple(wanted))

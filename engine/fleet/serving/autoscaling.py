@@ -9,14 +9,11 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Assumption
 from capacity_tui.engine.estimate import equation
-from capacity_tui.engine.fleet.serving.candidates import Candidate
-from capacity_tui.engine.fleet.serving.day_prices import DayPrices, day_prices
-from capacity_tui.engine.fleet.serving.load_curve import DAY_SECONDS, LoadCurve
-from capacity_tui.engine.fleet.serving.question import ServingQuestion
-from capacity_tui.engine.fleet.serving.requests import varying_requests
+from capacity_tui.engine.fleet.options import Startup, assumed_startup
+from capacity_tui.engine.fleet.serving.candidates import Candidate, DayPrices, day_prices
+from capacity_tui.engine.fleet.serving.question import DAY_SECONDS, LoadCurve, ServingQuestion, varying_requests
 from capacity_tui.engine.fleet.serving.simulation import percentile_by, simulate
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized
-from capacity_tui.engine.fleet.startup import Startup, assumed_startup
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.solve.space import Floats
 from capacity_tui.engine.uncertainty import Interval

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import ON_DEMAND, TERMS, Payment, Quote, chosen_quote
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.estimate.serving import ServingRun, room_in_cache, serving_run
 from capacity_tui.engine.fleet.serving.question import ServingQuestion
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 SERVED = "infer"
+
 # A load so light that requests never meet: what a replica is filled and first judged by.
 LIGHT_RATE = 1e-3
+
 _NAME, _DEVICES, _TENSOR = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PARALLELISM_TP
 
 
@@ -230,4 +233,37 @@ def _candidate(name: str, filled: ModePlan, devices: int, catalog: Catalog) -> C
         slots=slots,
         reading=ranges.of(Figure.TIME_TO_FIRST_TOKEN_SECONDS),
         answering=ranges.of(Figure.TIME_PER_OUTPUT_TOKEN_SECONDS),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DayPrices:
+    """Prices of the instance that replicas share, or of all that one replica takes.
+
+    Attributes:
+        on_demand: dollars an hour; None where no price is known.
+        committed: dollars an hour with a commitment; None where no such price is known.
+        terms: of the commitment, in words; empty without one.
+    """
+
+    on_demand: float | None
+    committed: float | None = None
+    terms: str = ""
+
+
+def day_prices(candidate: Candidate, catalog: Catalog) -> DayPrices:
+    """Return what the instances of a kind of replica cost: committed to for the plan's term, or the shortest known."""
+    pricing = candidate.filled.plan.pricing
+    row_id = catalog.instances.find_id(candidate.instance)
+    if row_id is None or pricing.usd_per_hour is not None:
+        return DayPrices(candidate.usd_per_hour)
+    row, many = catalog.instances[row_id], candidate.instances_of_replica
+    plain = chosen_quote(row, ON_DEMAND, pricing.region, catalog)
+    wanted: tuple[Payment, ...] = tuple(TERMS) if pricing.commitment == "none" else (pricing.commitment,)
+    quotes: list[Quote] = [quote for term in wanted if (quote := chosen_quote(row, term, pricing.region, catalog))]
+    known = next((quote for quote in quotes if plain and quote.region == plain.region), None)
+    return DayPrices(
+        None if plain is None else plain.usd_per_hour * many,
+        None if known is None else known.usd_per_hour * many,
+        "" if known is None else known.words,
     )

@@ -2,11 +2,117 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from math import isfinite
+from pathlib import Path
 
-from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.fleet.serving.load_curve import LoadCurve
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.catalog import Plain, nearest, parse_shipped, read_text, read_yaml
+from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.solve.space import Floats
+
+DAY_SECONDS = 86400.0
+
+# Rates a file may have: one for each minute.
+MOST_RATES = 1440
+
+
+@dataclass(frozen=True, slots=True)
+class LoadCurve:
+    """Rates in even parts of a day, of which each is the middle; between them they change evenly.
+
+    Attributes:
+        name: shape or file.
+        rates: requests a second, or any unit that ``scaled`` makes requests a second of.
+        source: where the curve comes from.
+    """
+
+    name: str
+    rates: tuple[float, ...]
+    source: str = ""
+
+    @property
+    def peak(self) -> float:
+        """The highest rate."""
+        return max(self.rates)
+
+    def scaled(self, peak: float) -> LoadCurve:
+        """Return the curve with another peak."""
+        return LoadCurve(self.name, tuple(rate / self.peak * peak for rate in self.rates), self.source)
+
+    def over_day(self, steps: int) -> Floats:
+        """Return the rate in each of so many even steps of a day."""
+        middles = (np.arange(len(self.rates)) + 0.5) / len(self.rates)
+        wanted = (np.arange(steps) + 0.5) / steps
+        return np.asarray(np.interp(wanted, middles, self.rates, period=1.0))
+
+
+def load_curve(name: str) -> LoadCurve:
+    """Return a named shape, or the curve of a file.
+
+    A file holds rates as a YAML list, or one a line, the last number of each; what stands before it is a time of day.
+
+    Raises:
+        PlanError: it is neither a shape nor a file.
+        DocumentError: the file holds no rates.
+        StorageError: the file cannot be read.
+    """
+    if name in _shapes():
+        return _shapes()[name]
+    path = Path(name)
+    if not path.exists():
+        near = nearest(name, tuple(_shapes())) or tuple(_shapes())
+        raise PlanError("no load is called", repr(name)[:80], f"name a file, or a shape: {', '.join(near)}")
+    text = read_text(path)
+    if text.lstrip().startswith(("[", "- ", "rates")):
+        document = read_yaml(text, str(path))
+        found = document.data.get("rates") if isinstance(document.data, dict) else document.data
+        rates = [_rate(value, document.place(place)) for place, value in enumerate(found or ())] if isinstance(
+            found, list
+        ) else []  # fmt: skip
+    else:
+        rates = list(_lines(text, str(path)))
+    if not rates or max(rates) <= 0 or len(rates) > MOST_RATES:
+        detail = f"{len(rates)} rates" if rates else "none was found"
+        raise DocumentError("not a day's load", detail, f"give 1 to {MOST_RATES} rates, one above 0", Place(str(path)))
+    return LoadCurve(path.name, tuple(rates), str(path))
+
+
+def _lines(text: str, file: str) -> list[float]:
+    """Return the last number of each line; a first line of words is a head."""
+    found: list[float] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        cells = [cell for cell in re.split(r"[,;\s]+", line.partition("#")[0].strip()) if cell]
+        if not cells:
+            continue
+        if not found and not re.match(r"[-+.\d]", cells[-1]):
+            continue
+        found.append(_rate(cells[-1], Place(file, number)))
+    return found
+
+
+def _rate(value: Plain, place: Place) -> float:
+    try:
+        rate = float(str(value))
+    except ValueError:
+        rate = -1.0
+    if rate < 0 or not isfinite(rate):
+        raise DocumentError("not a rate", repr(value)[:60], "give requests a second, from 0", place)
+    return rate
+
+
+@cache
+def _shapes() -> Mapping[str, LoadCurve]:
+    rows = parse_shipped(files("capacity_tui.profiles").joinpath("load_shapes.yaml"))
+    return {key: LoadCurve(row["name"], tuple(map(float, row["shares"])), row["source"]) for key, row in rows.items()}
+
 
 _MOST_PERCENT = 99.9
 
@@ -64,3 +170,128 @@ class ServingQuestion:
         ):
             if value is not None and not 0 <= value < float("inf"):
                 raise PlanError("must not be negative", f"{name} {value:g}")
+
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long prompts and answers are: gamma distributed, which is exponential where deviation and mean are the same.
+
+    Attributes:
+        prompt, prompt_deviation: tokens of a prompt that are read: mean and standard deviation.
+        output, output_deviation: the same of an answer.
+    """
+
+    prompt: float
+    prompt_deviation: float
+    output: float
+    output_deviation: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requests:
+    """Requests of several replicas, one replica after another, each in the order of arrival.
+
+    Attributes:
+        starts: place of each replica's first request, and one more at the end.
+        arrivals: seconds at which they arrive, each replica's from 0.
+        prompts: tokens that are read.
+        outputs: tokens of the answers.
+        counted_from, counted_to: seconds between which requests count, of each replica.
+    """
+
+    starts: Whole
+    arrivals: Floats
+    prompts: Whole
+    outputs: Whole
+    counted_from: Floats
+    counted_to: Floats
+
+    @property
+    def replicas(self) -> Whole:
+        """The replica of each request."""
+        return np.repeat(np.arange(self.starts.size - 1), np.diff(self.starts))
+
+    @property
+    def counts(self) -> NDArray[np.bool_]:
+        """Which requests count: none of the time in which a replica fills, and none of that in which it empties."""
+        whose = self.replicas
+        return (self.arrivals >= self.counted_from[whose]) & (self.arrivals < self.counted_to[whose])
+
+
+def steady_requests(
+    rates: Floats, warm_up: float, counted: Floats, after: float, lengths: Lengths, seed: int
+) -> Requests:
+    """Return requests that come at random at an even rate, of each of several replicas.
+
+    Args:
+        rates: requests a second of each.
+        warm_up: seconds until they count.
+        counted: seconds for which they do.
+        after: seconds for which more come, so that the last that count have company.
+        lengths: how long they are.
+        seed: of the random numbers.
+    """
+    draw = np.random.default_rng(seed)
+    whole = warm_up + counted + after
+    numbers = draw.poisson(rates * whole)
+    arrivals = _in_order(draw.random(int(numbers.sum())), numbers) * np.repeat(whole, numbers)
+    starts = np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64)
+    ends = np.full(rates.shape, warm_up)
+    return Requests(starts, arrivals, *_drawn(draw, lengths, arrivals.size), ends, ends + counted)
+
+
+def varying_requests(
+    rate_at: Floats, step: float, pieces: int, watched: float, warm_up: float, after: float, lengths: Lengths, seed: int
+) -> Requests:
+    """Return requests of one replica in even pieces of a day, which are worked side by side.
+
+    Args:
+        rate_at: requests a second in each of many even steps of the day, which repeats itself.
+        step: seconds of such a step.
+        pieces: how many pieces.
+        watched: seconds in the middle of each in which requests count.
+        warm_up: seconds for which a piece warms up on what comes before them.
+        after: seconds for which a piece goes on.
+        lengths: how long requests are.
+        seed: of the random numbers.
+    """
+    draw = np.random.default_rng(seed)
+    whole = rate_at.size * step
+    begins = (np.arange(pieces) + 0.5) * whole / pieces - watched / 2.0 - warm_up
+    # Requests to expect from the day before up to each moment of the day after.
+    expected = np.concatenate([[0.0], np.cumsum(np.tile(rate_at, 3)) * step])
+    times = np.arange(expected.size) * step - whole
+    first, last = (np.interp(at, times, expected) for at in (begins, begins + warm_up + watched + after))
+    numbers = draw.poisson(last - first)
+    shares = _in_order(draw.random(int(numbers.sum())), numbers)
+    at = np.repeat(first, numbers) + shares * np.repeat(last - first, numbers)
+    # Steps without any request have no place of their own among those expected.
+    rising = np.concatenate([[True], np.diff(expected) > 0])
+    arrivals = np.interp(at, expected[rising], times[rising]) - np.repeat(begins, numbers)
+    starts = np.concatenate([[0], np.cumsum(numbers)]).astype(np.int64)
+    warm = np.full(pieces, warm_up)
+    return Requests(starts, arrivals, *_drawn(draw, lengths, arrivals.size), warm, warm + watched)
+
+
+def _in_order(shares: Floats, numbers: Whole) -> Floats:
+    """Return random numbers sorted within each of several groups."""
+    groups = np.repeat(np.arange(numbers.size), numbers)
+    return np.asarray(np.sort(groups + shares) - groups)
+
+
+def _drawn(draw: np.random.Generator, lengths: Lengths, count: int) -> tuple[Whole, Whole]:
+    return (
+        _tokens(draw, lengths.prompt, lengths.prompt_deviation, count),
+        _tokens(draw, lengths.output, lengths.output_deviation, count),
+    )
+
+
+def _tokens(draw: np.random.Generator, mean: float, deviation: float, count: int) -> Whole:
+    """Return lengths of at least one token whose mean and standard deviation are given."""
+    if deviation <= 0:
+        return np.full(count, max(round(mean), 1), np.int64)
+    shape = (mean / deviation) ** 2
+    return np.maximum(np.rint(draw.gamma(shape, mean / shape, count)), 1.0).astype(np.int64)

@@ -10,10 +10,8 @@ import numpy as np
 
 from capacity_tui.engine.estimate.serving import serving_work
 from capacity_tui.engine.fleet.serving.candidates import Candidate
-from capacity_tui.engine.fleet.serving.question import ServingQuestion
-from capacity_tui.engine.fleet.serving.requests import Lengths, Whole, steady_requests
-from capacity_tui.engine.fleet.serving.simulation import Answered, percentile_by, simulate
-from capacity_tui.engine.fleet.serving.step_times import StepTimes, step_times
+from capacity_tui.engine.fleet.serving.question import Lengths, ServingQuestion, Whole, steady_requests
+from capacity_tui.engine.fleet.serving.simulation import Answered, StepTimes, percentile_by, simulate, step_times
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.solve.space import Floats
 

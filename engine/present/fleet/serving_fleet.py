@@ -18,8 +18,8 @@ from capacity_tui.engine.fleet.serving import (
 )
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.solve.space import Floats
 from capacity_tui.engine.units import format_money, format_number, format_percent, format_seconds
 

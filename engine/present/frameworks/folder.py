@@ -9,18 +9,13 @@ from capacity_tui.engine.estimate import ResolvedPlan
 from capacity_tui.engine.machine import Setting, power_limit_command
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.imports import kept_plan
-from capacity_tui.engine.present.frameworks import (
-    accelerate,
-    deepspeed,
-    megatron,
-    serving,
-    torchtitan,
-    trainer,
-)
-from capacity_tui.engine.present.frameworks.adapters import axolotl, llamafactory, torchtune, trl
-from capacity_tui.engine.present.frameworks.adapters.low_rank import LowRank, low_rank
+from capacity_tui.engine.present.frameworks import low_rank as axolotl
+from capacity_tui.engine.present.frameworks import low_rank as llamafactory
+from capacity_tui.engine.present.frameworks import megatron, serving, torchtitan, trainer
+from capacity_tui.engine.present.frameworks.adapters import torchtune, trl
 from capacity_tui.engine.present.frameworks.environment import environment_script
 from capacity_tui.engine.present.frameworks.job import Job, job_of
+from capacity_tui.engine.present.frameworks.low_rank import LowRank, low_rank
 from capacity_tui.engine.solve import as_planned
 
 ENVIRONMENT = "environment.sh"
@@ -48,7 +43,7 @@ def framework_files(
     found = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job, tool))
     missing = [] if found else [_why_none(job)]
     kept = "" if job is None else kept_plan(job.plan, job.steps)
-    found = {name: text if name == deepspeed.FILE else f"{text}\n{kept}" for name, text in found.items()}
+    found = {name: text if name == trainer.DEEPSPEED_FILE else f"{text}\n{kept}" for name, text in found.items()}
     planned = tuple(as_planned(resolved.plan, settings))
     return {**found, ENVIRONMENT: environment_script(planned, missing, _power_limit(resolved, catalog))}
 
@@ -82,10 +77,10 @@ def _training(job: Job, tool: str | None) -> Iterator[tuple[str, str]]:
     elif framework == "torchtitan" and _has_flavor(job):
         yield torchtitan.FILE, torchtitan.torchtitan_config(job)
     elif framework in _BY_ACCELERATE:
-        yield accelerate.FILE, accelerate.accelerate_config(job)
+        yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
         yield trainer.FILE, trainer.training_arguments(job)
-        if accelerate.backend(job) == "DEEPSPEED":
-            yield deepspeed.FILE, deepspeed.deepspeed_config(job)
+        if trainer.backend(job) == "DEEPSPEED":
+            yield trainer.DEEPSPEED_FILE, trainer.deepspeed_config(job)
 
 
 def _adapters(job: Job, adapter: LowRank, tool: str) -> Iterator[tuple[str, str]]:
@@ -97,13 +92,13 @@ def _adapters(job: Job, adapter: LowRank, tool: str) -> Iterator[tuple[str, str]
     if tool == AXOLOTL:
         yield axolotl.FILE, axolotl.axolotl_config(job, adapter)
     elif tool == LLAMA_FACTORY:
-        yield llamafactory.FILE, llamafactory.llamafactory_config(job, adapter)
+        yield llamafactory.LLAMAFACTORY_FILE, llamafactory.llamafactory_config(job, adapter)
     else:
         yield from trl.trl_files(job, adapter)
-    if tool == TRL or (tool == LLAMA_FACTORY and accelerate.backend(job) == "FSDP"):
-        yield accelerate.FILE, accelerate.accelerate_config(job)
-    if accelerate.backend(job) == "DEEPSPEED":
-        yield deepspeed.FILE, deepspeed.deepspeed_config(job)
+    if tool == TRL or (tool == LLAMA_FACTORY and trainer.backend(job) == "FSDP"):
+        yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
+    if trainer.backend(job) == "DEEPSPEED":
+        yield trainer.DEEPSPEED_FILE, trainer.deepspeed_config(job)
 
 
 def _tool(name: str | None) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import yaml
 
-from capacity_tui.engine.present.as_builtins import to_builtins
+from capacity_tui.engine.present.results import to_builtins
 
 _VARIABLE = re.compile(r'"\$\{[A-Z_]+:?[^"$`\\]*\}"')
 """A word that the shell is to fill in, quotes included."""

@@ -11,17 +11,32 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
+from typing import TypeAlias
 
-from capacity_tui.engine.explain import Roofline
-from capacity_tui.engine.present.pictures.rank_chart import Points, rank_frame
-from capacity_tui.engine.present.pictures.roofline_chart import Frame, frame_of, point_text
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.explain import MemoryTimeline, Roofline, StepTimeline, memory_timeline, roofline, step_timeline
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.present.pictures.roofline_chart import (
+    ASCII,
+    UNICODE,
+    Frame,
+    Points,
+    frame_of,
+    point_text,
+    rank_frame,
+    roofline_lines,
+)
+from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS, memory_lines, step_lines
 from capacity_tui.engine.solve import Curve
 from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
 
 WIDTH = 720
+
 COLOURS = 8
+
 _SMALLEST_LABEL = 7.0
 """Pixels a character takes, to tell whether a label fits."""
+
 _WIDE = 50.0
 """Span of an axis from which on powers of ten are marks enough."""
 
@@ -92,6 +107,7 @@ class _Plot:
 
 
 _PLOT = _Plot()
+
 _LOW_PLOT = _Plot(height=150)
 
 
@@ -290,3 +306,40 @@ def _polyline(places: Iterable[tuple[float, float]], kind: str) -> str:
 
 def _text(text: str, x: float, y: float, kind: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+Picture: TypeAlias = Roofline | MemoryTimeline | StepTimeline
+
+PICTURES = {"memory": "Memory", "computation": "Time", "bottleneck": "Roofline"}
+"""What there is a picture of, by the group of result keys that it belongs to."""
+
+_ON_THE_ROOFLINE = (Figure.MFU, Figure.MODEL_TFLOPS_PER_DEVICE)
+
+_MARGIN = 1
+"""Columns the roofline's axis takes beside its plane."""
+
+
+def picture_of(key: str, answer: Answer) -> Picture | None:
+    """Return the picture behind the figure of a result key, or of a whole group of them; None where there is none."""
+    group = "bottleneck" if key in _ON_THE_ROOFLINE else key.partition(".")[0]
+    if group == "memory":
+        return memory_timeline(answer.estimate)
+    if group == "computation":
+        return step_timeline(answer.estimate)
+    return roofline(answer) if group == "bottleneck" else None
+
+
+def picture_lines(picture: Picture, width: int, ascii_only: bool = False) -> tuple[str, ...]:
+    """Return a picture as lines of text.
+
+    Args:
+        picture: what to draw.
+        width: columns there are.
+        ascii_only: whether it is drawn with ASCII characters alone.
+    """
+    if isinstance(picture, Roofline):
+        return roofline_lines(picture, max(width - _MARGIN, 2), glyphs=ASCII if ascii_only else UNICODE)
+    bars = ASCII_BARS if ascii_only else BLOCKS
+    return (
+        memory_lines(picture, width, bars) if isinstance(picture, MemoryTimeline) else step_lines(picture, width, bars)
+    )

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capacity_tui.engine.estimate import Estimate, Note, bottleneck_text
 from capacity_tui.engine.explain import Point, Roofline
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.units import format_bandwidth, format_flops, format_number, format_percent
+from capacity_tui.engine.units import format_bandwidth, format_count, format_flops, format_number, format_percent
 
 _BRAILLE = 0x2800
+
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """Dots of a braille cell from the top down, in its left and its right half."""
+
 _RATES = (Figure.TOKENS_PER_SECOND, Figure.SAMPLES_PER_SECOND)
+
 _UP = 4
+
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
 _MARGIN = 2.0
 """Room around what is drawn, as a factor."""
 
@@ -35,6 +40,7 @@ class Glyphs:
 
 
 UNICODE = Glyphs("", "", "◆", "│", "─", "└", "┴")
+
 ASCII = Glyphs("/", "-", "*", "|", "-", "+", "^")
 
 
@@ -181,3 +187,54 @@ def intensity_text(value: float) -> str:
 
 def _share(value: float, low: float, high: float) -> float:
     return (math.log(max(value, 1e-300)) - math.log(low)) / (math.log(high) - math.log(low))
+
+
+MARKS, ASCII_MARKS = ("●", "·"), ("o", ".")
+"""What stands for a count and for the law, with any characters and with ASCII alone."""
+
+_RANK_CHART_MARGIN = 1.2
+
+Points = Sequence[tuple[float, float]]
+
+
+def rank_frame(counted: Points) -> Frame:
+    """Return a frame that holds every rank and count."""
+    ranks, counts = ([point[place] for point in counted] for place in (0, 1))
+    return Frame(
+        min(ranks) / _RANK_CHART_MARGIN,
+        max(ranks) * _RANK_CHART_MARGIN,
+        min(counts) / _RANK_CHART_MARGIN,
+        max(counts) * _RANK_CHART_MARGIN,
+    )
+
+
+def rank_lines(
+    counted: Points, law: Points, width: int = 60, height: int = 14, ascii_only: bool = False
+) -> tuple[str, ...]:
+    """Return counts over ranks drawn with characters, the law beneath them.
+
+    Args:
+        counted: ranks with their counts.
+        law: ranks with what the law has there.
+        width: columns of the plane.
+        height: lines of the plane.
+        ascii_only: whether to draw with ASCII characters alone.
+    """
+    frame, glyphs = rank_frame(counted), ASCII if ascii_only else UNICODE
+    dot, line = ASCII_MARKS if ascii_only else MARKS
+    plane = [[" "] * width for _ in range(height)]
+    for points, mark in ((law, line), (counted, dot)):
+        for rank, count in points:
+            column = round(frame.across(rank) * (width - 1))
+            row = height - 1 - round(frame.up(count) * (height - 1))
+            if 0 <= column < width and 0 <= row < height:
+                plane[row][column] = mark
+    counts = [count for _, count in counted]
+    last = f"rank {format_count(max(rank for rank, _ in counted))}"
+    return (
+        f"{format_count(max(counts))} times",
+        *(f"{glyphs.axis}{''.join(row)}".rstrip() for row in plane),
+        glyphs.corner + glyphs.floor * width,
+        f" rank 1{last:>{max(width - 6, len(last) + 1)}}",
+        f"{dot} counted, {line} the law; both axes logarithmic",
+    )

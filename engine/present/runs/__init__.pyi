@@ -1,9 +1,9 @@
 from .guard_report import guard_event_line as guard_event_line
 from .guard_report import guard_rehearsal as guard_rehearsal
 from .guard_report import guard_rehearsal_lines as guard_rehearsal_lines
-from .profile_page import profile_page as profile_page
-from .profile_rows import profile_rows as profile_rows
-from .profile_rows import profile_title as profile_title
+from .profile_report import profile_page as profile_page
+from .profile_report import profile_rows as profile_rows
+from .profile_report import profile_title as profile_title
 from .run_history import COMPARED_HEADS as COMPARED_HEADS
 from .run_history import FIGURE_HEADS as FIGURE_HEADS
 from .run_history import LIST_HEADS as LIST_HEADS

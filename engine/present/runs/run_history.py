@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from capacity_tui.engine.estimate import ITERATIONS, METRICS, usual_words
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import all_fields, leaves
-from capacity_tui.engine.present.plan_values import plan_value_text
+from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.printable import csv_table, printable
 from capacity_tui.engine.runs.history import RunRecord, as_data
 from capacity_tui.engine.units import PERCENT, format_number, format_quantity

@@ -4,27 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from shlex import join
 
 import numpy as np
 
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.storage import DISAGREES, Bounds, PatternLevel, PatternStorage, Pieces
+from capacity_tui.engine.present.pictures.charts import alone, rank_chart
+from capacity_tui.engine.present.pictures.roofline_chart import Points, rank_lines
+from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.storage import (
+    DISAGREES,
+    TIMES,
+    Bounds,
+    CorpusFit,
+    LevelFit,
+    PatternLevel,
+    PatternStorage,
+    Pieces,
+    Read,
+)
 from capacity_tui.engine.units import (
     PERCENT,
     format_bytes,
     format_count,
     format_number,
     format_percent,
+    format_seconds,
     format_significant,
 )
 
 RANKS = (1, 100, 10_000)
 """Ranks whose frequency is told."""
+
 LEVEL_HEADS = (
     "level", "holds", "patterns", "deduplication", "unique", "bytes", "by the law", "rule / law", "from", "to"
 )  # fmt: skip
+
 GROWTH_HEADS = ("samples", "unique by the rule", "by the law", "bytes", "from", "to")
 
 
@@ -191,3 +207,179 @@ def _count(value: Number) -> str:
 
 def _size(value: Number) -> str:
     return format_bytes(mean(value), "GB")
+
+
+HEADS = ("level", "holds", "patterns", "unique", "deduplication", "exponent", "law", "goodness", "from", "to", "kinds")
+
+_MOST_NAMED = 3
+
+
+def corpus_as_dict(found: CorpusFit, seconds: float) -> dict[str, object]:
+    """Return what a corpus is like as plain data, under the names that scripts rely on.
+
+    Args:
+        found: what was counted.
+        seconds: that took.
+    """
+    law = found.tokens.law
+    data: dict[str, object] = {
+        "alpha": law.alpha,
+        "deduplication": [level.deduplication for level in found.levels],
+        "goodness": law.goodness,
+        "holds": law.holds,
+        "why_not": law.why_not,
+        "ranges": {"alpha": {"low": law.alpha_low, "high": law.alpha_high}},
+        "ranks": [{"rank": row.rank, "count": row.count, "fitted": row.fitted} for row in found.tokens.ranks()],
+        "files": found.read.files,
+        "skipped": [str(file) for file in found.read.skipped],
+        "documents": found.read.documents,
+        "text_bytes": found.read.bytes,
+        "complete": found.complete,
+        "seconds": seconds,
+        "tokens": _corpus_level(found.tokens),
+        "levels": [_corpus_level(level) for level in found.levels],
+        "sentences": None if found.sentences is None else _corpus_level(found.sentences),
+        "estimate": estimate_command(found),
+        "remarks": list(corpus_remarks(found)),
+    }
+    return {key: to_builtins(value) for key, value in data.items()}
+
+
+def corpus_parts(found: CorpusFit, seconds: float) -> Iterator[Part]:
+    """Yield what was read, its levels, what more text would repeat, and what to know of it.
+
+    Args:
+        found: what was counted.
+        seconds: that took.
+    """
+    levels = [found.tokens, *found.levels, *([found.sentences] if found.sentences else [])]
+    yield TextPart(f"{progress_line(found.read)}, {format_seconds(seconds)}", "strong")
+    yield table_part(HEADS, map(_cells, levels), (2, 3, 4, 5, 7, 8, 9, 10), (0, 4, 5, 6))
+    growing = [level for level in levels if level.deduplication_at(1.0) is not None]
+    if growing:
+        yield TextPart()
+        heads = ("repeated in", "this text", *(f"{times:g} times as much" for times in TIMES))
+        yield table_part(heads, map(_growth_cells, growing), range(1, len(heads)), (0, 1))
+    yield TextPart()
+    for line in corpus_remarks(found):
+        yield TextPart(line)
+
+
+def corpus_picture(found: CorpusFit, width: int, ascii_only: bool) -> tuple[str, ...]:
+    """Return the frequencies of tokens and of the first level over their ranks, as lines of text."""
+    lines: list[str] = []
+    for level in (found.tokens, found.levels[0]):
+        counted, law = rank_points(level)
+        if len(counted) > 1:
+            lines += ["", f"{level.holds} by rank", *rank_lines(counted, law, width, ascii_only=ascii_only)]
+    return tuple(lines)
+
+
+def corpus_svg(found: CorpusFit) -> str:
+    """Return the frequencies of tokens over their ranks as an SVG file."""
+    return alone(rank_chart(f"{found.tokens.holds} by rank", *rank_points(found.tokens))) + "\n"
+
+
+def rank_points(level: LevelFit) -> tuple[Points, Points]:
+    """Return ranks with their counts, and with what the law has there."""
+    rows = list(level.ranks())
+    return [(row.rank, row.count) for row in rows], [(row.rank, row.fitted) for row in rows]
+
+
+def progress_line(read: Read) -> str:
+    """Return what was read by now in words."""
+    files = f"{format_number(read.files)} files, " if read.files > 1 else ""
+    texts = f"{format_number(read.documents)} texts, " if read.documents > max(read.files, 1) else ""
+    of = f" of {format_bytes(read.total_bytes, 'MB')}" if read.bytes < read.total_bytes else ""
+    return f"{files}{texts}{format_bytes(read.bytes, 'MB')}{of}"
+
+
+def estimate_command(found: CorpusFit) -> str:
+    """Return the command that estimates the storage of texts like these."""
+    asked = found.storage_question()
+    words = [
+        "capacity-tui",
+        "storage",
+        "estimate",
+        "--samples",
+        f"{asked.samples:g}",
+        "--tokens",
+        f"{asked.tokens:.6g}",
+    ]
+    words += ["--chunk", f"{asked.chunk:g}", "--levels", str(asked.levels)]
+    words += ["--fan-in", f"{asked.fan_in:g}"] if asked.fan_in else []
+    lists = {"--alpha": asked.alpha, "--dedup": asked.deduplication, "--kinds": asked.kinds}
+    for option, values in lists.items():
+        words += [option, ",".join(f"{value:.4g}" for value in values)] if values else []
+    return join(words)
+
+
+def corpus_remarks(found: CorpusFit) -> Iterator[str]:
+    """Yield what to know: where no law holds, what was sampled, chunks beside sentences, what to do next."""
+    for level in (found.tokens, *found.levels):
+        if not level.law.holds:
+            yield f"{level.holds}: no law holds: {level.law.why_not}"
+    for level in (found.tokens, *found.levels):
+        if level.tally.relative_error:
+            error = format_percent(level.tally.relative_error, 2)
+            kept = format_percent(level.tally.rate, 2)
+            yield f"{level.holds}: counted on {kept} of the rarer ones, which puts {error} of error on their number"
+    if found.sentences is not None:
+        yield _corpus_beside_sentences(found.levels[0], found.sentences)
+    if not found.complete:
+        yield "stopped before the end: counts and shares are those of the part that was read"
+    if found.read.skipped:
+        names = ", ".join(file.name for file in found.read.skipped[:_MOST_NAMED])
+        yield f"left out, since they hold no text: {len(found.read.skipped)} files ({names} ...)"
+    yield f"what more of such texts takes to keep: {estimate_command(found)}"
+
+
+def _corpus_beside_sentences(chunks: LevelFit, sentences: LevelFit) -> str:
+    shares = [format_percent(level.deduplication, 1) for level in (chunks, sentences)]
+    why = (
+        "; chunks begin anywhere, so that the same words are cut in many ways, sentences where the words do"
+        if sentences.deduplication > chunks.deduplication
+        else ""
+    )
+    return f"{chunks.holds} repeat {shares[0]}, the same text cut at full stops {shares[1]}{why}"
+
+
+def _cells(level: LevelFit) -> Sequence[str]:
+    law = level.law
+    return (
+        level.name,
+        level.holds,
+        format_count(level.tally.occurrences, decimals=2),
+        format_count(round(level.tally.distinct), decimals=2),
+        format_percent(level.deduplication, 2),
+        f"{law.alpha:.2f}",
+        "holds" if law.holds else "no",
+        f"{law.goodness:.3f}",
+        *(f"{end:.2f}" for end in (law.alpha_low, law.alpha_high)),
+        format_count(law.kinds) if law.holds else "",
+    )
+
+
+def _growth_cells(level: LevelFit) -> Sequence[str]:
+    grown = (level.deduplication_at(times) for times in TIMES)
+    return (level.holds, format_percent(level.deduplication, 1), *(format_percent(share, 1) for share in grown))
+
+
+def _corpus_level(level: LevelFit) -> dict[str, object]:
+    law = level.law
+    return {
+        "name": level.name,
+        "holds": level.holds,
+        "samples": level.tally.occurrences,
+        "unique": level.tally.distinct,
+        "unique_relative_error": level.tally.relative_error,
+        "deduplication": level.deduplication,
+        "alpha": law.alpha,
+        "ranges": {"alpha": {"low": law.alpha_low, "high": law.alpha_high}},
+        "kinds": law.kinds,
+        "goodness": law.goodness,
+        "law_holds": law.holds,
+        "why_not": law.why_not,
+        "growth": [{"times": times, "deduplication": level.deduplication_at(times)} for times in TIMES],
+        "ranks": [{"rank": row.rank, "count": row.count, "fitted": row.fitted} for row in level.ranks()],
+    }

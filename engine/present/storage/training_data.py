@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from capacity_tui.engine.numeric import Number, mean
-from capacity_tui.engine.present.as_builtins import to_builtins
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.storage.databases import DatabaseBench, Latency
+from capacity_tui.engine.storage.learning import LearningForecast
 from capacity_tui.engine.storage.training import StoragePlan
 from capacity_tui.engine.units import (
     GIGA,
@@ -244,3 +247,117 @@ def _seconds(seconds: float | None) -> str:
 
 def _yes(value: bool | None) -> str:
     return UNKNOWN if value is None else "yes" if value else "no"
+
+
+_SHARES = (0.5, 0.95, 0.99)
+
+_HEADS = ("patterns", "a second", "mean", "median", "95 %", "99 %")
+
+
+def database_bench_as_dict(bench: DatabaseBench) -> dict[str, object]:
+    """Return what was measured as plain data, under the names that scripts rely on."""
+    question, size = bench.question, bench.size
+    return {
+        "backend": question.backend,
+        "version": bench.version,
+        "place": bench.place,
+        "how": bench.how,
+        "documents": question.documents,
+        "chunk": question.chunk,
+        "write_per_second": bench.write_per_second,
+        "single_write_per_second": bench.insert.per_second,
+        "read_per_second": bench.query.per_second,
+        "insert_ms": _latency(bench.insert),
+        "query_ms": _latency(bench.query),
+        "bytes": size.total_bytes,
+        "index_bytes": size.index_bytes,
+        "content_bytes": bench.content_bytes,
+        "overhead": bench.overhead,
+        "estimated_bytes": bench.estimated_bytes,
+        "estimate_error": bench.error,
+        "calibrated_on": bench.calibrated_on,
+    }
+
+
+def database_bench_parts(bench: DatabaseBench) -> Iterator[Part]:
+    """Yield how fast a database stored and found patterns, and its size beside the estimate."""
+    question, size = bench.question, bench.size
+    count = format_count(question.documents)
+    yield TextPart(f"{bench.version} in {bench.place}: {count} patterns of {question.chunk} words", "strong")
+    rows = (
+        ("stored, 100 in one go", format_count(bench.write_per_second), "", "", "", ""),
+        ("stored one by one", format_count(bench.insert.per_second), *_times(bench.insert)),
+        ("found by name", format_count(bench.query.per_second), *_times(bench.query)),
+    )
+    yield table_part(_HEADS, rows, right=range(1, len(_HEADS)))
+    yield TextPart(f"Stored: {bench.how}", "quiet")
+    if bench.error is None or bench.overhead is None:
+        yield TextPart("The database tells no size.", "quiet")
+        return
+    index = "" if size.index_bytes is None else f", {format_bytes(size.index_bytes)} of it indexes"
+    yield TextPart(f"On disk: {format_bytes(size.total_bytes)}{index}; what patterns say, and {_added(bench.overhead)}")
+    estimated, side = format_bytes(bench.estimated_bytes), "more" if bench.error > 0 else "less"
+    told = f"{estimated}, {format_percent(abs(bench.error), 1)} {side}"
+    yield TextPart(f"Estimated from {format_count(bench.calibrated_on)} of them: {told}")
+
+
+def _added(overhead: float) -> str:
+    share = format_percent(abs(overhead))
+    return f"{share} on top" if overhead >= 0 else f"{share} less by compression"
+
+
+def _latency(latency: Latency) -> dict[str, float]:
+    return {"mean": latency.mean_ms, **{f"p{100 * share:.0f}": latency.ms(share) for share in _SHARES}}
+
+
+def _times(latency: Latency) -> tuple[str, ...]:
+    return tuple(format_seconds(each / 1000) for each in _latency(latency).values())
+
+
+_LEARNING_HEADS = ("resource", "time", "what it does", "known from")
+
+_RATES_OF = {"database": ("found_patterns", "stored_patterns"), "memory": ("random_reads",), "disk": ("disk_write",)}
+
+
+def learning_as_dict(found: LearningForecast) -> dict[str, object]:
+    """Return what would hold learning up as plain data."""
+    question = found.storage.question
+    return {
+        "samples": question.samples,
+        "tokens": question.tokens,
+        "chunk": question.chunk,
+        "levels": question.levels,
+        "bottleneck": found.kind,
+        "confidence": found.confidence,
+        "evidence": found.evidence,
+        "seconds": found.seconds,
+        "times": {each.kind: each.seconds for each in found.times},
+        "bytes": float(found.storage.total_bytes.value),
+        "free_bytes": found.free_bytes,
+        "tier": found.tier,
+        "thresholds": dict(found.thresholds),
+        "rates": {name: asdict(rate) for name, rate in found.rates.items()},
+    }
+
+
+def learning_parts(found: LearningForecast) -> Iterator[Part]:
+    """Yield what would hold learning up, and the time of each resource."""
+    question = found.storage.question
+    samples, chunk = (format_count(float(each)) for each in (question.samples, question.chunk))
+    job = f"{samples} samples, chunks of {chunk}, {question.levels} levels"
+    yield TextPart(f"Predicted bottleneck of learning {job}: {found.kind}, {found.evidence}", "strong")
+    rows = [
+        (
+            each.kind,
+            format_seconds(each.seconds),
+            each.evidence,
+            "; ".join(dict.fromkeys(str(found.rates[name].provenance) for name in _RATES_OF.get(each.kind, ()))),
+        )
+        for each in found.times
+    ]
+    yield table_part(_LEARNING_HEADS, rows, right=(1,))
+    shares = found.thresholds
+    said = f"a database may fill {format_percent(shares['memory_share'])} of main memory"
+    free = "" if found.free_bytes is None else f", {format_bytes(found.free_bytes)}"
+    said += f" and {format_percent(shares['disk_share'])} of the free disk{free}"
+    yield TextPart(f"Tier {found.tier}: {said}", "quiet")

@@ -4,28 +4,45 @@ from __future__ import annotations
 
 import random
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, StorageError
-from capacity_tui.engine.machine.benchmark import quantile
-from capacity_tui.engine.storage.databases.database import Database, DatabaseSize
-from capacity_tui.engine.storage.databases.mongodb_database import mongodb_database
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.machine.benchmark import (
+    FIGURES,
+    BenchmarkReport,
+    Conditions,
+    Measurement,
+    Progress,
+    Skipped,
+    quantile,
+    run_benchmarks,
+    spread,
+)
+from capacity_tui.engine.storage.databases.database import Database, DatabaseSize, mongodb_database, sqlite_database
 from capacity_tui.engine.storage.databases.patterns import name_of, patterns
-from capacity_tui.engine.storage.databases.sqlite_database import sqlite_database
 
 BACKENDS = ("sqlite", "mongodb")
+
 DOCUMENTS = 1000
 """The fewest: a tenth of less fills too few pages to tell a size from."""
+
 CHUNK = 15
+
 _AT_ONCE = 100
+
 _SINGLE = 1000
+
 _QUERIES = 1000
+
 _CALIBRATED_SHARE = 10
+
 _SIZES_ASKED = 20
 
 
@@ -227,3 +244,35 @@ def _found(database: Database, question: BenchQuestion) -> list[float]:
 
 def _since(started: float) -> float:
     return max(time.perf_counter() - started, 1e-9)
+
+
+DATABASE = "database"
+
+
+def benchmark_machine(
+    machine: Machine,
+    folder: Path | None = None,
+    url: str | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: threading.Event | None = None,
+) -> BenchmarkReport:
+    """Measure this machine and return what was found; see ``run_benchmarks``."""
+    more = {DATABASE: measure_embedded}
+    return run_benchmarks(machine, folder=folder, url=url, progress=progress, cancelled=cancelled, more=more)
+
+
+def measure_embedded(conditions: Conditions) -> Iterator[Measurement | Skipped]:
+    """Yield how many patterns an SQLite file stores and finds a second, one after the other."""
+    question = BenchQuestion(folder=conditions.folder)
+    try:
+        found = measure_database(question, lambda _: conditions.check())
+    except StorageError as error:
+        yield Skipped(DATABASE, error.one_line())
+        return
+    how = f"{found.version}, {question.documents} patterns of {question.chunk} words"
+    yield _rate("stored_patterns", "patterns stored", found.insert.seconds, f"{how}, {found.how}")
+    yield _rate("found_patterns", "patterns found by name", found.query.seconds, how)
+
+
+def _rate(figure: str, name: str, seconds: Sequence[float], how: str) -> Measurement:
+    return Measurement(FIGURES[figure], name, "patterns/s", spread([1 / each for each in seconds]), how)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sqlite3
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
+from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.mongodb import DATABASE, connected, require_pymongo, without_password
 from capacity_tui.engine.storage.databases.patterns import Pattern
+
+if TYPE_CHECKING:
+    from pymongo.collection import Collection
+
+    from capacity_tui.engine.mongodb import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +56,125 @@ class Database(Protocol):
 
     def size(self) -> DatabaseSize:
         """Return what it takes once all is written out."""
+
+
+if TYPE_CHECKING:
+    Patterns: TypeAlias = Collection[dict[str, object]]
+
+HOW = "acknowledged as the URI says, by the first server where it says nothing"
+
+_PREFIX = "capacity_tui_bench_"
+
+
+@contextmanager
+def mongodb_database(uri: str) -> Iterator[Database]:
+    """Make a collection of a name that nobody has, for a block; in the database of the URI.
+
+    Raises:
+        MissingPartError: pymongo is not installed.
+        StorageError: the database cannot be reached, or refuses.
+    """
+    require_pymongo("MongoDB")
+    with connected(uri, "MongoDB cannot be measured") as client:
+        collection = client.get_default_database(DATABASE)[f"{_PREFIX}{uuid.uuid4().hex}"]
+        try:
+            yield _MongoDatabase(client, collection, uri)
+        finally:
+            collection.drop()
+
+
+class _MongoDatabase:
+    """See ``Database``."""
+
+    def __init__(self, client: Client, collection: Patterns, uri: str) -> None:
+        self.place = without_password(uri)
+        self.version = f"MongoDB {client.server_info()['version']}"
+        self.how = HOW
+        self._client, self._collection = client, collection
+        collection.create_index("name", unique=True)
+        collection.create_index([("level", 1), ("frequency", 1)])
+
+    def insert(self, patterns: Sequence[Pattern]) -> None:
+        self._collection.insert_many(
+            {"name": each.name, "level": each.level, "frequency": each.frequency, "words": list(each.words)}
+            for each in patterns
+        )
+
+    def frequency(self, name: str) -> int | None:
+        found = self._collection.find_one({"name": name})
+        return None if found is None else int(cast("int", found["frequency"]))
+
+    def size(self) -> DatabaseSize:
+        from pymongo.errors import OperationFailure  # noqa: PLC0415 - an optional extra
+
+        with suppress(OperationFailure):  # whoever may not have all written out sees what was a minute ago
+            self._client.admin.command("fsync")
+        told = self._collection.database.command("collStats", self._collection.name)
+        stats = cast("Mapping[str, int]", told)
+        indexes = int(stats["totalIndexSize"])
+        return DatabaseSize(int(stats["storageSize"]) + indexes, indexes)
+
+
+SQLITE_DATABASE_HOW = "a transaction each, written ahead to a log that is flushed at checkpoints"
+
+_TABLE = (
+    "CREATE TABLE patterns (id INTEGER PRIMARY KEY, name TEXT NOT NULL, level INTEGER NOT NULL, "
+    "frequency INTEGER NOT NULL, words TEXT NOT NULL)"
+)
+
+_INDEXES = (
+    "CREATE UNIQUE INDEX patterns_by_name ON patterns (name)",
+    "CREATE INDEX patterns_by_frequency ON patterns (level, frequency)",
+)
+
+
+@contextmanager
+def sqlite_database(folder: Path) -> Iterator[Database]:
+    """Open a new file in a folder, for a block.
+
+    Raises:
+        StorageError: it cannot be made or written.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix=".capacity-tui-", dir=folder, ignore_cleanup_errors=True) as made:
+            path = Path(made) / "patterns.sqlite"
+            with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                yield _SqliteDatabase(connection, path, folder)
+    except OSError as error:
+        raise storage_error(error, folder, "cannot hold a database") from error
+    except sqlite3.Error as error:
+        raise StorageError("SQLite refuses", str(error), "check the disk", Place(str(folder))) from error
+
+
+class _SqliteDatabase:
+    """See ``Database``."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, folder: Path) -> None:
+        self.place = str(folder)
+        self.version = f"SQLite {sqlite3.sqlite_version}"
+        self.how = SQLITE_DATABASE_HOW
+        self._connection, self._path = connection, path
+        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _TABLE, *_INDEXES):
+            connection.execute(statement)
+
+    def insert(self, patterns: Sequence[Pattern]) -> None:
+        rows = [(each.name, each.level, each.frequency, " ".join(each.words)) for each in patterns]
+        self._connection.execute("BEGIN")
+        self._connection.executemany("INSERT INTO patterns (name, level, frequency, words) VALUES (?, ?, ?, ?)", rows)
+        self._connection.execute("COMMIT")
+
+    def frequency(self, name: str) -> int | None:
+        row = self._connection.execute("SELECT frequency, words FROM patterns WHERE name = ?", (name,)).fetchone()
+        return None if row is None else int(row[0])
+
+    def size(self) -> DatabaseSize:
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return DatabaseSize(self._path.stat().st_size, self._index_bytes())
+
+    def _index_bytes(self) -> int | None:
+        """Return the bytes of pages that indexes have; None where SQLite was built without counting them."""
+        names = "SELECT name FROM sqlite_master WHERE type = 'index'"
+        with suppress(sqlite3.OperationalError):
+            sums = self._connection.execute(f"SELECT sum(pgsize) FROM dbstat WHERE name IN ({names})")  # noqa: S608
+            return int(sums.fetchone()[0])
+        return None

@@ -9,8 +9,12 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import Score, score_machine
 from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.machine.benchmark import BenchmarkReport, facts_of, web_address
-from capacity_tui.engine.storage.databases.bench import BenchQuestion, DatabaseBench, measure_database
-from capacity_tui.engine.storage.databases.machine_benchmarks import benchmark_machine
+from capacity_tui.engine.storage.databases.bench import (
+    BenchQuestion,
+    DatabaseBench,
+    benchmark_machine,
+    measure_database,
+)
 from capacity_tui.engine.storage.learning.forecast import LearningForecast, learning_forecast
 from capacity_tui.engine.storage.learning.storage_estimator import TOKENS
 from capacity_tui.engine.storage.question import PatternQuestion

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import StorageTier
-from capacity_tui.engine.estimate import Answer, checkpoint_period, checkpoint_seconds, equation, interruption_surplus
-from capacity_tui.engine.estimate.data import LOCAL, tier_of
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate import (
+    Answer,
+    checkpoint_period,
+    checkpoint_seconds,
+    equation,
+    estimate_plan,
+    interruption_surplus,
+)
+from capacity_tui.engine.estimate.data import LOCAL, MEMORY, Content, Supply, tier_of
 from capacity_tui.engine.estimate.transformer import transformer_run
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.plan import DataPhase, DataSection, Plan, edited
+from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice import KEPT_CHECKPOINTS
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 
+if TYPE_CHECKING:
+    from capacity_tui.engine.machine import Machine
+
 SHARED = "network"
+
 FAILURE = "device-hours-between-failures"
+
 RESTART = "restart-after-failure"
+
 SHARDED = 1
 """From this stage of ZeRO on every replica writes a part."""
 
@@ -131,3 +149,165 @@ def _bytes(found: Answer, catalog: Catalog) -> float:
     weights = mean(parts.get("weights", 0.0)) * (shard if zero > 1 + 1 else 1.0)
     states = (mean(parts.get("optimizer", 0.0)) + mean(found.estimate.memory.host_bytes)) * (shard if zero else 1.0)
     return weights + states
+
+
+WORKER = "loader-worker-bytes"
+
+TOKEN_BYTES = counted("captured-input-bytes")
+
+FP32_BYTES = 4.0
+
+PINNED = 2.0
+"""Batches that wait in pinned memory for each device: one that is copied, one that comes next."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemory:
+    """Bytes of main memory on one node.
+
+    Attributes:
+        workers: of the loader's processes themselves.
+        prefetched: of the batches that they keep ready.
+        pinned: of the batches that wait for the devices.
+        shuffle_buffer: of the samples that streams draw from.
+        cache: of the data set, where main memory is its cache.
+        offloaded: of what the training keeps there: states, parameters, activations.
+        capacity: what the node has; None where unknown.
+    """
+
+    workers: float
+    prefetched: float
+    pinned: float
+    shuffle_buffer: float
+    cache: float
+    offloaded: float
+    capacity: float | None
+
+    @property
+    def total(self) -> float:
+        """All of it together."""
+        held = (self.workers, self.prefetched, self.pinned, self.shuffle_buffer, self.cache, self.offloaded)
+        return sum(held)
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the node has as much; None where that is unknown."""
+        return None if self.capacity is None else self.total <= self.capacity
+
+
+@equation(
+    "size = devices · batches · samples · sample",
+    unit="B",
+    source="batches as tensors, which wait in main memory",
+    units={"sample": "B"},
+)
+def waiting_bytes(devices: Number, batches: Number, samples: Number, sample: Number) -> Number:
+    """Bytes of batches that wait in main memory of a node.
+
+    Args:
+        devices: devices of the node.
+        batches: batches for each device.
+        samples: samples of a batch.
+        sample: bytes of a sample as tensors.
+    """
+    return devices * batches * samples * sample
+
+
+def sample_bytes(content: Content) -> float:
+    """Return the bytes of one sample as tensors: tokens with those to predict, or numbers of 32 bits."""
+    if content.holds == "tokens":
+        return mean(content.units_per_sample) * TOKEN_BYTES
+    return mean(content.numbers) * FP32_BYTES
+
+
+def host_memory_of(found: Answer, supply: Supply, content: Content, catalog: Catalog) -> HostMemory:
+    """Return the main memory that a training and its data take on each node.
+
+    Args:
+        found: the training.
+        supply: how its data arrive.
+        content: what they are made of.
+        catalog: assumptions.
+    """
+    cluster, data = found.resolved.cluster, found.plan.data
+    devices = min(mean(cluster.per_node), mean(cluster.devices))
+    workers, sample = supply.workers, sample_bytes(content)
+    batch = float(found.plan.training.micro_batch)
+    host = cluster.host_memory_bytes
+    processor = cluster.device.kind == "cpu"
+    return HostMemory(
+        workers=devices * workers * catalog.assumptions[WORKER].value * 1e9,
+        prefetched=mean(waiting_bytes(devices, workers * _number(data, "prefetch"), batch, sample)),
+        pinned=0.0 if processor else mean(waiting_bytes(devices, PINNED, batch, sample)),
+        shuffle_buffer=mean(waiting_bytes(devices, max(workers, 1.0), _number(data, "shuffle_buffer"), sample)),
+        cache=mean(supply.bytes) if data.cache == MEMORY and supply.bytes is not None else 0.0,
+        offloaded=devices * mean(found.estimate.memory.host_bytes),
+        capacity=None if host is None else mean(host) * devices,
+    )
+
+
+def _number(data: DataSection, name: str) -> float:
+    value = getattr(data, name)
+    return float(value) if isinstance(value, int) else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseEstimate:
+    """One phase of a training.
+
+    Attributes:
+        phase: its name, its share and what changes in it.
+        plan: the plan of the phase alone.
+        tokens: tokens it trains on.
+        step_seconds: seconds of a step.
+        seconds: seconds of the phase.
+        fits: whether it fits.
+    """
+
+    phase: DataPhase
+    plan: Plan
+    tokens: float
+    step_seconds: float
+    seconds: float
+    fits: bool | None
+
+
+def phase_plans(plan: Plan) -> tuple[tuple[DataPhase, Plan], ...]:
+    """Return the phases of a settled plan with the plan of each.
+
+    Raises:
+        PlanError: a change of a phase is none that the plan takes, or the job has no length in tokens.
+    """
+    phases = plan.data.phases
+    if not phases or phases == AUTO:
+        return ()
+    tokens = plan.training.tokens
+    if tokens is None or tokens == AUTO:
+        hint = "give training.tokens"
+        raise PlanError("phases share out tokens, and the plan has none", hint=hint, place=Place(field=Key.DATA_PHASES))
+    return tuple((phase, _plan_of(plan, phase, float(tokens))) for phase in phases)
+
+
+def phase_estimates(found: Answer, machine: Machine | None, catalog: Catalog) -> tuple[PhaseEstimate, ...]:
+    """Return the phases of an estimated training, each estimated by itself.
+
+    Raises:
+        CapacityError: a phase cannot be.
+    """
+    estimates = []
+    for phase, plan in phase_plans(found.plan):
+        estimate = estimate_plan(plan, machine, catalog).estimate
+        step = mean(estimate.computation.step_seconds.value)
+        steps = mean(estimate.computation.steps or 0.0)
+        tokens = float(str(plan.training.tokens))
+        estimates.append(PhaseEstimate(phase, plan, tokens, step, step * steps, estimate.fits))
+    return tuple(estimates)
+
+
+def _plan_of(plan: Plan, phase: DataPhase, tokens: float) -> Plan:
+    change = {Key.DATA_PHASES: [], Key.TRAINING_TOKENS: phase.share * tokens, **phase.changes}
+    try:
+        return edited(plan, change).plan
+    except PlanError as error:
+        place = Place(field=f"data.phases.{phase.name}")
+        raise PlanError(error.title, error.detail, error.hint, place) from error

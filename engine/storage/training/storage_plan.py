@@ -26,9 +26,14 @@ from capacity_tui.engine.estimate.data import (
 from capacity_tui.engine.estimate.data import Place as DataPlace
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.solve.modes import STREAMING, content_of, taken_per_second
-from capacity_tui.engine.storage.training.checkpoints import Checkpoints, checkpoints_of
-from capacity_tui.engine.storage.training.host_memory import HostMemory, host_memory_of
-from capacity_tui.engine.storage.training.phases import PhaseEstimate, phase_estimates
+from capacity_tui.engine.storage.training.checkpoints import (
+    Checkpoints,
+    HostMemory,
+    PhaseEstimate,
+    checkpoints_of,
+    host_memory_of,
+    phase_estimates,
+)
 from capacity_tui.engine.units import GIGA
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.catalog import WorkloadSet as WorkloadSetRow
     from capacity_tui.engine.cluster import Quote
-    from capacity_tui.engine.fleet.prices import ListedPrices
+    from capacity_tui.engine.fleet import ListedPrices
 
 _LISTED_BY = {"instances": "instances", "sizes": "fleet sizes", "workloads": "workloads", "sets": "fleet sets"}
 
@@ -82,7 +82,7 @@ def prices(text: str, region: str | None, refresh: bool, config: Path | None, ou
     or of no known day. JSON and CSV hold the prices of all regions.
     """
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet.prices import price_list, price_rows, prices_as_csv
+    from capacity_tui.engine.fleet import price_list, price_rows, prices_as_csv
 
     catalog = load_catalog(fleet_files=config)
     if refresh:
@@ -103,7 +103,7 @@ def prices(text: str, region: str | None, refresh: bool, config: Path | None, ou
 
 
 def _refreshed(catalog: Catalog) -> Catalog:
-    from capacity_tui.engine.fleet.prices import refresh_prices
+    from capacity_tui.engine.fleet import refresh_prices
     from capacity_tui.engine.units import format_number
 
     refreshed = refresh_prices(catalog)

@@ -105,7 +105,7 @@ def schema(name: str | None, output: Output) -> None:
     `# yaml-language-server: $schema=plan.schema.json`.
     """
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.present.reference import schema_names, schema_text
+    from capacity_tui.engine.present import schema_names, schema_text
 
     catalog = load_catalog()
     if name is not None:

@@ -64,7 +64,7 @@ def measured_series(
         CapacityError: the command cannot be started, or no run of it ended well.
     """
     from capacity_tui.engine.growth import KeptMeasurements, measure_series
-    from capacity_tui.engine.present.growth import measured_line
+    from capacity_tui.engine.present import measured_line
 
     kept = KeptMeasurements(measuring)
     if anew:
@@ -117,7 +117,7 @@ def bench_configs(
     """
     from capacity_tui.engine.growth import Measuring, parse_output_metric, ranked_settings
     from capacity_tui.engine.growth import parse_grid as parse_setting_grid
-    from capacity_tui.engine.present.growth import ranked_as_csv, ranked_as_dict, ranked_parts
+    from capacity_tui.engine.present import ranked_as_csv, ranked_as_dict, ranked_parts
     from capacity_tui.engine.units import parse_quantity
 
     measuring = Measuring(
@@ -257,7 +257,7 @@ def run(
     from capacity_tui.engine.errors import CapacityError
     from capacity_tui.engine.growth import Measuring, larger_than_failed, points_of, wanted_sizes
     from capacity_tui.engine.growth import fit_all as fit_all_growth
-    from capacity_tui.engine.present.growth import measured_as_dict, measured_parts
+    from capacity_tui.engine.present import measured_as_dict, measured_parts
     from capacity_tui.engine.units import parse_quantity
 
     measuring = Measuring(command, parse_quantity(timeout, "s"), disk)
@@ -316,8 +316,14 @@ def _written(
     measured: Mapping[str, object] | None = None,
     runs: Iterable[Part] = (),
 ) -> str:
-    from capacity_tui.engine.present import to_json, to_yaml
-    from capacity_tui.engine.present.growth import growth_as_dict, growth_parts, sized_job_parts, sized_jobs_as_data
+    from capacity_tui.engine.present import (
+        growth_as_dict,
+        growth_parts,
+        sized_job_parts,
+        sized_jobs_as_data,
+        to_json,
+        to_yaml,
+    )
 
     form = output.form
     if form in ("json", "yaml"):

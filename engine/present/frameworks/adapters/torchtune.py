@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from capacity_tui.engine.present.frameworks import accelerate
-from capacity_tui.engine.present.frameworks.adapters.low_rank import LowRank, adapter_remarks, learning_rate
+from capacity_tui.engine.present.frameworks import trainer
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
+from capacity_tui.engine.present.frameworks.low_rank import LowRank, adapter_remarks, learning_rate
 from capacity_tui.engine.present.frameworks.text import as_yaml
 
 VERSION = "torchtune 0.6.1"
@@ -102,7 +102,7 @@ def torchtune_config(job: Job, adapter: LowRank) -> str:
         "compile": training.compile,
         "device": "cpu" if job.on_cpu else "cuda",
         "dtype": "bf16" if job.has_bf16 and job.precision not in {"fp32", "tf32"} else "fp32",
-        "enable_activation_checkpointing": accelerate.recomputes_layers(job),
+        "enable_activation_checkpointing": trainer.recomputes_layers(job),
         "enable_activation_offloading": _offloads(job),
         "metric_logger": {"_component_": "torchtune.training.metric_logging.DiskLogger", "log_dir": "${output_dir}"},
         "log_every_n_steps": 1,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.present.frameworks import accelerate, trainer
-from capacity_tui.engine.present.frameworks.adapters.low_rank import LowRank, adapter_remarks, learning_rate
+from capacity_tui.engine.present.frameworks import trainer
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks
+from capacity_tui.engine.present.frameworks.low_rank import LowRank, adapter_remarks, learning_rate
 from capacity_tui.engine.present.frameworks.text import as_yaml, limits
 from capacity_tui.engine.printable import printable
 
@@ -47,7 +47,7 @@ def _script(job: Job, adapter: LowRank) -> str:
     heading = [
         f'"""Fine-tune {_in_docstring(job.model)} with {_method(adapter)}. Written for {VERSION}.',
         "",
-        f"    accelerate launch --config_file {accelerate.FILE} {SCRIPT} DATA",
+        f"    accelerate launch --config_file {trainer.ACCELERATE_FILE} {SCRIPT} DATA",
         "",
         "DATA: a file of JSON lines or a data set of the hub with a column text, messages, or prompt and completion.",
         '"""',
@@ -117,7 +117,7 @@ def _packing(job: Job, adapter: LowRank) -> Iterator[str]:
     yield f"bnb_4bit_quant_type={_text(adapter.base)}"
     yield "bnb_4bit_use_double_quant=True"
     yield f"bnb_4bit_compute_dtype={computed}"
-    if accelerate.backend(job) in {"FSDP", "DEEPSPEED"}:
+    if trainer.backend(job) in {"FSDP", "DEEPSPEED"}:
         # Sharding moves weights in the type they are stored in.
         yield f"bnb_4bit_quant_storage={computed}"
 

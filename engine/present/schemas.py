@@ -1,10 +1,17 @@
-"""The schema of plan files, for editors: sections, fields with their help and choices, names of the catalogue."""
+"""JSON Schemas of plan files and of the catalogue's data files, for editors and for checks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeAlias
 
-from capacity_tui.engine.catalog import Catalog
+from pydantic import BaseModel
+
+from capacity_tui.engine.catalog import LIKE, Catalog, Table, nearest
+from capacity_tui.engine.catalog.rows import Row
+from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import known_models
 from capacity_tui.engine.plan import (
@@ -18,23 +25,58 @@ from capacity_tui.engine.plan import (
     known_words,
 )
 from capacity_tui.engine.plan.files import CURRENT_VERSION, OLDER_KEYS
-from capacity_tui.engine.present.reference.json_schema import (
-    DIALECT,
-    Schema,
-    alternatives,
-    definitions_of,
-    enumeration,
-    referred,
-)
 from capacity_tui.engine.schema import AUTO
 
+PLAN, ALIASES = "plan", "aliases"
+
+
+def schema_names(catalog: Catalog) -> Mapping[str, str]:
+    """Return what each schema describes, by its name."""
+    tables = {table.file: f"rows of catalog/{table.file}.yaml" for _, table in catalog.tables()}
+    return {PLAN: "plan files", ALIASES: "other names of ids, catalog/aliases.yaml", **dict(sorted(tables.items()))}
+
+
+def schema_of(name: str, catalog: Catalog) -> Schema:
+    """Return the JSON schema of a name.
+
+    Args:
+        name: ``plan``, ``aliases``, or the name of a file of the catalogue without its suffix.
+        catalog: whose names a plan may have.
+
+    Raises:
+        CatalogError: there is no such schema; the hint names the nearest.
+    """
+    makers: dict[str, Callable[[], Schema]] = {
+        PLAN: partial(plan_schema, catalog),
+        ALIASES: partial(aliases_schema, catalog),
+        **{table.file: partial(catalogue_schema, table) for _, table in catalog.tables()},
+    }
+    if name not in makers:
+        near = nearest(name, makers)
+        hint = f"nearest known: {', '.join(near)}" if near else "list them with: capacity-tui schema"
+        raise CatalogError(f"no schema is called {name!r}"[:200], hint=hint)
+    return makers[name]()
+
+
+def schema_text(name: str, catalog: Catalog) -> str:
+    """Return a schema as the text of a JSON file.
+
+    Raises:
+        CatalogError: there is no such schema.
+    """
+    return json.dumps(schema_of(name, catalog), indent=1, ensure_ascii=False) + "\n"
+
+
 _NUMBERS = ("integer", "number")
+
 _WRITTEN = "written_number"
+
 _WRITTEN_NUMBER: Schema = {
     "type": "string",
     "pattern": r"^\s*[-+.]?\d",
     "description": "a number with a unit or a suffix, such as 8k, 2.0B, 85%, 10min",
 }
+
 _ROOT = Plan.__name__
 
 
@@ -138,3 +180,93 @@ def _parameters(catalog: Catalog) -> Schema:
             text = field_text(f"{OWN_PARAMETERS}{name}").help or knob.help
             found.setdefault(name, {"title": knob.label, "description": _sentence(text, knob.unit)})
     return found
+
+
+Schema: TypeAlias = dict[str, Any]
+
+DIALECT = "http://json-schema.org/draft-07/schema#"
+"""The newest that language servers for YAML read whole."""
+
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+"""What pydantic calls the bounds of values that it converts first."""
+
+_NO_FIELDS = ("title", "default")
+"""What it makes of names and missing values, which says nothing to people."""
+
+
+def definitions_of(model: type[BaseModel]) -> Schema:
+    """Return the definitions of a model and of all that it is made of, by the names of their classes."""
+    schema = model.model_json_schema()
+    found: Schema = schema.pop("$defs", {})
+    if "$ref" not in schema:
+        found[model.__name__] = schema
+    for definition in found.values():
+        for part in _parts(definition):
+            _in_dialect(part)
+    return found
+
+
+def referred(schema: Mapping[str, Any]) -> str | None:
+    """Return the name of the definition that a value, or one of its alternatives, is."""
+    parts = (schema, schema.get("items", {}), *schema.get("anyOf", ()))
+    found = (part["$ref"] for part in parts if "$ref" in part)
+    return next((reference.rpartition("/")[2] for reference in found), None)
+
+
+def alternatives(*schemas: Schema) -> Schema:
+    """Return the schema of a value that may be any of these."""
+    return dict(schemas[0]) if len(schemas) == 1 else {"anyOf": [dict(schema) for schema in schemas]}
+
+
+def enumeration(words: Mapping[str, str]) -> Schema:
+    """Return the schema of one of these names, with a few words for each that has any."""
+    told = {"enumDescriptions": list(words.values())} if any(words.values()) else {}
+    return {"type": "string", "enum": list(words), **told}
+
+
+def _parts(schema: Schema) -> Iterator[Schema]:
+    """Yield a schema and all that it is made of."""
+    yield schema
+    for value in schema.values():
+        for inner in value if isinstance(value, list) else (value,):
+            if isinstance(inner, dict):
+                yield from _parts(inner)
+
+
+def _in_dialect(schema: Schema) -> None:
+    for own, usual in _BOUNDS.items():
+        if own in schema:
+            schema[usual] = schema.pop(own)
+    for name in _NO_FIELDS:
+        if isinstance(schema.get(name), str) or schema.get(name, ...) is None:
+            del schema[name]
+    if "prefixItems" in schema:
+        schema["items"] = schema.pop("prefixItems")
+        schema["additionalItems"] = False
+
+
+_FILLED_IN = ("id", "provenance", "overrides")
+"""Fields that the program gives itself."""
+
+_LIKE: Schema = {"type": "string", "description": "another row of this table: what this row does not give is as there"}
+
+
+def catalogue_schema(table: Table[Row]) -> Schema:
+    """Return the JSON schema of the files of a table.
+
+    No field of a row is demanded: one of the user's own may lie over a shipped one, or be like another.
+    """
+    definitions = definitions_of(table.row_type)
+    row = definitions[table.row_type.__name__]
+    row.pop("required", None)
+    given = {name: field for name, field in row["properties"].items() if name not in _FILLED_IN}
+    row["properties"] = {LIKE: _LIKE, **given}
+    rows: Schema = {"type": "object", "additionalProperties": {"$ref": f"#/$defs/{table.row_type.__name__}"}}
+    return {"$schema": DIALECT, "title": f"capacity-tui {table.file}", **rows, "$defs": definitions}
+
+
+def aliases_schema(catalog: Catalog) -> Schema:
+    """Return the JSON schema of the file of aliases: of each table, names and the ids that they stand for."""
+    names: Schema = {"type": "object", "additionalProperties": {"type": "string"}}
+    tables: Schema = {"type": "object", "properties": dict.fromkeys(catalog.aliases, names)}
+    return {"$schema": DIALECT, "title": "capacity-tui aliases", **tables, "additionalProperties": False}

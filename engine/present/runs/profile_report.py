@@ -1,4 +1,4 @@
-"""What a profile came to, in words: the rows of its summary for the terminal and for its page."""
+"""What profiling a program showed, as rows and as a page."""
 
 from __future__ import annotations
 
@@ -7,8 +7,23 @@ import signal
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from http.client import responses
+from operator import attrgetter
 
-from capacity_tui.engine.runs.profile import UNITS, GpuUsage, Profile, ProfilingSummary, missing_of, taken_by_others
+from markupsafe import Markup
+
+from capacity_tui.engine.present.html import template
+from capacity_tui.engine.present.pictures.charts import Course, course_chart
+from capacity_tui.engine.printable import printable_lines
+from capacity_tui.engine.runs.profile import (
+    UNITS,
+    GpuSnapshot,
+    GpuUsage,
+    Profile,
+    ProfilingSummary,
+    ResourceSnapshot,
+    missing_of,
+    taken_by_others,
+)
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
@@ -23,7 +38,9 @@ from capacity_tui.engine.units import (
 )
 
 Row = tuple[str, str]
+
 _LONGEST_COMMAND = 60
+
 _MOST_CORES = 16
 
 
@@ -192,3 +209,91 @@ def _rate(value: float | None) -> str:
 
 def _joined(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
+
+
+_CHARTS = (
+    ("Memory of the run", "B", (("resident", "memory_bytes"), ("shared pages once", "shared_once_bytes"))),
+    (
+        "CPU of the run, in percent of one core",
+        "%",
+        (("run", "cpu_percent"), ("busiest process", "busiest_process_percent")),
+    ),
+    ("The machine", "%", (("CPU", "system_cpu_percent"),)),
+    ("Disk, by the run", "B/s", (("read", "read_bytes_per_second"), ("written", "write_bytes_per_second"))),
+    (
+        "Disk, by the machine",
+        "B/s",
+        (("read", "disk_read_bytes_per_second"), ("written", "disk_write_bytes_per_second")),
+    ),
+    (
+        "Network, by the machine",
+        "B/s",
+        (("received", "network_receive_bytes_per_second"), ("sent", "network_send_bytes_per_second")),
+    ),
+    ("Latency of the endpoint", "ms", (("round trip", "latency_ms"),)),
+)
+
+_GPU_CHARTS = (
+    ("GPUs busy", "%", "utilization_percent"),
+    ("GPU memory in use", "B", "memory_used_bytes"),
+    ("GPU power", "W", "power_watts"),
+    ("GPU temperature in degrees Celsius", "C", "temperature_celsius"),
+)
+
+
+def profile_page(profile: Profile) -> str:
+    """Return a profile as a page: figures, what held it up with all scores, curves, stages, what is missing."""
+    summary = profile.summary
+    found = summary.bottleneck
+    page = template("profile.html").render(
+        title=profile_title(profile),
+        bottleneck=bottleneck_text(summary),
+        rows=profile_rows(summary),
+        scores=[
+            (
+                name,
+                "n/a" if score is None else format_percent(score),
+                threshold_text(name, found.thresholds[name]),
+                score or 0.0,
+            )
+            for name, score in found.scores.items()
+        ],
+        charts=tuple(_charts(profile.timeline)),
+        missing=sorted(missing_of(summary).items()),
+        problems=profile.problems,
+        interval=summary.interval,
+    )
+    return printable_lines(page)
+
+
+def _charts(timeline: tuple[ResourceSnapshot, ...]) -> Iterator[tuple[str, Markup, list[str]]]:
+    """Yield each chart that has anything to show: its title, the picture, the names of its lines."""
+    for title, unit, lines in _CHARTS:
+        courses = [_course(label, name, timeline) for label, name in lines]
+        yield from _chart(title, courses, unit)
+    gpus = sorted({gpu.index for snapshot in timeline for gpu in snapshot.gpus})
+    for title, unit, name in _GPU_CHARTS:
+        yield from _chart(title, [_gpu_course(index, name, timeline) for index in gpus], unit)
+
+
+def _chart(title: str, courses: list[Course], unit: str) -> Iterator[tuple[str, Markup, list[str]]]:
+    known = [course for course in courses if any(value is not None for _, value in course.points)]
+    drawn = course_chart(title, known, unit)
+    if drawn:
+        yield title, Markup(drawn), [course.label for course in known]  # noqa: S704 - escaped where it is made
+
+
+def _course(label: str, name: str, timeline: tuple[ResourceSnapshot, ...]) -> Course:
+    read = attrgetter(name)
+    points = [(snapshot.at_seconds, read(snapshot)) for snapshot in timeline]
+    # What is read now and then only is a line through where it was read.
+    return Course(label, [point for point in points if point[1] is not None] if name == "shared_once_bytes" else points)
+
+
+def _gpu_course(index: int, name: str, timeline: tuple[ResourceSnapshot, ...]) -> Course:
+    read = attrgetter(name)
+
+    def at(gpus: tuple[GpuSnapshot, ...]) -> float | None:
+        return next((read(gpu) for gpu in gpus if gpu.index == index), None)
+
+    return Course(f"GPU {index}", [(snapshot.at_seconds, at(snapshot.gpus)) for snapshot in timeline])

@@ -1,0 +1,291 @@
+"""Laws of growth for people and for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from capacity_tui.engine.growth import (
+    POWER,
+    Choice,
+    Extrapolated,
+    GrowthFit,
+    Judged,
+    Measurement,
+    RankedSetting,
+    Series,
+    SizedJob,
+    SizedMachines,
+)
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.results import to_builtins
+from capacity_tui.engine.printable import csv_table
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import (
+    NOT_AVAILABLE,
+    format_bytes,
+    format_count,
+    format_number,
+    format_percent,
+    format_quantity,
+    format_seconds,
+    format_significant,
+)
+
+_LAW_HEADS = ("law", "start", "rate", "exponent", "score", "weight")
+
+_LAW_RIGHT = (1, 2, 3, 4, 5)
+
+_SIZE_HEADS = ("n", "value", "from", "to")
+
+_SIZE_RIGHT = (0, 1, 2, 3)
+
+_LABELS = {
+    "seconds": "Time",
+    "peak_memory_bytes": "Peak memory",
+    "disk_bytes": "Disk",
+    "cpu_seconds": "CPU time",
+}
+
+_SHOWN_WEIGHT = 0.001
+
+_WIDEST = 100.0
+"""From what ratio of its ends on the range of a size that no law is decided for tells nothing."""
+
+
+def growth_as_dict(fits: Sequence[GrowthFit]) -> dict[str, object]:
+    """Return fits as plain data, under the names that scripts rely on: the first at the top, all in ``fits``."""
+    first = fits[0]
+    return {**_fit_as_dict(first), "fits": {each.figure: _fit_as_dict(each) for each in fits}}
+
+
+def growth_parts(fits: Sequence[GrowthFit]) -> Iterator[Part]:
+    """Yield fits as tables and lines."""
+    for number, each in enumerate(fits):
+        if number:
+            yield TextPart()
+        yield from _fit_parts(each)
+
+
+def _fit_as_dict(fit: GrowthFit) -> dict[str, object]:
+    choice = fit.choice
+    return {
+        "figure": fit.figure,
+        "unit": fit.unit,
+        "laws": [_law_as_dict(each) for each in choice.laws],
+        "chosen": None if choice.chosen is None else choice.chosen.fitted.law.name,
+        "decided": choice.decided,
+        "reason": choice.reason,
+        "next_size": choice.next_size,
+        "noise": choice.measured.noise,
+        "extrapolated": [to_builtins(each) for each in fit.extrapolated],
+        "points": [{"n": size, "value": value} for size, value in fit.points],
+    }
+
+
+def _law_as_dict(judged: Judged) -> dict[str, object]:
+    fitted = judged.fitted
+    parameters = {"start": fitted.start}
+    if fitted.law.grows:
+        parameters["rate"] = fitted.rate
+    if fitted.law is POWER:
+        parameters["exponent"] = fitted.power
+    return {"name": fitted.law.name, "parameters": parameters, "score": judged.score, "weight": judged.weight}
+
+
+def _fit_parts(fit: GrowthFit) -> Iterator[Part]:
+    choice = fit.choice
+    label = _LABELS.get(fit.figure, fit.figure)
+    yield TextPart(f"{label}: {_verdict(choice)}", "strong")
+    if choice.chosen is not None:
+        yield TextPart(_formula(choice.chosen, fit.unit))
+    yield TextPart(f"{choice.reason[:1].upper()}{choice.reason[1:]}.{_advice(choice)}")
+    sizes, measurements = len(choice.measured.sizes), choice.measured.measurements
+    noise = format_percent(choice.measured.noise, 1)
+    if choice.laws:
+        yield TextPart(f"{measurements} measurements at {sizes} sizes, which spread by {noise}", "quiet")
+    shown = [each for each in choice.laws if each.weight >= _SHOWN_WEIGHT or each is choice.chosen]
+    if shown:
+        yield table_part(_LAW_HEADS, [_law_cells(each, fit.unit, choice) for each in shown], _LAW_RIGHT)
+    if len(shown) < len(choice.laws):
+        left_out = ", ".join(each.fitted.law.name for each in choice.laws if each not in shown)
+        yield TextPart(f"excluded: {left_out}", "quiet")
+    if fit.extrapolated:
+        yield table_part(_SIZE_HEADS, [_size_cells(each, fit) for each in fit.extrapolated], _SIZE_RIGHT)
+
+
+def _size_cells(each: Extrapolated, fit: GrowthFit) -> tuple[str, ...]:
+    """Return what a size takes; where laws that meet the measurements are too far apart, that it is not known."""
+    if not fit.choice.decided and each.high > _WIDEST * each.low:
+        return (format_count(each.n), *("not known",) * (len(_SIZE_HEADS) - 1))
+    return (format_count(each.n), *(format_quantity(value, fit.unit) for value in (each.value, each.low, each.high)))
+
+
+def _verdict(choice: Choice) -> str:
+    if choice.chosen is None:
+        return "not decided"
+    name = choice.chosen.fitted.law.name
+    return name if choice.decided else f"{name} at a guess, not decided"
+
+
+def _formula(judged: Judged, unit: str) -> str:
+    """Return a law with its numbers."""
+    fitted = judged.fitted
+    growing = {"O(log n)": "ln n", "O(n)": "n", "O(n log n)": "n ln n", "O(n^2)": "n^2", "O(n^3)": "n^3"}
+    start = format_quantity(fitted.start, unit)
+    if not fitted.law.grows:
+        return f"{start} at any size"
+    shape = growing.get(fitted.law.name, f"n^{fitted.power:.3g}")
+    return f"{start} + {_rate(fitted.rate, unit)} x {shape}"
+
+
+def _advice(choice: Choice) -> str:
+    if choice.decided:
+        return ""
+    if choice.next_size is None:
+        return " No larger size would tell them apart: measure the same sizes more often."
+    return f" Measure n = {format_significant(choice.next_size)} next."
+
+
+def _rate(rate: float, unit: str) -> str:
+    """Return a factor, which may be far below what its unit is usually written with."""
+    return f"{format_significant(rate)} {unit}".strip()
+
+
+def _law_cells(judged: Judged, unit: str, choice: Choice) -> tuple[str, ...]:
+    fitted = judged.fitted
+    return (
+        fitted.law.name + (" *" if judged is choice.chosen else ""),
+        format_quantity(fitted.start, unit),
+        _rate(fitted.rate, unit) if fitted.law.grows else "",
+        f"{fitted.power:.3f}" if fitted.law is POWER else "",
+        f"{judged.score:.1f}",
+        format_percent(judged.weight, 1),
+    )
+
+
+_RUN_HEADS = ("n", "time", "peak memory", "disk", "CPU time", "")
+
+_RUN_RIGHT = (0, 1, 2, 3, 4)
+
+_LATER = ("efficiency", "metric", "time", "peak memory", "")
+
+
+def measured_as_dict(series: Series) -> dict[str, object]:
+    """Return the runs of a series as plain data."""
+    return {
+        "measured": [to_builtins(each) for each in series.measured],
+        "wanted": series.wanted,
+        "complete": series.complete,
+    }
+
+
+def measured_parts(measured: Sequence[Measurement], size: str) -> Iterator[Part]:
+    """Yield the runs of a series as a table, by the size that is one of their settings."""
+    rows = [
+        (
+            format_significant(float(each.set[size])),
+            format_seconds(each.seconds),
+            format_bytes(each.peak_memory_bytes),
+            format_bytes(each.disk_bytes),
+            format_seconds(each.cpu_seconds),
+            each.problem,
+        )
+        for each in measured
+    ]
+    yield table_part(_RUN_HEADS, rows, _RUN_RIGHT)
+
+
+def measured_line(each: Measurement, is_known: bool) -> str:
+    """Return one run as a line, as it is told when it has ended."""
+    words = " ".join(f"{key}={value}" for key, value in each.set.items())
+    memory = f", {format_bytes(each.peak_memory_bytes)}" if each.peak_memory_bytes else ""
+    metric = f", metric {format_significant(each.metric)}" if each.metric is not None else ""
+    before = ", measured before" if is_known else ""
+    return f"{words}: {each.problem or f'{format_seconds(each.seconds)}{memory}{metric}'}{before}"
+
+
+def ranked_as_dict(series: Series, ranked: Sequence[RankedSetting]) -> dict[str, object]:
+    """Return ranked settings as plain data, under the names that scripts rely on."""
+    return {"ranked": [to_builtins(each) for each in ranked], "wanted": series.wanted, "complete": series.complete}
+
+
+def ranked_parts(series: Series, ranked: Sequence[RankedSetting]) -> Iterator[Part]:
+    """Yield ranked settings as a table and what there is to say of it."""
+    keys = tuple(dict.fromkeys(key for each in ranked for key in each.set))
+    rows = [(*(each.set.get(key, "") for key in keys), *_cells(each)) for each in ranked]
+    yield table_part((*keys, *_LATER), rows, range(len(keys) + len(_LATER) - 1))
+    start = max((each.start_seconds for each in ranked), default=0.0)
+    if start:
+        yield TextPart(f"efficiency is without the {format_seconds(start)} that every run takes to start", "quiet")
+    failed = sum(1 for each in ranked if each.problem)
+    if failed:
+        yield TextPart(f"{failed} of {len(ranked)} settings failed", "strong")
+    if not series.complete:
+        yield TextPart(f"stopped after {len(series.measured)} of {series.wanted} runs", "quiet")
+
+
+def _cells(each: RankedSetting) -> tuple[str, ...]:
+    metric = NOT_AVAILABLE if each.metric is None else format_significant(each.metric)
+    done = NOT_AVAILABLE if each.efficiency is None else f"{format_significant(each.efficiency)}/s"
+    return (done, metric, format_seconds(each.seconds), format_bytes(each.peak_memory_bytes), each.problem)
+
+
+def ranked_as_csv(ranked: Sequence[RankedSetting]) -> str:
+    """Return ranked settings as comma-separated values."""
+    keys = tuple(dict.fromkeys(key for each in ranked for key in each.set))
+    columns = ("efficiency", "metric", "seconds", "peak_memory_bytes", "exit_code")
+    rows = ({**each.set, **{name: getattr(each, name) for name in columns}} for each in ranked)
+    return csv_table((*keys, *columns), rows)
+
+
+_HEADS = ("machines", "cores", "RAM", "cost", "$/h", "storage")
+
+_RIGHT = (1, 2, 3, 4, 5)
+
+
+def sized_jobs_as_data(jobs: Sequence[SizedJob]) -> list[object]:
+    """Return what jobs need as plain data."""
+    return [to_builtins(each) for each in jobs]
+
+
+def sized_job_parts(job: SizedJob) -> Iterator[Part]:
+    """Yield what a job needs as lines and a table."""
+    yield TextPart()
+    head = f"For n = {format_count(job.n)} in {format_seconds(job.deadline_seconds)} you need"
+    split = f", split into {job.parts} parts that run side by side" if job.parts > 1 else ""
+    yield TextPart(f"{head}{split}:", "strong")
+    of_each = " each" if job.parts > 1 else ""
+    yield TextPart(f"cores     {format_number(job.cores)}")
+    yield TextPart(f"memory    {_ranged(job.memory_bytes, 'B')}{of_each if job.memory_bytes else ''}")
+    yield TextPart(f"storage   {_ranged(job.storage_bytes, 'B')}")
+    yield TextPart(f"time      {_ranged(job.seconds, 's')}{of_each}")
+    if job.database is not None:
+        base = job.database
+        stored, held = format_quantity(base.storage_bytes, "B"), format_quantity(base.memory_bytes, "B")
+        with_cores = f", {base.cores} cores" if base.cores else ""
+        yield TextPart(f"database  {base.kind}, {stored}, {held} RAM{with_cores}: {base.reason}")
+    if not job.machines:
+        yield TextPart("No instance of processors alone holds a part of it.", "strong")
+        return
+    yield table_part(_HEADS, map(_sized_report_cells, job.machines), _RIGHT)
+    yield TextPart("The cheapest of each provider; a core is taken to be as fast as those here.", "quiet")
+    yield TextPart(f"price: {job.machines[0].price_source}", "quiet")
+
+
+def _sized_report_cells(each: SizedMachines) -> tuple[str, ...]:
+    return (
+        f"{each.count} x {each.instance}",
+        format_number(each.cores),
+        format_quantity(each.memory_bytes, "B"),
+        _ranged(each.usd, "USD"),
+        format_quantity(each.usd_per_hour, "USD"),
+        format_quantity(each.storage_usd, "USD"),
+    )
+
+
+def _ranged(figure: Interval | None, unit: str) -> str:
+    if figure is None:
+        return f"{NOT_AVAILABLE} (not measured)"
+    value, low, high = (format_quantity(mean(end), unit) for end in (figure.value, figure.low, figure.high))
+    return f"{value} ({low} to {high})"
