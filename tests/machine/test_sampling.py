@@ -19,18 +19,17 @@ from capacity_tui.engine.runs.sampling import (
     sampling_backend,
     sampling_grid,
 )
-from capacity_tui.engine.runs.sampling.kernel_cases import (
+from capacity_tui.engine.runs.sampling.kernels import (
     CPU,
     CPU_QUICK,
     GPU,
     GPU_QUICK,
     KernelCase,
+    NumpyBackend,
     Scale,
     kernel_grid,
 )
-from capacity_tui.engine.runs.sampling.numpy_kernels import NumpyBackend
-from capacity_tui.engine.runs.sampling.samples import open_samples
-from capacity_tui.engine.runs.sampling.timing import HostClock, summary, time_kernel
+from capacity_tui.engine.runs.sampling.samples import HostClock, open_samples, summary, time_kernel
 
 EVERY = frozenset(KERNELS)
 TINY = Scale((1, 8), (8, 16), (8,), (4,), (8,), (16,), (64,))
