@@ -75,7 +75,7 @@ FORMULAS = (
              "run.moe_share * (1.0 +"),
     Mutation("context parallelism free", f"{TRAINING}/context.py", "layers * count, hidden,",
              "0.0 * layers * count, hidden,"),
-    Mutation("optimizer ten times as fast", "engine/estimate/timing/host.py", "* reach.optimizer_stream", "* 6.0"),
+    Mutation("optimizer ten times as fast", "engine/estimate/timing/roofline.py", "* reach.optimizer_stream", "* 6.0"),
     Mutation("half the activations of experts", f"{TRAINING}/activations.py", "routed = active *",
              "routed = 0.5 * active *"),
     Mutation("half the cache read", f"{SERVING}/operators.py", "read = sequences *",

@@ -26,7 +26,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import estimate_resolved, memory_estimate, resolve_plan, transformer_work
 from capacity_tui.engine.estimate.run import RunData, RunLayout
 from capacity_tui.engine.estimate.timing.schedule import step_time
-from capacity_tui.engine.estimate.transformer.choices import Recompute
+from capacity_tui.engine.estimate.transformer.run import Recompute
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.solve.search import Answer, Question, parse_goal, parse_limit, search

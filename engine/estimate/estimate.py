@@ -23,7 +23,7 @@ from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.work import serving_work
-from capacity_tui.engine.estimate.timing.measured import as_measured
+from capacity_tui.engine.estimate.timing.roofline import as_measured
 from capacity_tui.engine.estimate.transformer.resolve import transformer_run
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work

@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.classical.algorithms import step_range
+from capacity_tui.engine.estimate.classical.work import step_range
 from capacity_tui.engine.estimate.resolve import ResolvedPlan
 from capacity_tui.engine.estimate.run import RunLayout
 from capacity_tui.engine.estimate.serving.resolve import engine_row

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.figure_readers import Figured
 from capacity_tui.engine.estimate.figures import figure
-from capacity_tui.engine.estimate.serving.latency import EACH, FIRST, limited, limits_of
-from capacity_tui.engine.estimate.serving.room import SEQUENCES
+from capacity_tui.engine.estimate.serving.memory import SEQUENCES
+from capacity_tui.engine.estimate.serving.rates import EACH, FIRST, limited, limits_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan

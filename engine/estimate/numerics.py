@@ -11,8 +11,13 @@ from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Framework, Optimizer
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.timing.host import host_link_bandwidth, optimizer_bandwidth
-from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate, reached_share
+from capacity_tui.engine.estimate.timing.roofline import (
+    gemm_bytes,
+    gemm_rate,
+    host_link_bandwidth,
+    optimizer_bandwidth,
+    reached_share,
+)
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number, any_true, present, where

@@ -12,7 +12,7 @@ from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
-from capacity_tui.engine.estimate.serving.released_weights import served_weights
+from capacity_tui.engine.estimate.serving.resolve import served_weights
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
 from capacity_tui.engine.models.networks import network_spec_type

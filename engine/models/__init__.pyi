@@ -11,6 +11,7 @@ from .families import presumed_family as presumed_family
 from .known_models import KnownModel as KnownModel
 from .known_models import find_known_model as find_known_model
 from .known_models import known_models as known_models
+from .known_models import spec_type_of as spec_type_of
 from .plugins import GROUP as GROUP
 from .plugins import Calculated as Calculated
 from .plugins import ModelPlugin as ModelPlugin
@@ -23,4 +24,3 @@ from .spec import Spec as Spec
 from .spec import knob_of as knob_of
 from .spec import read_spec as read_spec
 from .spec import spec_values as spec_values
-from .spec_types import spec_type_of as spec_type_of

@@ -9,11 +9,16 @@ from functools import partial
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.models.classical.specs import SPECS
-from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMERS, Kind
+from capacity_tui.engine.models.families import CLASSICAL, FAMILIES, NETWORKS, TRANSFORMERS, Kind
 from capacity_tui.engine.models.networks.specs import network_spec_type
 from capacity_tui.engine.models.plugins import ModelPlugin, load_plugins
 from capacity_tui.engine.models.spec import Spec, knob_of
-from capacity_tui.engine.models.transformer.transformer_spec import BEST_USES, transformer_spec_type
+from capacity_tui.engine.models.transformer.architecture import (
+    BEST_USES,
+    is_modern,
+    read_overrides,
+    transformer_spec_type,
+)
 from capacity_tui.engine.schema import Knob
 
 
@@ -108,3 +113,33 @@ def _plugin(plugin: ModelPlugin) -> KnownModel:
 
 def _what(spec_type: type[Spec]) -> str:
     return (spec_type.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
+_BY_KEY = {key_of(name): name for name in FAMILIES}
+
+
+def spec_type_of(name: str | None, kind: Kind, spec: Mapping[str, object] | None = None) -> type[Spec] | None:
+    """Return the class of a model's own parameters; None for a transformer whose sizes a catalogue or a file gives.
+
+    Args:
+        name: the model.
+        kind: its kind.
+        spec: what a plan gives of them, where defaults that follow from it matter.
+    """
+    if name is None:
+        return None
+    family = _BY_KEY.get(key_of(name), name)
+    if kind == "plugin":
+        plugin = load_plugins().find(name)
+        return None if plugin is None else plugin.spec_type
+    if kind == "transformer":
+        return transformer_spec_type(family, modern=_is_modern(family, spec or {})) if family in TRANSFORMERS else None
+    return network_spec_type(family) if kind == "network" else SPECS.get(family)
+
+
+def _is_modern(family: str, spec: Mapping[str, object]) -> bool:
+    """Tell whether sizes are of the modern kind; what cannot be read is told where the plan is resolved."""
+    try:
+        return is_modern(family, read_overrides(spec))
+    except PlanError:
+        return False

@@ -12,25 +12,83 @@ name in plans. The function takes nothing and returns a mapping, so that a packa
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeFloat, ValidationError, create_model
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.foreign import ForeignFaultError, run_foreign
 from capacity_tui.engine.models.spec import LARGEST_ROWS, Spec
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import parse_count
 
+Returned = TypeVar("Returned")
+
+PATIENCE_SECONDS = 10.0
+"""How long code of another package may take: importing a large library takes seconds, computing sizes none."""
+
+
+class ForeignFaultError(Exception):
+    """Code of another package failed, tried to end the program, or did not come back; says which in its words."""
+
+
+def run_foreign(code: Callable[[], Returned]) -> Returned:
+    """Run a function of another package in a thread of its own; what it prints goes to stderr, beside the data.
+
+    Raises:
+        ForeignFaultError: it raised anything, ``SystemExit`` included, or took longer than it may; it then runs on
+            unheeded until the program ends.
+    """
+    call = _Call(code)
+    thread = threading.Thread(target=call.run, name="plug-in", daemon=True)
+    with redirect_stdout(sys.stderr):
+        thread.start()
+        thread.join(PATIENCE_SECONDS)
+    if thread.is_alive():
+        raise ForeignFaultError(f"took longer than {PATIENCE_SECONDS:g} seconds")
+    if call.fault is not None:
+        raise ForeignFaultError(in_words(call.fault)) from call.fault
+    return call.returned[0]
+
+
+def in_words(error: BaseException) -> str:
+    """Return the kind and the text of an exception, also of one that cannot say what it is about."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    name = type(error).__name__
+    return printable(f"{name}: {text}" if text else name)[:_LONGEST_WORDS]
+
+
+class _Call(Generic[Returned]):
+    """One call and what became of it."""
+
+    def __init__(self, code: Callable[[], Returned]) -> None:
+        self._code = code
+        self.returned: list[Returned] = []
+        self.fault: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.returned.append(self._code())
+        except BaseException as error:
+            self.fault = error
+
+
 Calculation: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
 GROUP = "capacity_tui.models"
+
 _LONGEST_WORDS = 200
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Estimate, estimate_plan
-from capacity_tui.engine.estimate.transformer.documents import attended_in_documents
+from capacity_tui.engine.estimate.transformer.run import attended_in_documents
 from capacity_tui.engine.plan.files import plan_from_data
 
 

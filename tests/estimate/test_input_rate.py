@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.estimate.data import input_seconds
-from capacity_tui.engine.estimate.data.rates import arrival_seconds, mean_bandwidth, read_seconds
+from capacity_tui.engine.estimate.data.prices import arrival_seconds, mean_bandwidth, read_seconds
 from capacity_tui.engine.plan.files import plan_from_data
 
 IMAGES = {"model": {"name": "resnet-50"}, "training": {"steps": 1000, "micro_batch": 256}}

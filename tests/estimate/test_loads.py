@@ -14,7 +14,7 @@ from plans import SERVING, plan_of
 from capacity_tui.engine.estimate import Estimate, estimate_plan
 from capacity_tui.engine.estimate.result import InferenceSpeed
 from capacity_tui.engine.estimate.serving.queueing import closed_response, reading_wait, slot_wait
-from capacity_tui.engine.estimate.serving.traffic import accepted_tokens, longest_output
+from capacity_tui.engine.estimate.serving.run import accepted_tokens, longest_output
 
 FEW = settings(max_examples=8, deadline=None)
 

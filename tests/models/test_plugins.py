@@ -191,7 +191,7 @@ def model():
 def test_a_plug_in_that_misbehaves_is_left_out_and_named(
     install: Install, monkeypatch: pytest.MonkeyPatch, model: str, fields: str, said: str
 ) -> None:
-    monkeypatch.setattr("capacity_tui.engine.models.foreign.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("capacity_tui.engine.models.plugins.PATIENCE_SECONDS", 0.2)
     install("rude_model", MODEL.format(model=model, calculate="pass", fields=fields))
     (problem,) = plugin_problems(load_catalog())
     assert "rude_model" in problem.one_line()
@@ -203,7 +203,7 @@ def test_a_plug_in_that_misbehaves_is_left_out_and_named(
 def test_a_plug_in_that_ends_or_hangs_while_computing_is_refused(
     install: Install, monkeypatch: pytest.MonkeyPatch, calculate: str, said: str
 ) -> None:
-    monkeypatch.setattr("capacity_tui.engine.models.foreign.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("capacity_tui.engine.models.plugins.PATIENCE_SECONDS", 0.2)
     install("rude_model", MODEL.format(model="pass", calculate=calculate, fields="{}"))
     with pytest.raises(PlanError, match=said):
         answer(plan_from_data({"model": {"name": "rude_model"}, "hardware": {"name": "rtx-4090"}}))

@@ -1,1 +1,1 @@
-from .reasonable import reasonable_rows as reasonable_rows
+from .work import reasonable_rows as reasonable_rows

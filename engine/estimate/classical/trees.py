@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import math
 
-from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
-from capacity_tui.engine.estimate.classical.rates import Rates
+from capacity_tui.engine.estimate.classical.rates import (
+    Fit,
+    Rates,
+    data_bytes,
+    kept_numbers,
+    memory_parts,
+    prediction_flops,
+)
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.classical import BoostedTrees, DecisionTree, RandomForest

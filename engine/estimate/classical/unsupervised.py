@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import math
 
-from capacity_tui.engine.estimate.classical.fit import Fit, data_bytes, kept_numbers, memory_parts, prediction_flops
 from capacity_tui.engine.estimate.classical.linear import centred_copy, sparse_work
-from capacity_tui.engine.estimate.classical.rates import Rates
+from capacity_tui.engine.estimate.classical.rates import (
+    Fit,
+    Rates,
+    data_bytes,
+    kept_numbers,
+    memory_parts,
+    prediction_flops,
+)
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.classical import PCA, KMeans
 from capacity_tui.engine.numeric import Number

@@ -10,8 +10,7 @@ import numpy as np
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.run import Reading, ServingRun
 from capacity_tui.engine.estimate.timing.attention import attention_rate
-from capacity_tui.engine.estimate.timing.elementwise import FORWARD_PASSES
-from capacity_tui.engine.estimate.timing.roofline import gemm_rate, reached_bandwidth
+from capacity_tui.engine.estimate.timing.roofline import FORWARD_PASSES, gemm_rate, reached_bandwidth
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.transformer import (
     attended_at_end,

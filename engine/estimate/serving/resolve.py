@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, Quantization, counted
+from capacity_tui.engine.catalog import Catalog, Quantization, counted, format_in_name
 from capacity_tui.engine.catalog.rows import InferenceEngine, WeightKernel
 from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted, processor_device
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.run import KernelRates, numbers_of, run_layout
-from capacity_tui.engine.estimate.serving.run import Host, Reading, Runtime, ServingNumerics, ServingRun
-from capacity_tui.engine.estimate.serving.traffic import Guessing, Traffic
+from capacity_tui.engine.estimate.serving.run import (
+    Guessing,
+    Host,
+    Reading,
+    Runtime,
+    ServingNumerics,
+    ServingRun,
+    Traffic,
+)
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.readers import read_model_file
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.plan import InferenceSection, ModelSection, Plan
+from capacity_tui.engine.plan import UNQUANTIZED, InferenceSection, ModelSection, Plan
+from capacity_tui.engine.printable import printable
 from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA, PERCENT
 
 # Where neither the engine nor the memory of a device sets an end.
 MOST_SEQUENCES = counted("most-sequences")
+
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
 
@@ -256,3 +266,60 @@ def _host(gpu_layers: int | None, shape: TransformerShape, device: Device, catal
         rate=processor.peak("fp32") * processor.gemm_reach("fp32"),
         bandwidth=processor.bandwidth * processor.efficiency.stream,
     )
+
+
+def released_format(model: ModelSection, catalog: Catalog) -> tuple[str, str]:
+    """Return the format of a model's published weights, and where it comes from; the latter empty for 16 bits.
+
+    A file says it itself, a name of a model hub by its words, as ``Llama-3.3-70B-Instruct-AWQ``; else the catalogue.
+
+    Args:
+        model: the model of a plan.
+        catalog: facts.
+    """
+    if model.config is not None:
+        stored = read_model_file(model.config).weights
+        return (stored, "as stored in the file") if stored else (UNQUANTIZED, "")
+    name = model.name or ""
+    named = format_in_name(name)
+    if named is not None:
+        return named, f"as {printable(name)} says"
+    row_id = catalog.architectures.find_id(name)
+    weights = None if row_id is None else catalog.architectures[row_id].weights
+    return (UNQUANTIZED, "") if weights is None else (weights, f"as {row_id} is released")
+
+
+def served_weights(plan: Plan, device: Device, catalog: Catalog) -> tuple[str, str]:
+    """Return the format in which a plan serves its weights, and why; the reason is empty where nothing is assumed.
+
+    What the catalogue says is published, and the engine cannot read on the device, is taken as converted to 16 bits.
+
+    Args:
+        plan: the plan, whose weights may be open.
+        device: what serves them.
+        catalog: facts.
+    """
+    if plan.inference.weights is not None:
+        return plan.inference.weights, ""
+    name, why = released_format(plan.model, catalog)
+    row = catalog.quantizations.find(name)
+    is_chosen = plan.model.config is not None or format_in_name(plan.model.name or "") is not None
+    unread = "" if is_chosen or not why else why_not_read(row, plan.inference.engine, device, catalog)
+    if unread:
+        return UNQUANTIZED, f"weights in {UNQUANTIZED}: released in {row.name}, and {unread}"
+    return name, f"weights in {row.name}: {why}" if why else ""
+
+
+def why_not_read(weights: Quantization, engine: str, device: Device, catalog: Catalog) -> str:
+    """Return why an engine cannot read a format of weights on a device; empty where it can, or nothing is known."""
+    # Engines go by other names too.
+    row_of_engine = catalog.engines.find_id(engine)
+    known = engine if row_of_engine is None else catalog.engines[row_of_engine].engine
+    if weights.engines and known not in weights.engines:
+        return f"{engine} does not read it; these do: {', '.join(weights.engines)}"
+    row = catalog.accelerators.get(device.id)
+    least, capability = weights.min_compute_capability, "" if row is None else row.compute_capability or ""
+    # Only versions can be compared: the names of other vendors' targets have no order.
+    if least is None or not re.fullmatch(r"\d+\.\d+", capability) or float(capability) >= least:
+        return ""
+    return f"its kernels need compute capability {least}, {device.name} has {capability}"

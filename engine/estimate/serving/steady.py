@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.estimate.equation import equation, unrecorded
+from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.queueing import (
     closed_reading,
     closed_response,
@@ -21,7 +22,6 @@ from capacity_tui.engine.estimate.serving.queueing import (
     slot_wait,
     started_seconds,
 )
-from capacity_tui.engine.estimate.serving.room import room_in_cache
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import loaded_phases
 from capacity_tui.engine.estimate.timing.schedule import phase_time

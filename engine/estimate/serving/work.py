@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.serving.memory import serving_memory
-from capacity_tui.engine.estimate.serving.room import SEQUENCES, claim, largest_wave, outside_bytes
+from capacity_tui.engine.estimate.serving.memory import SEQUENCES, claim, largest_wave, outside_bytes, serving_memory
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode, guessed, prefill
 from capacity_tui.engine.estimate.serving.steady import steady_state

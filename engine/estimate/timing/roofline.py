@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.numeric import Number, where
+from capacity_tui.engine.estimate.work import Operator, Work
+from capacity_tui.engine.machine import Curve
+from capacity_tui.engine.numeric import Number, any_true, where
 
 TILE_ROWS, TILE_COLUMNS = counted("tile-rows"), counted("tile-columns")
+
 FULL_LINE, FULL_FRAGMENT = counted("full-line"), counted("full-fragment")
 
 
@@ -148,3 +153,176 @@ def reached_bandwidth(datasheet: Number, share: Number) -> Number:
 def operator_seconds(operator: Operator) -> Number:
     """Seconds of one run: the larger of arithmetic and memory time (roofline)."""
     return np.maximum(operator.flops / operator.rate, operator.bytes / operator.bandwidth)
+
+
+# Passes over the residual stream around attention and around the feed-forward, one kernel an operation.
+FORWARD_PASSES, BACKWARD_PASSES = counted("norm-passes-forward"), counted("norm-passes-backward")
+
+PLAIN_PASSES = counted("activation-passes")
+
+GATE_FORWARD, GATE_BACKWARD = counted("gate-passes-forward"), counted("gate-passes-backward")
+
+
+def activation_passes(gated: bool, *, backward: bool) -> Number:
+    """Passes over the width of a feed-forward between its products, its activation's and its gate's."""
+    return PLAIN_PASSES + gated * (GATE_BACKWARD if backward else GATE_FORWARD)
+
+
+@equation(
+    "elements = passes · sublayers · hidden + 2 · rotary + traffic · activation · ffn + routing · routed",
+    unit="elements",
+    source="each operation reads and writes its operands once; the feed-forward's share in caches is fitted",
+    origins={
+        "passes": ("counts.norm-passes-forward", "counts.norm-passes-backward"),
+        "traffic": "coefficients.feed-forward-traffic",
+    },
+)
+def layer_elements(
+    passes: Number,
+    sublayers: Number,
+    hidden: Number,
+    rotary: Number,
+    traffic: Number,
+    activation: Number,
+    ffn: Number,
+    routing: Number,
+    routed: Number,
+) -> Number:
+    """Elements that the element-wise kernels of a layer move for a token.
+
+    Args:
+        passes: passes over the residual stream around one attention or feed-forward.
+        sublayers: attentions and feed-forwards of a layer.
+        hidden: elements of the residual stream on the device.
+        rotary: elements of queries, keys and values, read and written to turn them.
+        traffic: share of the feed-forward's element-wise traffic that reaches memory.
+        activation: passes over the width of the feed-forward.
+        ffn: width of the feed-forward that a token passes on the device.
+        routing: passes that sort routed tokens and bring them back.
+        routed: elements of the copies of a token that go to experts.
+    """
+    return passes * sublayers * hidden + 2.0 * rotary + traffic * activation * ffn + routing * routed
+
+
+@equation(
+    "bytes = passes · tokens · element_bytes · elements",
+    unit="B",
+    source="frameworks.yaml: passes of the software over those of one kernel an operation",
+    units={"element_bytes": "B"},
+    origins={"elements": "layer_elements"},
+)
+def elementwise_bytes(passes: Number, tokens: Number, element_bytes: Number, elements: Number) -> Number:
+    """Bytes that the element-wise kernels of a layer move for a micro-batch.
+
+    Args:
+        passes: passes of the software's kernels, relative to one kernel an operation.
+        tokens: tokens of a micro-batch on the device.
+        element_bytes: bytes of an element.
+        elements: elements they move for a token, one kernel an operation.
+    """
+    return passes * tokens * element_bytes * elements
+
+
+HOST_DEVICES = counted("host-devices")
+
+
+@equation(
+    "bandwidth = min(alone, node / sharing)",
+    unit="B/s",
+    source="Ren et al. 2021, ZeRO-Offload: a vectorised optimizer on two sockets, which all devices of a host share",
+    units={"alone": "B/s", "node": "B/s"},
+)
+def host_share(alone: Number, node: Number, sharing: Number) -> Number:
+    """Bytes of host memory that an optimizer's step moves in a second for one device.
+
+    Args:
+        alone: most that what stands beside a single device moves, B/s.
+        node: what all processors of a host move together, B/s.
+        sharing: devices that share them.
+    """
+    return np.minimum(alone, node / sharing)
+
+
+def optimizer_bandwidth(cluster: Cluster, offloaded: Number) -> Number:
+    """Bytes an optimizer's step moves in a second: in device memory, or in that of the host where it is offloaded."""
+    device = cluster.device
+    reach = device.efficiency
+    own = reached_bandwidth(device.bandwidth, reach.stream * reach.optimizer_stream)
+    if not any_true(np.asarray(offloaded) > 0):
+        return own
+    sharing = np.minimum(np.minimum(cluster.per_node, cluster.devices), HOST_DEVICES)
+    shared = host_share(reach.host_optimizer_alone, reach.host_optimizer, sharing)
+    return where(np.asarray(offloaded) > 0, shared, own)
+
+
+def host_link_bandwidth(device: Device) -> Number:
+    """Bytes that copies between a device and pinned host memory move in a second."""
+    return reached_bandwidth(device.host_bandwidth, device.efficiency.host_stream)
+
+
+@equation(
+    "bytes = weights · (packed + moved)",
+    unit="B",
+    source="packed weights are read, what kernels make of them is written and read; the product reads the last",
+    units={"packed": "B", "moved": "B"},
+    origins={"packed": "stored_weight_bytes"},
+)
+def unpacking_bytes(weights: Number, packed: Number, moved: Number) -> Number:
+    """Bytes of memory traffic that unpacking weights takes, before their product reads them.
+
+    Args:
+        weights: how many.
+        packed: bytes of a packed weight.
+        moved: bytes moved for a weight besides.
+    """
+    return weights * (packed + moved)
+
+
+def as_measured(work: Work, device: Device, precision: str) -> Work:
+    """Return the work with measured rates; the roofline stays where a size was not sampled, and is named.
+
+    Args:
+        work: what runs.
+        device: what it runs on, with the curves measured there.
+        precision: type of the linear layers, as the plan gives it.
+    """
+    curves = {curve.name: curve for curve in device.efficiency.curves}
+    if not curves:
+        return work
+    native = device.native(precision)
+    unsampled: list[str] = []
+
+    def timed(operator: Operator) -> Operator:
+        curve = curves.get(curve_name(operator, native))
+        if curve is None:
+            return operator
+        if not np.all(np.asarray(curve.covers(_size(operator))) > 0):
+            unsampled.append(operator.name)
+        return _timed(operator, curve, device.bandwidth)
+
+    phases = tuple(replace(phase, operators=tuple(map(timed, phase.operators))) for phase in work.phases)
+    note = (f"outside the sampled sizes, by roofline: {', '.join(unsampled)}",) if unsampled else ()
+    return replace(work, phases=phases, assumed=(*work.assumed, *note))
+
+
+def curve_name(operator: Operator, precision: str) -> str:
+    """Return the curve that speaks of an operator."""
+    if operator.part == "attention":
+        return f"attention{'_backward' if operator.phase == 'backward' else ''}.{precision}"
+    return f"gemm.{precision}" if _computes(operator) else operator.name
+
+
+def _computes(operator: Operator) -> bool:
+    return operator.part != "optimizer" and any_true(operator.flops > 0)
+
+
+def _size(operator: Operator) -> Number:
+    return operator.flops if _computes(operator) else operator.bytes
+
+
+def _timed(operator: Operator, curve: Curve, nominal: Number) -> Operator:
+    """Return an operator at the speed measured for its size; memory-bound ones by the nominal bandwidth."""
+    if _computes(operator):
+        return replace(operator, rate=operator.rate * curve.at(operator.flops))
+    inside = curve.covers(operator.bytes) > 0
+    return replace(operator, bandwidth=where(inside, nominal * curve.at(operator.bytes), operator.bandwidth))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capacity_tui.engine.estimate.data.rates import input_seconds
+from capacity_tui.engine.estimate.data.prices import input_seconds
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.passes import PhaseTime, pass_time, total
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds

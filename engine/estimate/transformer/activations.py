@@ -6,8 +6,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.transformer.choices import Recompute
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
 

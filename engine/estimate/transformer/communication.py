@@ -14,15 +14,17 @@ from capacity_tui.engine.estimate.timing.collectives import (
     all_to_all_seconds,
     point_to_point_seconds,
 )
-from capacity_tui.engine.estimate.transformer.context import context_collectives
-from capacity_tui.engine.estimate.transformer.host_copies import host_copies
+from capacity_tui.engine.estimate.timing.roofline import host_link_bandwidth
+from capacity_tui.engine.estimate.transformer.activations import kept_per_token, layer_input
+from capacity_tui.engine.estimate.transformer.attention import context_collectives
+from capacity_tui.engine.estimate.transformer.memory_terms import activation_bytes
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_collectives
-from capacity_tui.engine.estimate.transformer.routing import expert_load
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer.run import TransformerRun, expert_load
 from capacity_tui.engine.estimate.work import Collective
 from capacity_tui.engine.numeric import Number, any_true, where
 
 STAGE_MESSAGES = counted("stage-messages")
+
 EXPERT_EXCHANGES = counted("expert-exchanges")
 
 
@@ -255,3 +257,46 @@ def _reduction(
     yield Collective(f"gather updated parameters{suffix}", "data_parallel", (states + gradients) * updated, 1.0,
                      overlap * run.software.prefetches_parameters, per_step=True, bytes=values,
                      hides_behind="forward", group=shard, stride=stride)  # fmt: skip
+
+
+CROSSINGS = counted("host-crossings")
+
+
+@equation(
+    "seconds = crossings · held / link",
+    unit="s",
+    source="what is kept on the host crosses the link whole, each time",
+    units={"held": "B", "link": "B"},
+    origins={"crossings": "counts.host-crossings", "held": "activation_bytes", "link": "reached_bandwidth"},
+)
+def crossing_seconds(crossings: Number, held: Number, link: Number) -> Number:
+    """Seconds in which what waits in host memory crosses the link to it.
+
+    Args:
+        crossings: times it crosses in one direction or the other.
+        held: bytes that wait there.
+        link: bytes a second that copies reach, B/s.
+    """
+    return crossings * held / link
+
+
+def host_copies(run: TransformerRun) -> Iterator[Collective]:
+    """Yield the copies of a micro-batch between a device and its host: they hide behind kernels where these last."""
+    layout = run.layout
+    link = host_link_bandwidth(run.cluster.device)
+    if any_true(layout.offload_parameters > 0):
+        dense = run.layers_per_stage * run.stacked_parameters_per_layer / layout.tp
+        experts = run.layers_per_stage * run.expert_parameters_per_layer / (layout.ep * layout.etp)
+        held = (dense + experts) * run.numerics.element_bytes / where(layout.zero >= 3, layout.shard, 1.0)
+        seconds = crossing_seconds(CROSSINGS, where(layout.offload_parameters > 0, held, 0.0), link)
+        yield Collective("parameters from the host", "data_parallel", seconds, 1.0, 1.0, bytes=held)
+    if any_true(layout.offload_activations > 0):
+        kept = activation_bytes(
+            run.tokens,
+            run.layers_per_stage,
+            run.recompute.full_layers,
+            kept_per_token(run, run.recompute),
+            layer_input(run),
+        )
+        seconds = crossing_seconds(CROSSINGS, where(layout.offload_activations > 0, kept, 0.0), link)
+        yield Collective("activations to the host and back", "overhead", seconds, 1.0, 1.0, bytes=kept)

@@ -22,8 +22,7 @@ from capacity_tui.engine.estimate.transformer.activations import (
     micro_batches_in_flight,
     working_bytes,
 )
-from capacity_tui.engine.estimate.transformer.choices import Recompute
-from capacity_tui.engine.estimate.transformer.context import exchange_memory
+from capacity_tui.engine.estimate.transformer.attention import exchange_memory
 from capacity_tui.engine.estimate.transformer.loss import loss_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import (
     GRADIENTS,
@@ -36,7 +35,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     state_bytes,
     weight_bytes,
 )
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, OnDemand, added, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
 

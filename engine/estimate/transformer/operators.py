@@ -9,18 +9,16 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.timing.elementwise import (
+from capacity_tui.engine.estimate.timing.roofline import (
     BACKWARD_PASSES,
     FORWARD_PASSES,
     activation_passes,
-    elementwise_bytes,
-    layer_elements,
-)
-from capacity_tui.engine.estimate.timing.roofline import (
     alignment,
+    elementwise_bytes,
     gemm_bytes,
     gemm_rate,
     grouped_share,
+    layer_elements,
     operator_seconds,
     padded,
     reached_bandwidth,
@@ -30,9 +28,7 @@ from capacity_tui.engine.estimate.transformer.attention import attention_operato
 from capacity_tui.engine.estimate.transformer.frozen_base import frozen_base_operators
 from capacity_tui.engine.estimate.transformer.launches import forward_launches
 from capacity_tui.engine.estimate.transformer.optimizer import optimizer_operators
-from capacity_tui.engine.estimate.transformer.recomputation import recomputed_share
-from capacity_tui.engine.estimate.transformer.routing import expert_load
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer.run import TransformerRun, expert_load, recomputed_share
 from capacity_tui.engine.estimate.work import Direction, Operator, PipelinePosition
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES

@@ -7,14 +7,12 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Framework, ScalingLaw
 from capacity_tui.engine.cluster import Cluster, Device
-from capacity_tui.engine.estimate.data.content import transformer_content
-from capacity_tui.engine.estimate.data.supply import supply_of
+from capacity_tui.engine.estimate.data.supply import supply_of, transformer_content
 from capacity_tui.engine.estimate.numerics import training_numerics
 from capacity_tui.engine.estimate.run import KernelRates, RunData, run_layout
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
 from capacity_tui.engine.estimate.transformer.adapters import finetuning
-from capacity_tui.engine.estimate.transformer.choices import Recompute
-from capacity_tui.engine.estimate.transformer.run import TransformerRun
+from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import training_software
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.models.transformer import TransformerShape, count_parameters, layer_matrices

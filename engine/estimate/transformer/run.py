@@ -8,15 +8,30 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics
 from capacity_tui.engine.estimate.run import KernelRates, RunData, RunLayout
 from capacity_tui.engine.estimate.transformer.adapters import Finetuning
-from capacity_tui.engine.estimate.transformer.choices import Recompute
-from capacity_tui.engine.estimate.transformer.documents import attended_tokens
 from capacity_tui.engine.estimate.transformer.software import Software
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, present, where
+
+
+@dataclass(frozen=True, slots=True)
+class Recompute:
+    """What the backward pass computes again, as numbers from 0 to 1."""
+
+    full_layers: Number = 0.0
+    operations: Number = 0.0
+    attention: Number = 0.0
+    mlp: Number = 0.0
+    experts: Number = 0.0
+    router: Number = 0.0
+    norm: Number = 0.0
+    activation: Number = 0.0
+    latent: Number = 0.0
+
 
 DROPOUT_PASSES = counted("dropout-passes")
 
@@ -249,3 +264,76 @@ class TransformerRun:
     def key_value_width(self) -> Number:
         """Width of the keys and values of a token that attention reads."""
         return self.shape.attention_kind.key_value_width
+
+
+@equation(
+    "attended = document / seq · (window + (seq - window - document) · left), left = 1 - exp(-window / document)",
+    unit="tokens",
+    source="documents whose lengths are exponentially distributed, packed one after another and cut at both ends",
+)
+def attended_in_documents(document: Number, seq: Number, window: Number) -> Number:
+    """Tokens that a token attends to before itself in its own document, averaged over positions.
+
+    Args:
+        document: mean tokens of a document.
+        seq: tokens of a sequence.
+        window: most tokens it attends to.
+    """
+    left = -np.expm1(-window / document)
+    return document / seq * (window + (seq - window - document) * left)
+
+
+def attended_tokens(shape: TransformerShape, seq: Number, document: Number, *, causal: bool) -> Number:
+    """Return the tokens a token attends to, averaged over positions and layers.
+
+    Args:
+        shape: the model, with its windows.
+        seq: tokens of a sequence.
+        document: mean tokens of a document, 0 where attention spans the sequence.
+        causal: whether a token attends to those before it alone.
+    """
+    kind = shape.attention_kind
+    window = np.minimum(kind.window, seq)
+    full = seq / 2.0 if causal else seq
+    windowed = window - window * window / (2.0 * seq) if causal else window
+    whole = kind.mean_attended(full, windowed)
+    if not any_true(document > 0):
+        return whole
+    length = where(document > 0, document, seq)
+    full, windowed = (attended_in_documents(length, seq, limit) for limit in (seq, window))
+    packed = kind.mean_attended(full, windowed)
+    return where(document > 0, np.minimum(packed * (1.0 if causal else 2.0), seq), whole)
+
+
+RECOMPUTED_PRODUCTS = counted("recomputed-products")
+
+
+def recomputed_share(run: TransformerRun, module: Number, *, product: bool) -> Number:
+    """Share of a module's forward pass that runs a second time."""
+    operations = run.recompute.operations * (RECOMPUTED_PRODUCTS if product else 1.0)
+    rest = np.maximum(module, operations)
+    return run.recompute.full_layers + (1.0 - run.recompute.full_layers) * rest
+
+
+@equation(
+    "load = 1 + spread · sqrt(ranks / experts) · sqrt(2 · ln(ranks))",
+    unit="",
+    source="the largest of so many independent means of experts' loads; Wang et al. 2024 on violations of balance",
+)
+def busiest_load(spread: Number, ranks: Number, experts: Number) -> Number:
+    """Tokens that the busiest rank of an expert-parallel group gets, over the mean.
+
+    Args:
+        spread: standard deviation of an expert's tokens over their mean.
+        ranks: ranks of the group.
+        experts: routed experts of a layer.
+    """
+    return 1.0 + spread * np.sqrt(ranks / np.maximum(experts, 1.0)) * np.sqrt(2.0 * np.log(ranks))
+
+
+def expert_load(run: TransformerRun) -> Number:
+    """Return the tokens of the rank that all others wait for, over the mean; 1 where routing is balanced."""
+    if not any_true(run.data.natural_routing > 0) or not any_true(run.layout.ep > 1):
+        return 1.0
+    load = busiest_load(run.software.expert_spread, run.layout.ep, run.shape.experts)
+    return where(run.data.natural_routing > 0, load, 1.0)

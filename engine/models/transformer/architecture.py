@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
+from pydantic import create_model
 
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer.bare_family import family_fields
-from capacity_tui.engine.models.transformer.by_count import with_feed_forward
-from capacity_tui.engine.models.transformer.shape import TransformerShape
-from capacity_tui.engine.models.transformer.shape_resolution import resolve_shape
+from capacity_tui.engine.models.spec import LARGEST_SIZE, Spec
+from capacity_tui.engine.models.transformer.parameters import count_parameters
+from capacity_tui.engine.models.transformer.shape import TransformerShape, resolve_shape
 from capacity_tui.engine.models.transformer.traits import class_fields, load_traits
 from capacity_tui.engine.numeric import Number
-from capacity_tui.engine.units import parse_count, parse_length
+from capacity_tui.engine.schema import Knob
+from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Architecture
@@ -38,15 +40,23 @@ ALIASES: Mapping[str, str] = {
     "num_experts": "experts",
     "top_k": "experts_active",
 }
+
 IMAGES = {"image_size": "image", "patch": "patch", "patch_size": "patch", "num_classes": "classes", "c_in": "channels"}
 """Keys about the images of a vision model, and what its shape calls them."""
+
 SWITCHES = frozenset(field.name for field in fields(TransformerShape) if field.type == "bool") | {"learned_positions"}
+
 NUMBERS = frozenset(field.name for field in fields(TransformerShape) if field.type == "Number")
+
 WORDS = frozenset({"attention", "norm", "qk_norm"})
+
 BIASES = ("qkv", "output", "mlp", "experts", "router", "head")
 """Projections that may have a bias; ``true`` stands for the first three."""
+
 LENGTHS = frozenset({"max_context", "sliding_window"})
+
 SPEC_KEYS = SWITCHES | NUMBERS | WORDS | {"biases"}
+
 COLUMNS = (NUMBERS | SWITCHES | {"kind", "architecture", "attention"}) - {"positions"}
 
 
@@ -146,3 +156,134 @@ def _without_stale(base: dict[str, Any], changes: Mapping[str, Any]) -> dict[str
     if "hidden" in changes and base.get("ffn") == 4 * base["hidden"]:
         stale.add("ffn")
     return {name: value for name, value in base.items() if name not in stale}
+
+
+BEST_USES = {
+    "transformer_decoder": "text that goes on: language models, chat, code",
+    "transformer_encoder": "text as a whole: classes, similarity, search",
+}
+
+
+class TransformerSpec(Spec):
+    """Sizes of a transformer; what is not given is the family's, or follows from the others."""
+
+    complexity: ClassVar[str] = "O(layers · (tokens · hidden² + tokens² · hidden)) a sequence"
+    other_names = ALIASES
+
+
+def _size(label: str, help_text: str, unit: str = "") -> Knob:
+    return Knob(label, "power-of-two", "model", unit, 1, LARGEST_SIZE, help=help_text)
+
+
+KNOBS = {
+    "layers": Knob("Layers", "integer", "model", "", 1, 10_000, help="blocks"),
+    "hidden": _size("Hidden", "width of the residual stream"),
+    "heads": Knob("Heads", "integer", "model", "", 1, 4096, help="query heads; divide the width"),
+    "kv_heads": Knob("KV heads", "integer", "model", "", 1, 4096, help="key and value heads; as many as heads"),
+    "ffn": _size("Feed-forward", "width of the feed-forward; 4 times the hidden width"),
+    "vocab": _size("Vocabulary", "rows of the token embedding", "tok"),
+    "max_context": replace(_size("Context", "longest context; 128k is 131072", "tok"), is_length=True),
+    "gated": Knob("Gated", "switch", "model", help="a gate projection beside the up projection"),
+    "tied_embeddings": Knob("Tied", "switch", "model", help="the output head is the token embedding"),
+    "norm": Knob("Norm", "choice", "model", choices=("RMSNorm", "LayerNorm"), help="kind of the norms"),
+    "learned_positions": Knob(
+        "Learned positions", "switch", "model", help="a table of positions; rotary ones have none"
+    ),
+    "biases": Knob(
+        "Biases", "switch", "model", help="whether projections have biases; files may name some: qkv+output"
+    ),
+    "experts": Knob("Experts", "power-of-two", "model", "", 1, 4096, help="routed experts; a dense model has none"),
+    "experts_active": Knob("Active", "integer", "model", "", 1, 4096, help="routed experts a token visits"),
+}
+
+
+@cache
+def transformer_spec_type(family: str, *, modern: bool = False) -> type[TransformerSpec]:
+    """Return the class of a bare family's sizes, with the family's defaults, or those of the modern kind."""
+    traits = load_traits()
+    sizes = {**traits.families[family], **(traits.modern if modern else {})}
+    sizes["biases"] = bool(sizes["biases"])
+    fields: dict[str, Any] = {name: (Annotated[_type(knob), knob], sizes.get(name)) for name, knob in KNOBS.items()}
+    return create_model(family, __base__=TransformerSpec, __doc__=f"Transformer {sizes['kind']} of any size.", **fields)
+
+
+def _type(knob: Knob) -> Any:
+    return {"switch": bool, "choice": str}.get(knob.kind, int | None)
+
+
+DECODER = "transformer_decoder"
+
+NARROW = 4
+"""Widths of the model that the feed-forward of a decoder without a gate has."""
+
+VECTORS = {"LayerNorm": 2, "RMSNorm": 1}
+"""Learned vectors of a norm: scale and shift, or scale alone."""
+
+ASSUMED = {
+    "gated": "a gated feed-forward",
+    "norm": "RMSNorm",
+    "learned_positions": "rotary positions",
+    "tied_embeddings": "an untied output head",
+    "biases": "no biases",
+}
+
+
+def is_modern(family: str, changes: Mapping[str, Any]) -> bool:
+    """Tell whether sizes are those of a decoder built since Llama.
+
+    Args:
+        family: the family they are of.
+        changes: ``model.spec`` of a plan, under the shape's own names.
+    """
+    if family != DECODER or changes.get("gated") is False:
+        return False
+    if changes.get("gated") or any(np.any(changes.get(name, 0)) for name in ("experts", "kv_lora_rank")):
+        return True
+    base = load_traits().families[family]
+    heads, hidden = (changes.get(name, base[name]) for name in ("heads", "hidden"))
+    fewer = np.any(np.less(changes.get("kv_heads", heads), heads))
+    return bool(fewer or np.any(np.less(changes.get("ffn", NARROW * hidden), NARROW * hidden)))
+
+
+def family_fields(family: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a family that go with the sizes that a plan gives, and what is assumed of them."""
+    traits = load_traits()
+    found = dict(traits.families[family])
+    if is_modern(family, changes):
+        found |= traits.modern
+        assumed = [ASSUMED[name] for name in traits.modern if name not in changes]
+        if assumed:
+            found["assumed"] = (f"{', '.join(assumed)}: the usual of such sizes",)
+    found["norm_vectors"] = VECTORS.get(str(changes.get("norm", found["norm"])), found["norm_vectors"])
+    return found
+
+
+_TOLERANCE = 0.0005
+
+_ROUNDEST = 128
+"""Widths are multiples of a power of two, so that devices can share them: of the largest up to this one."""
+
+
+def with_feed_forward(base: Mapping[str, Any], count: float) -> dict[str, Any]:
+    """Return the sizes of a dense decoder with the width of the feed-forward that its count leaves.
+
+    The count is met within 0.05 %: the width is a multiple of as large a power of two as keeps it so.
+
+    Args:
+        base: every other size, by the shape's names.
+        count: parameters of the whole model.
+    """
+    narrow, wider = (float(count_parameters(resolve_shape({**base, "ffn": ffn})).total) for ffn in (1, 2))
+    each = wider - narrow
+    exact = 1 + (count - narrow) / each
+    multiple = _ROUNDEST
+    while multiple > 1 and multiple * each / 2 > _TOLERANCE * count:
+        multiple //= 2
+    ffn = max(1, multiple * round(exact / multiple))
+    found = narrow + (ffn - 1) * each
+    words = (
+        f"a dense decoder of usual proportions for {format_count(count)} parameters ({format_number(found)} of them): "
+        f"{base['layers']} layers, {format_number(base['hidden'])} wide, feed-forward {format_number(ffn)}, "
+        f"{base['heads']} heads, {base['kv_heads']} of keys and values, vocabulary {format_number(base['vocab'])}"
+    )
+    return {**base, "ffn": ffn, "assumed": (*base.get("assumed", ()), words)}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
-from capacity_tui.engine.models.transformer.latent_attention import LatentSizes
-from capacity_tui.engine.numeric import Number, present
+import numpy as np
+
+from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.models.transformer.latent_attention import ATTENTION_PARTS, LatentSizes
+from capacity_tui.engine.numeric import Number, any_true, present
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +113,148 @@ class TransformerShape(LatentSizes):
     def token_width(self) -> Number:
         """Width of the token embedding."""
         return self.embedding_width + (1 - present(self.embedding_width)) * self.hidden
+
+
+LARGEST_SIZE = 10**9
+"""Bound of every size: far beyond anything built, and no product of sizes overflows."""
+
+AT_LEAST_ONE = ("layers", "hidden", "heads", "kv_heads", "head_dim", "v_head_dim", "ffn", "moe_every")
+"""Sizes that every transformer has: 0 stands for absent elsewhere, here it would be no model."""
+
+LARGEST: Mapping[str, int] = {"layers": 10**6, "encoder_layers": 10**6, "heads": 10**5, "hidden": 10**7}
+"""Closer bounds of the sizes that are multiplied with each other."""
+
+PARTS: Mapping[str, type] = {**ATTENTION_PARTS, "vision": Vision}
+
+
+def resolve_shape(values: Mapping[str, Any], where: Place | None = None) -> TransformerShape:
+    """Fill in what follows from other sizes, check the result, and return it as a shape.
+
+    Args:
+        values: fields of the shape by name, parts as mappings, with ``learned_positions`` and
+            ``position_padding`` in place of ``positions``.
+        where: the file or the plan's field the values came from, named in errors.
+
+    Raises:
+        PlanError: sizes are missing, out of range, or contradict each other.
+    """
+    known = {**values}
+    where = where or Place()
+    for name, value in known.items():
+        _check_range(name, value, LARGEST_SIZE, where)
+    for name in ("layers", "hidden", "heads"):
+        if name not in known:
+            raise PlanError("a size is missing", place=_at(where, name))
+    _complete_attention(known, where)
+    _complete_feed_forward(known)
+    known.setdefault("vocab", 0)
+    if known.get("kind") == "encoder-decoder":
+        known.setdefault("encoder_layers", known["layers"])
+    padding = known.pop("position_padding", 0)
+    if known.pop("learned_positions", False):
+        known.setdefault("positions", known.get("max_context", 0) + padding)
+    parts = {name: PARTS[name](**known[name]) for name in PARTS if isinstance(known.get(name), Mapping)}
+    shape = TransformerShape(**known | parts | {"biases": frozenset(known.get("biases", ()))})
+    _check(shape, where)
+    return shape
+
+
+def _complete_attention(known: dict[str, Any], where: Place) -> None:
+    """Fill in heads and their widths: ``hidden / heads`` unless latent attention gives its own."""
+    latent = bool(np.any(known.get("kv_lora_rank", 0)))
+    known.setdefault("kv_heads", known["heads"])
+    if "head_dim" not in known and latent:
+        known["head_dim"] = known.get("qk_nope_head_dim", 0) + known.get("qk_rope_head_dim", 0)
+    if "head_dim" not in known:
+        known["head_dim"] = _quotient(known["hidden"], known["heads"], "heads", where)
+    known.setdefault("v_head_dim", known["head_dim"])
+    known.setdefault("attention", _sharing(known["heads"], known["kv_heads"], latent))
+
+
+def _complete_feed_forward(known: dict[str, Any]) -> None:
+    """Fill in widths: 4 · hidden, or with a gate 8/3 · hidden to a multiple of 256; two experts active."""
+    mixture = bool(np.any(known.get("experts", 0)))
+    gated = known.setdefault("gated", True)
+    known.setdefault("ffn", 256 * np.ceil(known["hidden"] * 8 / 3 / 256) if gated else 4 * known["hidden"])
+    if mixture and "experts_active" not in known:
+        known["experts_active"] = np.minimum(known["experts"], 2.0)[()]
+        known["assumed"] = (*known.get("assumed", ()), "two experts active")
+    known.setdefault("moe_ffn", known["ffn"] if mixture else 0)
+    known.setdefault("shared_ffn", known["moe_ffn"])
+
+
+def _at(where: Place, name: str) -> Place:
+    """Return the place of one size within a file or a plan's field."""
+    return Place(where.file, where.line, f"{where.field}.{name}" if where.field else name)
+
+
+def _quotient(whole: Number, part: Number, name: str, where: Place) -> Number:
+    """Divide without a remainder, or say which field does not divide."""
+    if np.any(np.less(part, 1)) or np.any(np.mod(whole, np.maximum(part, 1))):
+        detail = f"{whole:,} by {part:,}" if np.ndim(whole) == np.ndim(part) == 0 else ""
+        raise PlanError("the width does not divide into heads", detail, "give head_dim", _at(where, name))
+    return whole // part
+
+
+def _check(shape: TransformerShape, where: Place) -> None:
+    """Refuse sizes outside their range or in contradiction."""
+    for name, largest in LARGEST.items():
+        _check_range(name, getattr(shape, name), largest, where)
+    for name in ("layers", "hidden", "heads", "kv_heads", "head_dim"):
+        size = getattr(shape, name)
+        if np.any(np.less(size, 1)) or np.any(np.mod(size, 1)):
+            raise PlanError("not a whole number of at least 1", place=_at(where, name))
+    for name, needed in _needed(shape).items():
+        if any_true(needed * np.less(getattr(shape, name), 1)):
+            raise PlanError("too small", hint="allowed: at least 1", place=_at(where, name))
+    for name in PARTS:
+        _check_part(name, getattr(shape, name), where)
+    conflicts = {
+        "kv_heads": (np.any(np.mod(shape.heads, shape.kv_heads)), "heads is not a multiple of kv_heads"),
+        "experts_active": (
+            np.any(shape.experts_active > shape.experts),
+            "more experts active than exist",
+        ),
+        "first_dense_layers": (
+            np.any(shape.first_dense_layers > shape.layers),
+            "more of them than layers",
+        ),
+    }
+    for name, (conflict, title) in conflicts.items():
+        if conflict:
+            raise PlanError(title, place=_at(where, name))
+
+
+def _needed(shape: TransformerShape) -> dict[str, Number]:
+    """Return 1 for sizes that must be at least 1, by what the shape has."""
+    routed = present(shape.experts)
+    found: dict[str, Number] = dict.fromkeys(AT_LEAST_ONE, 1.0)
+    found |= {"experts_active": routed, "moe_ffn": routed, "shared_ffn": routed * present(shape.experts_shared)}
+    return found | {"vocab": float(shape.vision is None)} | dict.fromkeys(shape.attention_kind.needed, 1.0)
+
+
+def _check_part(name: str, part: object, where: Place) -> None:
+    """Refuse a part without one of its sizes; only its kinds of layers may be absent."""
+    if not is_dataclass(part):
+        return
+    for entry in fields(part):
+        size = getattr(part, entry.name)
+        if not entry.name.endswith("_layers") and not isinstance(size, bool) and np.any(np.less(size, 1)):
+            raise PlanError("too small", hint="allowed: at least 1", place=_at(where, f"{name}.{entry.name}"))
+
+
+def _check_range(name: str, value: object, largest: int, where: Place) -> None:
+    """Refuse a size that is negative, not finite or larger than a bound."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.ndarray):
+        return
+    if not np.all((value >= 0) & (value <= largest)):
+        raise PlanError("out of range", f"0 to {largest:,}", place=_at(where, name))
+
+
+def _sharing(heads: Number, kv_heads: Number, latent: bool) -> str:
+    """Name how queries share keys and values; of arrays, the general case."""
+    if latent:
+        return "MLA"
+    if np.all(np.equal(heads, kv_heads)):
+        return "MHA"
+    return "MQA" if np.all(np.equal(kv_heads, 1)) else "GQA"
