@@ -1,6 +1,7 @@
 """Every field a catalogue row declares is read by the program, or marked as kept for the reader of the catalogue."""
 
 import ast
+import dataclasses
 import importlib
 import pkgutil
 import re
@@ -13,8 +14,12 @@ from sources import nodes_of, source_files
 from capacity_tui.engine import catalog
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows.base import Informational
+from capacity_tui.engine.estimate.serving.run import Runtime
+from capacity_tui.engine.estimate.transformer.software import Software
 from capacity_tui.engine.models.transformer.architecture import COLUMNS
 
+# Records whose numbers are copied from a row by their names, in seconds and bytes.
+COPIED = {"Framework": Software, "InferenceEngine": Runtime}
 # Fields copied by a list of names.
 BY_NAME = {
     "Accelerator": {row.peak_field for row in catalog.load_catalog().precisions.values()},
@@ -77,11 +82,25 @@ def tables():
     return {name: re.sub(r"Table|Sequence|\W", "", str(rows)) for name, rows in kept.items()}
 
 
+def copied(name):
+    """Return the fields of a class that are copied into a record and read there."""
+    record = COPIED.get(name)
+    if record is None:
+        return set()
+    read = {entry.name for entry in dataclasses.fields(record)} & set().union(*(read for _, read in words()))
+    return read | {
+        field.removesuffix(ending) + other
+        for field in read
+        for ending, other in (("_seconds", "_us"), ("_bytes", "_mib"))
+        if field.endswith(ending)
+    }
+
+
 @pytest.mark.parametrize("name", BLOCKS)
 def test_every_field_is_read_or_marked(name):
     block = BLOCKS[name]
     own = {field: info for field, info in block.model_fields.items() if field in block.__annotations__}
-    read = set().union(*readers(name)) | BY_NAME.get(name, frozenset())
+    read = set().union(*readers(name), copied(name)) | BY_NAME.get(name, frozenset())
     marked = {field for field, info in own.items() if any(isinstance(mark, Informational) for mark in info.metadata)}
     unread = {f"{name}.{field}" for field in own.keys() - read - marked}
     assert not unread, "read by nothing: use it, delete it, or mark it as Informational and say what it is for"
