@@ -10,7 +10,7 @@ from typing import Literal
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import LESS, METRICS, Estimate, ResolvedPlan, figure
-from capacity_tui.engine.estimate.timing import why_not_read
+from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import PlanField, plan_fields
 from capacity_tui.engine.schema import next_number

@@ -9,6 +9,7 @@ from .rates import limits_of as limits_of
 from .resolve import released_format as released_format
 from .resolve import serving_run as serving_run
 from .resolve import vendor_of as vendor_of
+from .resolve import why_not_read as why_not_read
 from .run import ServingRun as ServingRun
 from .speed import decode_phase as decode_phase
 from .speed import reading_phase as reading_phase

@@ -1,5 +1,3 @@
-from capacity_tui.engine.estimate.serving.resolve import why_not_read as why_not_read
-
 from .attention import attention_in_place_of as attention_in_place_of
 from .attention import attention_rate as attention_rate
 from .collectives import members_in_node as members_in_node

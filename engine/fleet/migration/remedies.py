@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.timing import why_not_read
+from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Remedy
 from capacity_tui.engine.fleet.migration.throughput import Job
 from capacity_tui.engine.schema import AUTO

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from capacity_tui.engine.catalog import Quantization
 from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.timing import attention_in_place_of, why_not_read
+from capacity_tui.engine.estimate.serving import why_not_read
+from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.solve.advice.hardware_remedies import (

@@ -19,7 +19,8 @@ from capacity_tui.engine.estimate import (
     ResolvedPlan,
     job_seconds,
 )
-from capacity_tui.engine.estimate.timing import attention_in_place_of, why_not_read
+from capacity_tui.engine.estimate.serving import why_not_read
+from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan, circumstances, given_in_vain, plan_layout, remarked
 from capacity_tui.engine.solve.advice.machine_notes import supply_note
