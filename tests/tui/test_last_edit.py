@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from flow import press, row, settle, shown
+from flow import press, row, settle, shown, until
 
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
@@ -45,6 +45,7 @@ async def test_the_baseline_comes_back_by_a_key_and_stays_where_it_was_pinned(ma
     app = make_app()
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
+        await until(pilot, "plans", "activations")
         before = row(pilot, "plans", "activations")
         await press(pilot, "down", "+", "escape")
         assert "+300%" in row(pilot, "plans", "activations")

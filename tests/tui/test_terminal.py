@@ -47,7 +47,7 @@ def terminal(folder: Path, program: str = PROGRAM, **variables: str) -> Iterator
         os.close(handle)
 
 
-def read_until(handle: int, text: bytes, seconds: float = 30.0) -> bytes:
+def read_until(handle: int, text: bytes, seconds: float = 120.0) -> bytes:
     seen = b""
     end = time.monotonic() + seconds
     while text not in seen and time.monotonic() < end:
