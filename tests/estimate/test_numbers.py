@@ -22,7 +22,7 @@ GUARDS = {
     "money.py": {50.0: "exp() beyond is no number", 100.0: "from where on nobody would run a job that way"},
     "serving/operators.py": {1e-9: "no division by zero"},
     "timing/schedule.py": {1e-30: "no division by zero"},
-    "classical/limits.py": {0.1: "share of the worst condition number that is warned of"},
+    "classical/work.py": {0.1: "share of the worst condition number that is warned of"},
 }
 # Operations that a textbook counts for an algorithm, and bytes of what its library keeps, are written where they are
 # counted: whole or half numbers, their source in the docstring. What was measured stands in algorithms.yaml.
