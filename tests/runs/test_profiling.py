@@ -11,7 +11,7 @@ import time
 import pytest
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.present.runs import profile_report
+from capacity_tui.engine.present.runs import profile_rows
 from capacity_tui.engine.runs.profile import ProfilingEngine, ResourceSnapshot
 from capacity_tui.engine.runs.profile import profiler as profiling
 from capacity_tui.engine.runs.profile.profile import Stages
@@ -89,7 +89,7 @@ def test_an_endpoint_is_asked_meanwhile(profiler, endpoint):
 def test_an_endpoint_that_refuses_is_told_with_its_latency(endpoint):
     with ProfilingEngine(url=f"{endpoint}gone") as made:
         time.sleep(0.2)
-    assert dict(profile_report(made.stop()))["Latency"].endswith("refused with 404 Not Found")
+    assert dict(profile_rows(made.stop()))["Latency"].endswith("refused with 404 Not Found")
 
 
 def test_json_has_every_key_and_says_why_others_are_missing(profiler, tmp_path):
