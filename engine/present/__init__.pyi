@@ -1,3 +1,5 @@
+from .benchmark_figures import benchmark_figure_text as benchmark_figure_text
+from .benchmark_figures import benchmark_parts as benchmark_parts
 from .explanation import ExplanationText as ExplanationText
 from .explanation import FormulaInput as FormulaInput
 from .explanation import FormulaStep as FormulaStep
@@ -16,10 +18,8 @@ from .growth_report import ranked_as_dict as ranked_as_dict
 from .growth_report import ranked_parts as ranked_parts
 from .growth_report import sized_job_parts as sized_job_parts
 from .growth_report import sized_jobs_as_data as sized_jobs_as_data
-from .machine_report import benchmark_figure_text as benchmark_figure_text
-from .machine_report import benchmark_parts as benchmark_parts
+from .machine_facts import machine_parts as machine_parts
 from .machine_report import job_parts as job_parts
-from .machine_report import machine_parts as machine_parts
 from .machine_report import machine_report_parts as machine_report_parts
 from .machine_report import score_parts as score_parts
 from .machine_report import surroundings_parts as surroundings_parts

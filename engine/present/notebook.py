@@ -11,7 +11,7 @@ from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.present.explanation import FormulaStep, explanation_text
 from capacity_tui.engine.present.fleet.migration import migration_parts
 from capacity_tui.engine.present.html import template
-from capacity_tui.engine.present.machine_report import machine_parts
+from capacity_tui.engine.present.machine_facts import machine_parts
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.present.search_report import (

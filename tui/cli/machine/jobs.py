@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("numbers", nargs=-1, metavar="[JOB]...")
-@reaching
 @click.option("--all", "everyone", is_flag=True, help="Those of everyone, not only yours.")
 @click.option("--since", metavar="TIME", default="now-7days", show_default=True,
               help="How far back accounting is read, as sacct reads times.")  # fmt: skip
 @history_option
 @output_options("table", "json", "yaml")
+@reaching
 def jobs(
     nodes: Launcher,
     numbers: tuple[str, ...],
@@ -91,7 +91,6 @@ class Options(TypedDict):
 @click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
 @plan_flags
 @settings_option
-@reaching
 @click.option("--partition", "partitions", multiple=True, metavar="NAME",
               help="Look at this partition alone; may be repeated. All by default.")  # fmt: skip
 @click.option("--account", metavar="NAME", default="", help="Account that pays.")
@@ -113,6 +112,7 @@ class Options(TypedDict):
 @click.option("--submit", is_flag=True, help="Submit it to the partition where it starts first.")
 @click.option("--follow", is_flag=True, help="Submit it and follow it to its end; Ctrl-C leaves it running.")
 @output_options("table", "json", "yaml")
+@reaching
 def submit(
     nodes: Launcher,
     file: str | None,
