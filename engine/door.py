@@ -29,9 +29,7 @@ class Door(ModuleType):
         if home is None:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         module, original = home
-        value = getattr(import_module(f"{self.__name__}.{module}"), original)
-        self.__dict__[name] = value
-        return value
+        return getattr(import_module(f"{self.__name__}.{module}"), original)
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a name; a loaded submodule does not hide the public name that is spelled like it."""

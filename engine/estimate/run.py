@@ -139,9 +139,11 @@ def numbers_of(kind: type[_Numbers], row: BaseModel, **given: Any) -> _Numbers:
     return kind(**{entry.name: _number(row, entry.name) for entry in fields(kind) if entry.name not in given}, **given)  # type: ignore[arg-type]
 
 
-def _number(row: BaseModel, name: str) -> float:
+def _number(row: BaseModel, name: str) -> Number:
+    """Return a number of a row; a fit puts arrays in the place of numbers, and they stay arrays."""
+    written, scale = name, 1.0
     for ending, (other, unit) in _UNITS.items():
-        written = name.removesuffix(ending) + other
         if name.endswith(ending) and not hasattr(row, name):
-            return float(getattr(row, written)) * unit
-    return float(getattr(row, name))
+            written, scale = name.removesuffix(ending) + other, unit
+    value = getattr(row, written)
+    return (float(value) if np.ndim(value) == 0 else np.asarray(value, dtype=float)) * scale
