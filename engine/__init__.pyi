@@ -4,6 +4,15 @@ from .catalog import register_hardware as register_hardware
 from .cluster import Cluster as Cluster
 from .cluster import cluster_of_machine as cluster_of_machine
 from .cluster import device_key as device_key
+from .compat import AWSGPUMigrationAnalyzer as AWSGPUMigrationAnalyzer
+from .compat import BenchmarkResults as BenchmarkResults
+from .compat import HardwareAnalyzerV2 as HardwareAnalyzerV2
+from .compat import HardwareProfile as HardwareProfile
+from .compat import LevelEstimate as LevelEstimate
+from .compat import ModelSize as ModelSize
+from .compat import StorageBreakdown as StorageBreakdown
+from .compat import StorageEstimator as StorageEstimator
+from .compat import WorkloadType as WorkloadType
 from .errors import CapacityError as CapacityError
 from .errors import PlanError as PlanError
 from .estimate import Answer as Answer
@@ -21,9 +30,6 @@ from .plan.files import plan_from_data as plan_from_data
 from .plan.files import read_source as read_source
 from .present import placement_as_dict as placement_as_dict
 from .present import result_as_dict as result_as_dict
-from .present.fleet import AWSGPUMigrationAnalyzer as AWSGPUMigrationAnalyzer
-from .present.fleet import ModelSize as ModelSize
-from .present.fleet import WorkloadType as WorkloadType
 from .runs.guard import GuardCallback as GuardCallback
 from .runs.history import History as History
 from .runs.history import WantedRuns as WantedRuns
@@ -47,9 +53,3 @@ from .solve.sensitivity import sensitivity as sensitivity
 from .storage import PatternQuestion as PatternQuestion
 from .storage import expected_distinct as expected_distinct
 from .storage import pattern_storage as pattern_storage
-from .storage.learning import BenchmarkResults as BenchmarkResults
-from .storage.learning import HardwareAnalyzerV2 as HardwareAnalyzerV2
-from .storage.learning import HardwareProfile as HardwareProfile
-from .storage.learning import LevelEstimate as LevelEstimate
-from .storage.learning import StorageBreakdown as StorageBreakdown
-from .storage.learning import StorageEstimator as StorageEstimator

@@ -24,6 +24,9 @@ from .machine_report import machine_report_parts as machine_report_parts
 from .machine_report import score_parts as score_parts
 from .machine_report import surroundings_parts as surroundings_parts
 from .notebook import as_html as as_html
+from .part_pages import parts_as_html as parts_as_html
+from .part_pages import parts_as_markdown as parts_as_markdown
+from .part_pages import write_parts as write_parts
 from .parts import Part as Part
 from .parts import TablePart as TablePart
 from .parts import TextPart as TextPart
@@ -45,6 +48,7 @@ from .results import column_text as column_text
 from .results import column_unit as column_unit
 from .results import plan_value_text as plan_value_text
 from .results import result_as_dict as result_as_dict
+from .results import to_builtins as to_builtins
 from .results import to_json as to_json
 from .results import to_yaml as to_yaml
 from .schemas import schema_names as schema_names

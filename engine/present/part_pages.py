@@ -1,13 +1,30 @@
-"""Parts of a report as Markdown and as an HTML page."""
+"""Parts of a report as text in one of the forms that reports are written in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from capacity_tui.engine.present.html import template
 from capacity_tui.engine.present.markdown import escaped
 from capacity_tui.engine.present.parts import Part, TextPart
+from capacity_tui.engine.present.results import to_json, to_yaml
 from capacity_tui.engine.printable import printable_lines
+
+
+def write_parts(form: str, title: str, parts: Iterable[Part], data: Callable[[], object]) -> str:
+    """Return a report as json, yaml, markdown or html.
+
+    Args:
+        form: one of these.
+        title: of the page.
+        parts: what the page says.
+        data: returns the same for scripts.
+    """
+    if form == "json":
+        return to_json(data())
+    if form == "yaml":
+        return to_yaml(data())
+    return parts_as_markdown(title, parts) if form == "markdown" else parts_as_html(title, parts)
 
 
 def parts_as_markdown(title: str, parts: Iterable[Part]) -> str:

@@ -4,6 +4,8 @@ from .fitting import CorpusFit as CorpusFit
 from .fitting import FitQuestion as FitQuestion
 from .fitting import LevelFit as LevelFit
 from .fitting import fit_corpus as fit_corpus
+from .forecast import LearningForecast as LearningForecast
+from .forecast import learning_forecast as learning_forecast
 from .patterns import DISAGREES as DISAGREES
 from .patterns import Bounds as Bounds
 from .patterns import PatternLevel as PatternLevel

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.errors import CatalogError
-from capacity_tui.engine.present.fleet import (
+from capacity_tui.engine.compat import (
     AWSGPUMigrationAnalyzer,
     MigrationReport,
     RunReport,
     WorkloadType,
     migration_analyzer,
 )
+from capacity_tui.engine.errors import CatalogError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from capacity_tui.engine.compat import HardwareAnalyzerV2, StorageEstimator
+from capacity_tui.engine.compat.alias import Alias
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine.benchmark import benchmark_report, device_speed, io_speed
-from capacity_tui.engine.storage.learning import HardwareAnalyzerV2, StorageEstimator
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -59,6 +60,22 @@ def test_a_calibrated_estimator_gives_the_run_back():
     assert learnt.estimate_storage(10_000).total_storage_bytes == pytest.approx(9e7)
     with pytest.raises(PlanError, match="cannot have stored so many"):
         StorageEstimator(num_nodes=1).calibrate(10, [1e6])
+
+
+def aliases(kind: type) -> dict[str, Alias]:
+    return {name: alias for name, alias in vars(kind).items() if isinstance(alias, Alias)}
+
+
+@pytest.mark.usefixtures("quick")
+def test_every_alias_has_a_value_of_the_answer_behind_it():
+    breakdown = StorageEstimator().estimate_storage(1000)
+    profile = HardwareAnalyzerV2().analyze_full()
+    for owner in (breakdown, breakdown.level_estimates[0], profile, profile.benchmarks):
+        values = {name: getattr(owner, name) for name in aliases(type(owner))}
+        assert values
+        unknown = {name for name, value in values.items() if value is None}
+        assert unknown <= {"_endpoint_latency_ms", *profile.benchmarks.missing}
+    assert breakdown.total_storage_gb == breakdown.total_storage_bytes / 1e9
 
 
 @pytest.mark.usefixtures("quick")

@@ -4,14 +4,14 @@ from .migrate import WorkloadRun as WorkloadRun
 from .migrate import migrate as migrate
 from .migrate import run_workloads as run_workloads
 from .migrate import workloads_of as workloads_of
-from .promises import Kept as Kept
-from .promises import Promise as Promise
-from .promises import check_promises as check_promises
+from .months import saved_percent as saved_percent
+from .months import saved_usd as saved_usd
 from .question import JOB_KINDS as JOB_KINDS
 from .question import Goal as Goal
 from .question import JobKind as JobKind
 from .question import JobWords as JobWords
 from .question import MigrationQuestion as MigrationQuestion
+from .question import checked_kind as checked_kind
 from .question import job_kind_called as job_kind_called
 from .question import job_kind_of as job_kind_of
 from .question import question_of_job as question_of_job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,9 @@ from capacity_tui.engine.fleet.migration import Alternative, Migration, Workload
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.explanation import ExplanationText, FormulaInput, derived_step
-from capacity_tui.engine.present.part_pages import parts_as_html, parts_as_markdown
+from capacity_tui.engine.present.part_pages import write_parts
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.present.results import to_builtins, to_json, to_yaml
+from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes, format_count, format_percent, format_quantity
@@ -218,16 +218,17 @@ def _csv(rows: Sequence[Mapping[str, object]]) -> str:
 
 def write_migration(form: str, found: Migration) -> str:
     """Return what moving would bring as json, yaml, csv, markdown or html."""
-    return _WRITERS[form](found)
+    if form == "csv":
+        return migration_as_csv(found)
+    title = f"Moving from {found.current.count} x {found.current.instance}"
+    return write_parts(form, title, migration_parts(found), lambda: migration_as_dict(found))
 
 
 def write_runs(form: str, runs: Sequence[WorkloadRun]) -> str:
     """Return what moving workloads would bring as json, yaml, csv, markdown or html."""
-    return _RUN_WRITERS[form](runs)
-
-
-def _title(found: Migration) -> str:
-    return f"Moving from {found.current.count} x {found.current.instance}"
+    if form == "csv":
+        return runs_as_csv(runs)
+    return write_parts(form, "Moving workloads", runs_parts(runs), lambda: runs_as_dict(runs))
 
 
 def _money(usd: float | Interval | None) -> str:
@@ -238,22 +239,6 @@ def _money(usd: float | Interval | None) -> str:
 def _percent(share: Interval | None) -> str:
     return _NONE if share is None else f"{mean(share.value):+.0f} %"
 
-
-_WRITERS: Mapping[str, Callable[[Migration], str]] = {
-    "json": lambda found: to_json(migration_as_dict(found)),
-    "yaml": lambda found: to_yaml(migration_as_dict(found)),
-    "csv": migration_as_csv,
-    "markdown": lambda found: parts_as_markdown(_title(found), migration_parts(found)),
-    "html": lambda found: parts_as_html(_title(found), migration_parts(found)),
-}
-
-_RUN_WRITERS: Mapping[str, Callable[[Sequence[WorkloadRun]], str]] = {
-    "json": lambda runs: to_json(runs_as_dict(runs)),
-    "yaml": lambda runs: to_yaml(runs_as_dict(runs)),
-    "csv": runs_as_csv,
-    "markdown": lambda runs: parts_as_markdown("Moving workloads", runs_parts(runs)),
-    "html": lambda runs: parts_as_html("Moving workloads", runs_parts(runs)),
-}
 
 TITLES: Mapping[str, tuple[str, str]] = {
     "usd_per_hour": ("price of an hour", "USD"),

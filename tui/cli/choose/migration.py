@@ -63,7 +63,7 @@ class JobKindType(click.ParamType["JobKind"]):
 @click.option("--task", "kind", metavar="TASK", type=JobKindType(),
               help="train, finetune, infer (people wait) or batch_infer (nobody does).")  # fmt: skip
 @click.option("--model", metavar="SIZE|NAME|PLAN", required=True, shell_complete=options.models,
-              help="A size such as small or 13b, a model, or a plan with all that is to be kept.")  # fmt: skip
+              help="A size such as small or 13b, a model, or a plan with all that is to be checked.")  # fmt: skip
 @click.option("--precision", metavar="P", help="Of the training, or of the weights that are served.")
 @click.option("--hours", metavar="H", type=click.FloatRange(0, 744, min_open=True), default=720, show_default=True,
               help="Hours a month that it runs.")  # fmt: skip
@@ -191,18 +191,17 @@ def run_set(
 def promises(config: Path | None, output: Output) -> int:
     """Hold what is often promised of moving (90 % saved, 2-3 times as fast, spot 60-70 % off) against true prices."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.fleet.migration import check_promises
-    from capacity_tui.engine.present.fleet import promises_parts, write_promises
+    from capacity_tui.engine.compat import check_promises, promises_parts, write_promises
 
     catalog = load_catalog(fleet_files=config)
     tell_problems(catalog.instances.problems)
     with interrupted() as stopped, progress() as shown:
-        kept = list(check_promises(None, catalog, stopped, partial(_show, shown)))
+        checked = list(check_promises(None, catalog, stopped, partial(_show, shown)))
     form = output.form or "table"
     if form == "table":
-        output.parts(promises_parts(kept))
+        output.parts(promises_parts(checked))
     else:
-        output.write(write_promises(form, kept))
+        output.write(write_promises(form, checked))
     return 0
 
 

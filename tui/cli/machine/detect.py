@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine.benchmark import BenchmarkReport
     from capacity_tui.engine.machine.benchmark import Progress as BenchmarkProgress
     from capacity_tui.engine.plan import Plan
-    from capacity_tui.engine.storage import PatternQuestion
-    from capacity_tui.engine.storage.learning import LearningForecast
+    from capacity_tui.engine.storage import LearningForecast, PatternQuestion
 
 learn_option = click.option(
     "--learn",
@@ -45,7 +44,7 @@ def forecast_of(text: str, machine: Machine) -> LearningForecast:
         CapacityError: the option cannot be read, or a number is out of its range.
     """
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.storage.learning import learning_forecast
+    from capacity_tui.engine.storage import learning_forecast
 
     return learning_forecast(asked_of(text), machine, load_catalog())
 

@@ -1,4 +1,4 @@
-"""The storage estimator of hierarchical learning by the names of its guide, over the program's own answers."""
+"""The storage estimator of hierarchical learning, by the names of its guide."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.compat.alias import Alias, Amount
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.storage.patterns import PatternLevel, PatternStorage, pattern_storage
-from capacity_tui.engine.storage.question import PatternQuestion
+from capacity_tui.engine.storage import PatternLevel, PatternQuestion, PatternStorage, pattern_storage
+from capacity_tui.engine.units import GIGA, MEGA
 
 TOKENS = 500
 """Tokens of a sample, where nobody says."""
-_MB, _GB = 1e6, 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class LevelEstimate:
-    """What one level of patterns takes; a megabyte is a million bytes.
+    """What one level of patterns takes; a megabyte is a million bytes, and repeated patterns are counted each time.
 
     Attributes:
         level: all that is known of it.
@@ -25,40 +25,13 @@ class LevelEstimate:
 
     level: PatternLevel
 
-    @property
-    def node_name(self) -> str:
-        """``node0`` and so on."""
-        return self.level.name
-
-    @property
-    def total_patterns(self) -> float:
-        """Patterns that are learnt, repeated ones as often as they are."""
-        return float(self.level.samples)
-
-    @property
-    def unique_patterns(self) -> float:
-        """Different ones, which are stored."""
-        return float(self.level.unique.value)
-
-    @property
-    def deduplication_rate(self) -> float:
-        """Share of the patterns that repeat an earlier one."""
-        return self.level.deduplication
-
-    @property
-    def storage_bytes(self) -> float:
-        """What they take in the store."""
-        return float(self.level.bytes.value)
-
-    @property
-    def storage_mb(self) -> float:
-        """The same in megabytes."""
-        return self.storage_bytes / _MB
-
-    @property
-    def storage_gb(self) -> float:
-        """The same in gigabytes."""
-        return self.storage_bytes / _GB
+    node_name = Alias[str]("level.name")
+    total_patterns = Amount("level.samples")
+    unique_patterns = Amount("level.unique.value")
+    deduplication_rate = Amount("level.deduplication")
+    storage_bytes = Amount("level.bytes.value")
+    storage_mb = Amount("level.bytes.value", MEGA)
+    storage_gb = Amount("level.bytes.value", GIGA)
 
     def frequency(self, rank: float) -> float:
         """Return how often the pattern of a rank occurs, by Zipf's law."""
@@ -67,7 +40,7 @@ class LevelEstimate:
 
 @dataclass(frozen=True, slots=True)
 class StorageBreakdown:
-    """What all levels take.
+    """What all levels take, with ``raw_storage_bytes`` before what the store adds.
 
     Attributes:
         storage: the whole answer, with ranges and with what the law expects.
@@ -77,30 +50,11 @@ class StorageBreakdown:
     storage: PatternStorage
     level_estimates: tuple[LevelEstimate, ...]
 
-    @property
-    def total_storage_bytes(self) -> float:
-        """What all patterns take in the store."""
-        return float(self.storage.total_bytes.value)
-
-    @property
-    def total_storage_mb(self) -> float:
-        """The same in megabytes."""
-        return self.total_storage_bytes / _MB
-
-    @property
-    def total_storage_gb(self) -> float:
-        """The same in gigabytes."""
-        return self.total_storage_bytes / _GB
-
-    @property
-    def total_unique_patterns(self) -> float:
-        """Different patterns of all levels."""
-        return float(self.storage.unique)
-
-    @property
-    def raw_storage_bytes(self) -> float:
-        """The patterns without what the store adds."""
-        return float(self.storage.raw_bytes)
+    total_storage_bytes = Amount("storage.total_bytes.value")
+    total_storage_mb = Amount("storage.total_bytes.value", MEGA)
+    total_storage_gb = Amount("storage.total_bytes.value", GIGA)
+    total_unique_patterns = Amount("storage.unique")
+    raw_storage_bytes = Amount("storage.raw_bytes")
 
 
 class StorageEstimator:
@@ -177,6 +131,6 @@ class StorageEstimator:
 
     @classmethod
     def _of(cls, question: PatternQuestion) -> StorageEstimator:
-        made = cls()
-        made._question = question
-        return made
+        estimator = cls()
+        estimator._question = question
+        return estimator

@@ -1,9 +1,9 @@
-"""The names of the fleet guide's Python interface, over the program's own answers."""
+"""The migration analyzer of fleets, by the names of its guide."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,20 +15,15 @@ from capacity_tui.engine.fleet import sizes_in_precisions
 from capacity_tui.engine.fleet.migration import (
     JobKind,
     JobWords,
-    Kept,
     Migration,
-    Promise,
     WorkloadRun,
     migrate,
     question_of_job,
     run_workloads,
     workloads_of,
 )
-from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.present.fleet.migration import migration_as_dict, runs_as_dict, write_migration, write_runs
-from capacity_tui.engine.present.part_pages import parts_as_html, parts_as_markdown
-from capacity_tui.engine.present.parts import Part, TextPart, table_part
-from capacity_tui.engine.present.results import to_builtins, to_json, to_yaml
+from capacity_tui.engine.present import parts_as_markdown, table_part
+from capacity_tui.engine.present.fleet import migration_as_dict, runs_as_dict, write_migration, write_runs
 
 _FORM = "markdown"
 
@@ -43,7 +38,7 @@ class WorkloadType(StrEnum):
 
 
 class ModelSize(StrEnum):
-    """Sizes of models that come with the program; own ones go by their id, counts as ``35B``."""
+    """Sizes of models that come with the program; a user's own go by their id, counts as ``35B``."""
 
     SMALL = "small"
     MEDIUM = "medium"
@@ -72,7 +67,7 @@ class MigrationReport:
 
 @dataclass(frozen=True)
 class RunReport:
-    """What moving workloads would bring, expected beside found; printed, it is Markdown.
+    """What moving workloads would bring, expected and computed; printed, it is Markdown.
 
     Attributes:
         runs: the answers.
@@ -102,7 +97,7 @@ class AWSGPUMigrationAnalyzer:
         config: a JSON file of instances, sizes or workloads, or a folder that has some; they go over what is known. By
             default those of ``config`` in the current folder, where there are any.
         instances: instances to compare jobs with, or a provider for all of its own; by default the guide's nine.
-        quiet: whether ``run_`` and ``list_`` only return what they found, without writing it.
+        quiet: whether ``run_`` and ``list_`` only return their results, without writing them.
 
     Raises:
         CatalogError: there is no such file, or none in the folder.
@@ -184,8 +179,8 @@ class AWSGPUMigrationAnalyzer:
         Raises:
             CatalogError: no size or precision is called that.
         """
-        (found,) = sizes_in_precisions(self.catalog, (precision,), (str(model_size),))
-        return int(found.weights_gb) if found.weights_gb.is_integer() else found.weights_gb
+        (size,) = sizes_in_precisions(self.catalog, (precision,), (str(model_size),))
+        return int(size.weights_gb) if size.weights_gb.is_integer() else size.weights_gb
 
     def _run(self, names: Sequence[str]) -> RunReport:
         report = RunReport(tuple(run_workloads(names, self.catalog, instances=self.instances)))
@@ -195,84 +190,3 @@ class AWSGPUMigrationAnalyzer:
     def _write(self, text: str) -> None:
         if not self._quiet:
             sys.stdout.write(text)
-
-
-_HEADS = ("promise", "promised", "found", "range", "holds", "difference", "with")
-
-_WORDS = {"saving_percent": "% saved", "performance_ratio": "x as fast", "spot_percent": "% off on spot"}
-
-_TITLE = "What is promised of moving, on true prices"
-
-
-def promises_as_dict(kept: Sequence[Kept]) -> dict[str, object]:
-    """Return promises and what was found as plain data."""
-    return {"promises": [_as_dict(each) for each in kept]}
-
-
-def promises_parts(kept: Sequence[Kept]) -> Iterator[Part]:
-    """Yield promises and what was found as a table, and how many hold."""
-    holding = sum(each.holds for each in kept)
-    yield TextPart(f"{holding} of {len(kept)} promises hold", "strong")
-    yield table_part(_HEADS, map(_row, kept))
-    yield TextPart("same work on both machines; spot with its interruptions; `fleet migrate` tells the rest", "quiet")
-
-
-def write_promises(form: str, kept: Sequence[Kept]) -> str:
-    """Return promises and what was found as json, yaml, markdown or html."""
-    return _WRITERS[form](kept)
-
-
-def _as_dict(each: Kept) -> dict[str, object]:
-    promise, best = each.promise, each.best
-    return {
-        "id": promise.id,
-        "promise": promise.name,
-        "figure": promise.figure,
-        "least": promise.least,
-        "most": promise.most,
-        "found": to_builtins(each.found),
-        "holds": each.holds,
-        "misses": each.misses,
-        "from": {"instance": promise.job.instance, "devices": promise.job.devices},
-        "to": None if best is None else {"instance": best.instance, "count": best.count, "price": best.price_source},
-        "source": promise.source,
-    }
-
-
-def _row(each: Kept) -> tuple[str, ...]:
-    promise = each.promise
-    if each.found is None or each.best is None:
-        return (promise.name, _promised(promise), "-", "-", "not known", "no price, or it does not fit", "-")
-    low, high = mean(each.found.low), mean(each.found.high)
-    spread = "" if low == high else f"{low:.3g} to {high:.3g}"
-    found = f"{mean(each.found.value):.3g} {_WORDS[promise.figure]}"
-    with_what = f"{each.best.count} x {each.best.instance}"
-    return (
-        promise.name,
-        _promised(promise),
-        found,
-        spread,
-        "yes" if each.holds else "no",
-        _difference(each),
-        with_what,
-    )
-
-
-def _promised(promise: Promise) -> str:
-    end = " or more" if promise.most is None else f" to {promise.most:g}"
-    return f"{promise.least:g}{end} {_WORDS[promise.figure]}"
-
-
-def _difference(each: Kept) -> str:
-    misses = each.misses or 0.0
-    if not misses:
-        return "as promised"
-    return f"{misses:.3g} less" if misses > 0 else f"{-misses:.3g} more than the most"
-
-
-_WRITERS: Mapping[str, Callable[[Sequence[Kept]], str]] = {
-    "json": lambda kept: to_json(promises_as_dict(kept)),
-    "yaml": lambda kept: to_yaml(promises_as_dict(kept)),
-    "markdown": lambda kept: parts_as_markdown(_TITLE, promises_parts(kept)),
-    "html": lambda kept: parts_as_html(_TITLE, promises_parts(kept)),
-}

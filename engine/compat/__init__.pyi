@@ -1,0 +1,15 @@
+from .hardware_analyzer import BenchmarkResults as BenchmarkResults
+from .hardware_analyzer import HardwareAnalyzerV2 as HardwareAnalyzerV2
+from .hardware_analyzer import HardwareProfile as HardwareProfile
+from .migration_analyzer import AWSGPUMigrationAnalyzer as AWSGPUMigrationAnalyzer
+from .migration_analyzer import MigrationReport as MigrationReport
+from .migration_analyzer import ModelSize as ModelSize
+from .migration_analyzer import RunReport as RunReport
+from .migration_analyzer import WorkloadType as WorkloadType
+from .promises import check_promises as check_promises
+from .promises import promises_as_dict as promises_as_dict
+from .promises import promises_parts as promises_parts
+from .promises import write_promises as write_promises
+from .storage_estimator import LevelEstimate as LevelEstimate
+from .storage_estimator import StorageBreakdown as StorageBreakdown
+from .storage_estimator import StorageEstimator as StorageEstimator

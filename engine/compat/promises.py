@@ -1,0 +1,221 @@
+"""What the fleet guide promises of moving, checked against current prices: ``profiles/promises.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
+from typing import Literal, TypeAlias
+
+from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped
+from capacity_tui.engine.fleet.migration import (
+    Alternative,
+    JobWords,
+    Migration,
+    checked_kind,
+    migrate,
+    question_of_job,
+    saved_percent,
+    saved_usd,
+)
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.present import Part, TextPart, table_part, to_builtins, write_parts
+from capacity_tui.engine.uncertainty import Interval
+
+Promised: TypeAlias = Literal["saving_percent", "performance_ratio", "spot_percent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One promise.
+
+    Attributes:
+        id: its key.
+        name: what is moved where.
+        job: what runs now.
+        figure: what is promised of.
+        least: how much of it at least.
+        most: how much at most; None for any amount.
+        source: who promises it.
+    """
+
+    id: str
+    name: str
+    job: JobWords
+    figure: Promised
+    least: float
+    most: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPromise:
+    """A promise with the best machine for it.
+
+    Attributes:
+        promise: the promise.
+        best: the machine that comes nearest to it; None where none holds the job or has a price.
+        value: what that machine brings of what is promised.
+        misses: by how much that is below what is promised at least; negative where it is above what is promised at
+            most; 0 where the promise holds; None where no machine has a value.
+    """
+
+    promise: Promise
+    best: Alternative | None = None
+    value: Interval | None = None
+    misses: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the machine brings at least what is promised."""
+        return self.misses is not None and self.misses <= 0
+
+
+@cache
+def promises() -> tuple[Promise, ...]:
+    """Return the promises."""
+    rows = parse_shipped(files("capacity_tui.profiles").joinpath("promises.yaml"))
+    return tuple(_promise(key, row) for key, row in rows.items())
+
+
+def check_promises(
+    wanted: Iterable[Promise] | None = None,
+    catalog: Catalog | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    shown: Callable[[str, Migration], None] | None = None,
+) -> Iterator[CheckedPromise]:
+    """Check promises one after the other.
+
+    Args:
+        wanted: the promises; all by default.
+        catalog: facts; the shipped ones with the user's own by default.
+        stopped: asked between promises whether to stop.
+        shown: gets the id of the promise at work and its answer so far.
+    """
+    facts = catalog or load_catalog()
+    for promise in promises() if wanted is None else wanted:
+        if stopped():
+            return
+        show = None if shown is None else partial(shown, promise.id)
+        answer = migrate(question_of_job(promise.job, facts), facts, None, show)
+        known = [
+            (machine, value)
+            for machine in answer.alternatives
+            if (value := _promised_value(promise.figure, machine)) is not None
+        ]
+        if not known:
+            yield CheckedPromise(promise)
+            continue
+        best, value = max(known, key=lambda pair: mean(pair[1].value))
+        yield CheckedPromise(promise, best, value, _misses(promise, mean(value.value)))
+
+
+def _promised_value(figure: Promised, machine: Alternative) -> Interval | None:
+    if figure == "saving_percent":
+        return machine.saving_percent
+    if figure == "performance_ratio":
+        return machine.performance_ratio
+    month, spot = machine.usd_month, machine.usd_month_spot
+    if month is None or spot is None:
+        return None
+    return Interval(*(mean(saved_percent(saved_usd(month, end), month)) for end in (spot.value, spot.high, spot.low)))
+
+
+def _misses(promise: Promise, value: float) -> float:
+    if value < promise.least:
+        return promise.least - value
+    return 0.0 if promise.most is None else min(0.0, promise.most - value)
+
+
+def _promise(key: str, row: Mapping[str, object]) -> Promise:
+    job, to = row["job"], row["to"]
+    assert isinstance(job, Mapping) and isinstance(to, list)  # noqa: S101 - shipped data
+    words = JobWords(
+        instance=str(job["instance"]),
+        model=str(job["model"]),
+        kind=checked_kind(str(job["kind"])),
+        devices=int(job["gpus"]),
+        precision=str(job["precision"]),
+        instances=tuple(map(str, to)),
+    )
+    return Promise(
+        id=key,
+        name=str(row["name"]),
+        job=words,
+        figure=next(name for name in _FIGURES if name == row["figure"]),
+        least=float(str(row["least"])),
+        most=None if row.get("most") is None else float(str(row["most"])),
+        source=str(row["source"]),
+    )
+
+
+_FIGURES: Mapping[Promised, str] = {
+    "saving_percent": "% saved",
+    "performance_ratio": "x as fast",
+    "spot_percent": "% off on spot",
+}
+_HEADS = ("promise", "promised", "found", "range", "holds", "difference", "with")
+
+
+def promises_as_dict(checked: Sequence[CheckedPromise]) -> dict[str, object]:
+    """Return checked promises as plain data."""
+    return {"promises": [_as_dict(promise) for promise in checked]}
+
+
+def promises_parts(checked: Sequence[CheckedPromise]) -> Iterator[Part]:
+    """Yield checked promises as a table, and how many hold."""
+    holding = sum(promise.holds for promise in checked)
+    yield TextPart(f"{holding} of {len(checked)} promises hold", "strong")
+    yield table_part(_HEADS, map(_row, checked))
+    yield TextPart("same work on both machines; spot with its interruptions; details: `fleet migrate`", "quiet")
+
+
+def write_promises(form: str, checked: Sequence[CheckedPromise]) -> str:
+    """Return checked promises as json, yaml, markdown or html."""
+    title = "What is promised of moving, on current prices"
+    return write_parts(form, title, promises_parts(checked), lambda: promises_as_dict(checked))
+
+
+def _as_dict(checked: CheckedPromise) -> dict[str, object]:
+    promise, best = checked.promise, checked.best
+    return {
+        "id": promise.id,
+        "promise": promise.name,
+        "figure": promise.figure,
+        "least": promise.least,
+        "most": promise.most,
+        "found": to_builtins(checked.value),
+        "holds": checked.holds,
+        "misses": checked.misses,
+        "from": {"instance": promise.job.instance, "devices": promise.job.devices},
+        "to": None if best is None else {"instance": best.instance, "count": best.count, "price": best.price_source},
+        "source": promise.source,
+    }
+
+
+def _row(checked: CheckedPromise) -> tuple[str, ...]:
+    promise, best, value = checked.promise, checked.best, checked.value
+    if value is None or best is None:
+        return (promise.name, _promised(promise), "-", "-", "not known", "no price, or it does not fit", "-")
+    low, high = mean(value.low), mean(value.high)
+    return (
+        promise.name,
+        _promised(promise),
+        f"{mean(value.value):.3g} {_FIGURES[promise.figure]}",
+        "" if low == high else f"{low:.3g} to {high:.3g}",
+        "yes" if checked.holds else "no",
+        _difference(checked.misses or 0.0),
+        f"{best.count} x {best.instance}",
+    )
+
+
+def _promised(promise: Promise) -> str:
+    end = " or more" if promise.most is None else f" to {promise.most:g}"
+    return f"{promise.least:g}{end} {_FIGURES[promise.figure]}"
+
+
+def _difference(misses: float) -> str:
+    if not misses:
+        return "as promised"
+    return f"{misses:.3g} less" if misses > 0 else f"{-misses:.3g} more than the most"
