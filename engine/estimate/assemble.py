@@ -48,13 +48,14 @@ def memory_estimate(work: Work, cluster: Cluster, ratios: Range = WITHOUT_RANGE)
         ratios: of measured to estimated memory.
     """
     allocated = added(work.memory.values()) if work.allocated is None else work.allocated
-    reserve = reserve_bytes(allocated, work.fragmentation)
+    reserve = reserve_bytes(allocated, work.fragmentation, work.stranded)
     outside = {"context": work.context_bytes, "reserve": reserve}
     parts = OnDemand((*work.memory, *outside), lambda part: outside[part] if part in outside else work.memory[part])
 
     def stage(name: str) -> StageBytes:
         bytes_ = work.stages[name]
-        return StageBytes(bytes_, bytes_ + reserve_bytes(bytes_, work.fragmentation) + work.context_bytes)
+        reserve = reserve_bytes(bytes_, work.fragmentation, work.stranded)
+        return StageBytes(bytes_, bytes_ + reserve + work.context_bytes)
 
     def interval(bytes_: Number) -> Interval:
         if ratios is WITHOUT_RANGE:

@@ -134,17 +134,18 @@ def context_bytes(driver: Number, communicator: Number, groups: Number) -> Numbe
 
 
 @equation(
-    "reserve = allocated · fragmentation",
+    "reserve = allocated · fragmentation + stranded",
     unit="B",
     source="the allocator keeps blocks it cannot use: measured reserved over allocated",
     part=Figure.MEMORY_RESERVE,
-    units={"allocated": "B"},
+    units={"allocated": "B", "stranded": "B"},
 )
-def reserve_bytes(allocated: Number, fragmentation: Number) -> Number:
+def reserve_bytes(allocated: Number, fragmentation: Number, stranded: Number) -> Number:
     """Bytes the allocator holds beyond its peak.
 
     Args:
         allocated: bytes of all parts inside the allocator.
         fragmentation: what it holds beyond them, as a share.
+        stranded: bytes of blocks that it keeps for one use and cannot give to another.
     """
-    return allocated * fragmentation
+    return allocated * fragmentation + stranded

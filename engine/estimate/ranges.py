@@ -167,7 +167,7 @@ def exact_bytes(parts: Mapping[str, Number]) -> Number:
 def memory_amounts(work: Work) -> dict[str, Number]:
     """Return the share of what is not exact in the memory that the driver shows, by name of its spread."""
     allocated = added(work.memory.values()) if work.allocated is None else work.allocated
-    outside = work.fragmentation * allocated + work.context_bytes
+    outside = work.fragmentation * allocated + work.stranded + work.context_bytes
     shown = np.maximum(allocated + outside, 1.0)
     inexact = np.maximum(allocated - exact_bytes(work.memory), 0.0)
     return {"base": 1.0, "activations": inexact / shown, "outside": outside / shown}

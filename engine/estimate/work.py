@@ -319,6 +319,7 @@ class Work:
         host_holds: what lies there that could lie on the device, in words; empty for nothing.
         places: bytes inside the allocator at each place that may be the peak, in words.
         fragmentation: what the allocator holds beyond its peak, as a share of it.
+        stranded: bytes it holds beyond that, in blocks that it keeps for one use and cannot give to another.
         context_bytes: driver context and communication buffers outside the allocator.
         phases: kernels and communication of one iteration: a step, a fit, or prefill and decode of a batch.
         units_per_step: tokens or samples of one iteration.
@@ -365,6 +366,7 @@ class Work:
     details: Mapping[str, Number] = field(default_factory=dict)
     allocated: Number | None = None
     delivery: Delivery | None = None
+    stranded: Number = 0.0
     host_holds: str = ""
 
     @property

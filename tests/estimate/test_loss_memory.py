@@ -115,3 +115,17 @@ def test_pure_16_bit_training_peaks_at_ten_bytes_a_parameter() -> None:
     """Weights, gradients and two moments of 2 bytes, and what an optimizer of separate operations writes aside."""
     found = memory("ddp", "llama-2-7b", 1, seq_len=64, master_weights="none", gradients="bf16", checkpointing="full")
     assert peak(found) == pytest.approx(10 * 6.74e9, rel=0.02)
+
+
+def test_sharded_gradients_of_an_only_micro_batch_come_after_its_loss() -> None:
+    """What is allocated in the loss holds no gradient; the allocator keeps their blocks all the same."""
+    once, twice = (
+        memory("fsdp", "llama-2-7b", layout__zero=3, global_batch=batch, loss="standard", micro_batch=2)
+        for batch in (16, 32)
+    )
+    shard = 4 * 6.74e9 / 8
+    assert float(once.parts["gradients"]) == 0.0
+    assert float(twice.parts["gradients"]) == pytest.approx(shard, rel=0.01)
+    assert peak(twice) - peak(once) == pytest.approx(shard, rel=0.01)
+    reserves = [float(found.reserved_bytes.value) for found in (once, twice)]
+    assert reserves[0] == pytest.approx(reserves[1], rel=0.01)

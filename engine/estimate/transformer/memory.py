@@ -66,11 +66,13 @@ class StageMemory:
 
     Attributes:
         phases: bytes inside the framework's allocator, by phase of a step and by part.
+        streamed: further bytes by phase, of blocks that the allocator keeps for a stream of their own.
         host: bytes in host memory.
         host_state: those of them that a checkpoint holds.
     """
 
     phases: Mapping[str, Mapping[str, Number]]
+    streamed: Mapping[str, Number]
     host: Number
     host_state: Number
 
@@ -83,6 +85,12 @@ class StageMemory:
     def peak(self) -> Number:
         """Bytes in the fullest phase."""
         return largest(self.timeline.values())
+
+    @cached_property
+    def stranded(self) -> Number:
+        """Bytes that the allocator holds beyond the peak because blocks of one stream are of no use to another."""
+        held = (bytes_ + self.streamed.get(phase, 0.0) for phase, bytes_ in self.timeline.items())
+        return largest(held) - self.peak
 
     @cached_property
     def parts(self) -> Mapping[str, Number]:
@@ -125,6 +133,11 @@ class TrainingMemory:
     def timeline(self) -> Mapping[str, Number]:
         """Bytes by moment on the fullest stage."""
         return OnDemand(PHASES_AT, lambda moment: largest(map(self._at, PHASES_AT[moment])))
+
+    @cached_property
+    def stranded(self) -> Number:
+        """Bytes that the allocator of the fullest stage holds beyond its peak for the sake of streams."""
+        return self._on_fullest(lambda stage: stage.stranded)
 
     @cached_property
     def host(self) -> Number:
@@ -244,14 +257,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     buckets = where(reduced, np.minimum(software.bucket_bytes, BUCKETS * numerics.element_bytes * trained), 0.0)
     if any_true(run.software.captured > 0):
         buckets = buckets + captured_input_bytes(run.software.captured, run.tokens)
-    # Gradients of one micro-batch come to be while its activations go; with several they stay in between. Those that
-    # are reduced and sharded on a stream of their own cannot use the room that activations leave, nor can a buffer in
-    # another type than the parameters', which exists from the first step on.
-    unsharded = (layout.zero < 2) | (layout.shard <= 1)
-    buffer = (np.asarray(software.gradient_buffer) > 0) | np.asarray(numerics.gradient_bytes > numerics.weight_bytes)
-    fleeting = (run.micro_batches <= 1) & unsharded & ~buffer
-    waiting = where(fleeting, 0.0, kept["gradients"])
-    after_head = where(fleeting, numerics.gradient_bytes * run.trained_ends * held.head, kept["gradients"])
+    gradients_in = _gradients(run, held, kept["gradients"])
     casts = _cast_gradients(run, held)
     beside = software.flat_gradients * where((layout.zero >= 3) & (layout.shard > 1), 0.0, casts)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
@@ -262,22 +268,65 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     at_loss = alive_activations(activations, layout.offload_activations, outputs, 0.0)
     at_layer = alive_activations(activations, layout.offload_activations, outputs, at_work)
     at_end = alive_activations(0.0, 0.0, 0.0, alone_at_work)
-    resting = where(buffer, kept["gradients"], 0.0)
     loading = software.loads_whole * ((layout.zero >= 3) & (layout.shard > 1))
     whole_stage = run.stored_bytes * (held.dense + held.experts) + run.embedding_and_head_bytes * held.ends
     # The largest unit, that of embedding and head, is copied when it is flattened.
     read = loading * (whole_stage + run.embedding_and_head_bytes * held.ends)
     phases = {
         "load": {**phase(0.0, 0.0, 0.0, buffer_bytes(read, 0.0, 0.0, 0.0)), "optimizer": 0.0},
-        "loss": phase(waiting, at_loss, logits, buffer_bytes(used, ends, beside, buckets)),
-        "layer": phase(after_head, at_layer, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
+        "loss": phase(gradients_in.loss, at_loss, logits, buffer_bytes(used, ends, beside, buckets)),
+        "layer": phase(gradients_in.layer, at_layer, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
         "backward": phase(kept["gradients"], at_end, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
         "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts + kept["temporaries"], buckets)),
-        "checkpoint": phase(resting, 0.0, 0.0, buffer_bytes(0.0, 0.0, 0.0, 0.0)),
+        "checkpoint": phase(gradients_in.resting, 0.0, 0.0, buffer_bytes(0.0, 0.0, 0.0, 0.0)),
     }
     offloaded = layout.offload_activations * activations
     host = host_bytes(kept["host_states"] + kept["host_gradients"], kept["host_weights"], offloaded)
-    return StageMemory(phases, host, kept["host_states"] + kept["host_weights"])
+    return StageMemory(phases, gradients_in.streamed, host, kept["host_states"] + kept["host_weights"])
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """Bytes of kept gradients where they are fewer than at the end of the backward pass.
+
+    Attributes:
+        loss: in the loss.
+        layer: at the start of the backward pass.
+        resting: between steps.
+        streamed: bytes by phase that the allocator keeps for them although they do not exist.
+    """
+
+    loss: Number
+    layer: Number
+    resting: Number
+    streamed: Mapping[str, Number]
+
+
+def _gradients(run: TransformerRun, held: Parameters, kept: Number) -> Gradients:
+    """Return the gradients of each phase.
+
+    Those of one micro-batch come to be while its activations go. With several they stay in between, as does a buffer in
+    another type than the parameters', or one that an engine fills with what it has reduced.
+
+    Args:
+        run: the run.
+        held: parameters of the stage.
+        kept: bytes of all its gradients.
+    """
+    layout, numerics, software = run.layout, run.numerics, run.software
+    sharded = (layout.zero >= 2) & (layout.shard > 1)
+    filled = (np.asarray(software.flat_gradients) >= 1.0) & sharded & (layout.zero >= 3)
+    wide = np.asarray(numerics.gradient_bytes > numerics.weight_bytes)
+    buffer = (np.asarray(software.gradient_buffer) > 0) | wide | filled
+    fleeting = (run.micro_batches <= 1) & ~buffer
+    of_head = numerics.gradient_bytes * run.trained_ends * held.head / where(sharded, layout.shard, 1.0)
+    loss, layer = where(fleeting, 0.0, kept), where(fleeting, of_head, kept)
+    # Those that are reduced on a stream of their own cannot use the room that activations leave in the allocator.
+    streamed = {
+        phase: where(fleeting & sharded, np.maximum(kept - there, 0.0), 0.0)
+        for phase, there in (("loss", loss), ("layer", layer))
+    }
+    return Gradients(loss, layer, where(buffer, kept, 0.0), streamed)
 
 
 def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Number]:

@@ -83,6 +83,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         host_holds=_host_holds(run),
         places=memory.places,
         fragmentation=run.software.fragmentation,
+        stranded=memory.stranded,
         context_bytes=context_bytes(device.efficiency.context_bytes, device.efficiency.communicator_bytes, groups),
         phases=(
             Phase(
