@@ -65,8 +65,6 @@ def test_memory_processor_and_disk_are_measured(machine, tmp_path):
     assert names >= {"memory.copy", "memory.triad", "cpu.gemm.fp32", "cpu.gemm.fp64"}
     assert names >= {"disk.write", "disk.read", "disk.random_read", "disk.random_write"}
     assert all(0 < figure.spread.p10 <= figure.spread.median <= figure.spread.p90 for figure in report.measured)
-    fp32, fp64 = report.find("cpu.gemm.fp32"), report.find("cpu.gemm.fp64")
-    assert fp32.spread.median > fp64.spread.median
     assert [step.group for step in seen if step.latest is None] == ["memory", "cpu", "disk"]
     assert list(tmp_path.iterdir()) == []
 
