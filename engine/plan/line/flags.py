@@ -14,6 +14,7 @@ from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.line.hardware_words import hardware_names, named_hardware
 from capacity_tui.engine.plan.line.model_words import MODEL, model_names, named_model, sized_model
 from capacity_tui.engine.plan.line.setting_words import SEQUENCE, TOKENS, amount_of, counted, value_names
+from capacity_tui.engine.plan.line.tokens import counted_start, split
 from capacity_tui.engine.plan.line.words import (
     FINETUNE,
     FIT,
@@ -23,8 +24,6 @@ from capacity_tui.engine.plan.line.words import (
     Meaning,
     OneLine,
     Word,
-    counted_start,
-    split,
     vocabulary,
 )
 

@@ -11,14 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Instance, Row, Table, key_of, nearest
-from capacity_tui.engine.catalog.rows import MIB
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line.words import Meaning, vocabulary
 from capacity_tui.engine.plan.plan import DETECTED
 from capacity_tui.engine.printable import printable
-from capacity_tui.engine.units import parse_bytes
 
 NAME = Key.HARDWARE_NAME
 
@@ -28,6 +26,8 @@ MEMORY = "memory_mib"
 """Key of a device's memory in a spec; of a processor it is the main memory."""
 
 SPEC = Key.HARDWARE_SPEC
+
+HOST_MEMORY = f"{SPEC}.host_memory_gib"
 
 _COUNTS = (
     re.compile(r"(?P<count>\d{1,7})\s*[x×*]\s*(?P<name>\S.*)", re.IGNORECASE),
@@ -49,7 +49,15 @@ _PEAKS = {"tf": 1.0, "tflop": 1.0, "tflops": 1.0, "tflop/s": 1.0, "tflops/s": 1.
 
 _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
 
-_SIZES = ("mib", "gib", "tib", "mb", "gb", "tb")
+_SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "tib": 1024**2, "tb": 1024**2}
+"""MiB of a unit. Memory of devices is sold in binary units, whatever letter is missing: a card of 24 GB has 24 GiB."""
+
+_SAME_SIZE = 0.08
+"""Share by which the memory that a driver reports may differ from what a device is sold with."""
+
+_SIZE_IN_ID = re.compile(r"\d+gb")
+
+_SLICE = re.compile(r"(?:[a-z]+[\s-])?(?P<name>[a-z]\d[a-z])-(?P<count>\d{1,4})", re.IGNORECASE)
 
 _EXAMPLE = "gpu(48GiB,180TFLOPs,900GB/s)"
 
@@ -59,6 +67,9 @@ def named_hardware(word: str, catalog: Catalog) -> Meaning | None:
     alone = _alone(word, catalog)
     if alone is not None:
         return alone
+    chips = _SLICE.fullmatch(word)
+    if chips is not None and (sold := vocabulary().slices.get(key_of(chips["name"]))):
+        return _several(sold, int(chips["count"]), catalog)
     for pattern in (*_COUNTS, _GLUED, _NEAR_A_NUMBER):
         match = pattern.fullmatch(word)
         count = int(match["count"]) if match else 0
@@ -89,7 +100,7 @@ def own_device(word: str, catalog: Catalog) -> Meaning | None:
     spec: dict[str, object] = {}
     for figure in filter(None, map(str.strip, re.split(r"[,;\s]\s*(?![a-zA-Z])|,", match["figures"]))):
         key, equals, value = figure.partition("=")
-        given = {key.strip(): value.strip()} if equals else figures_of(figure)
+        given: Mapping[str, object] | None = {key.strip(): value.strip()} if equals else figures_of(figure)
         if given is None:
             hint = f"write memory, arithmetic and bandwidth, as {_EXAMPLE}, or key=value"
             return Meaning(fault=PlanError("not a figure of a device", repr(figure)[:80], hint, Place(field=SPEC)))
@@ -99,7 +110,7 @@ def own_device(word: str, catalog: Catalog) -> Meaning | None:
     return custom_device(spec, catalog)
 
 
-def figures_of(word: str) -> dict[str, object] | None:
+def figures_of(word: str) -> dict[str, float] | None:
     """Return the keys of ``hardware.spec`` that a figure such as ``48GiB`` or ``900GB/s`` gives; None for others."""
     match = _FIGURE.fullmatch(word)
     unit = match["unit"].casefold() if match else ""
@@ -107,7 +118,7 @@ def figures_of(word: str) -> dict[str, object] | None:
         return None
     number = float(match["number"])
     if unit in _SIZES:
-        return {"memory_mib": parse_bytes(word) // MIB}
+        return {MEMORY: round(number * _SIZES[unit])}
     if unit in _RATES:
         return {"bandwidth_gbs": number * _RATES[unit]}
     if unit in _POWER:
@@ -115,7 +126,7 @@ def figures_of(word: str) -> dict[str, object] | None:
     return dict.fromkeys(("bf16_tflops", "fp16_tflops"), number * _PEAKS[unit]) if unit in _PEAKS else None
 
 
-def given_figure(text: str, figure: Mapping[str, object], is_ram: bool, name: str, catalog: Catalog) -> Meaning:
+def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str, catalog: Catalog) -> Meaning:
     """Return what a figure of the hardware sets: one of each device, or the memory of their host.
 
     Args:
@@ -126,7 +137,15 @@ def given_figure(text: str, figure: Mapping[str, object], is_ram: bool, name: st
         catalog: facts.
     """
     if is_ram and catalog.processors.find_id(name) is None:
-        return Meaning(f"{text} of host memory", {f"{SPEC}.host_memory_gib": parse_bytes(text) / 2**30})
+        return Meaning(f"{text} of host memory", {HOST_MEMORY: figure[MEMORY] / 1024})
+    row = catalog.accelerators.get(name)
+    memory = figure.get(MEMORY)
+    if row is not None and memory:
+        if row.memory_mib and abs(row.memory_mib / memory - 1) < _SAME_SIZE:
+            return Meaning(f"{text}, as it has")
+        sibling = _SIZE_IN_ID.sub(f"{memory / 1024:g}gb", name)
+        if sibling in catalog.accelerators:
+            return Meaning(sibling, {NAME: sibling})
     return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
 
 
@@ -188,13 +207,26 @@ def _several(name: str, count: int, catalog: Catalog) -> Meaning | None:
 def _row_named(name: str, catalog: Catalog) -> Row | None:
     """Return the row of a name, its plural too; None where there is none."""
     tables: tuple[Table[Any], ...] = (catalog.accelerators, catalog.processors, catalog.instances, catalog.clusters)
-    for tried in (name, name[:-1] if name.endswith(("s", "S")) else ""):
+    plural = name[:-1] if name.endswith(("s", "S")) else ""
+    prefixes = vocabulary().prefixes.items()
+    clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
+    for tried in (name, plural, name.replace(" ", "."), *clouds):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)
             if row_id is not None:
                 row: Row = table[row_id]
                 return row
-    return None
+    processor = _numbered(name, catalog.processors)
+    return None if processor is None else catalog.processors[processor]
+
+
+def _numbered(name: str, table: Table[Any]) -> str | None:
+    """Return the one row that a model number is of, as ``5950x`` or ``ryzen 5950x``; None where none or several are."""
+    pieces = re.split(r"[\s_-]+", name.casefold())
+    if not any(map(_MODEL_NUMBER.fullmatch, pieces)):
+        return None
+    ids = [row_id for row_id in table if set(pieces) <= set(row_id.split("-"))]
+    return ids[0] if len(ids) == 1 else None
 
 
 def _hardware(row: Row, count: int | None) -> Meaning:
@@ -238,6 +270,9 @@ _SIMILAR = 0.74
 _FEWEST_LETTERS = 4
 
 _LONGEST = 60
+
+_MODEL_NUMBER = re.compile(r"[a-z]?\d{3,}[a-z]{0,2}")
+"""Of a processor, as ``13900k`` or ``7995wx``."""
 
 _DIGIT = re.compile(r"\d")
 

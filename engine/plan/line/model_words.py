@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from capacity_tui.engine.catalog import Architecture, Catalog, count_in, format_in_name, key_of
 from capacity_tui.engine.keys import Key
@@ -16,9 +18,17 @@ from capacity_tui.engine.units import format_count
 MODEL = Key.MODEL_NAME
 FEWEST_CHARACTERS = 3
 """Letters and digits of a part of a name that stands for it."""
+_FEWEST_OF_A_SLIP, _SLIP = 4, 0.8
+"""Letters of a word that may be a slip of a family's name, and how similar it is to be."""
 _HUB = re.compile(r"^(?:https?://)?(?:www\.)?(?:huggingface\.co|hf\.co)/(?:models/)?", re.IGNORECASE)
 _SIZE = re.compile(r"(?P<experts>\d+x)?(?P<size>\d+(?:\.\d+)?)(?P<unit>[bm])", re.IGNORECASE)
+_PATCH = re.compile(r"/(\d+)$")  # ViT-L/16
 _PIECES = re.compile(r"[\s_/\-]+")
+
+
+def is_size(word: str) -> bool:
+    """Return whether a word is a number of parameters, as ``70b``."""
+    return _SIZE.fullmatch(word) is not None
 
 
 def named_model(word: str, catalog: Catalog) -> Meaning | None:
@@ -28,7 +38,8 @@ def named_model(word: str, catalog: Catalog) -> Meaning | None:
         return None
     if key_of(name) == AUTO:
         return Meaning("largest model that fits", {MODEL: AUTO})
-    row_id = None if count_in(name) else catalog.architectures.find_id(name)
+    plain = _PATCH.sub(r"-\1", name.replace(":", "-"))
+    row_id = None if count_in(name) else catalog.architectures.find_id(plain)
     if row_id is not None and row_id not in catalog.networks:
         if not catalog.architectures.is_variant(name):
             return _model(row_id)
@@ -63,7 +74,8 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     pieces = [piece for piece in _PIECES.split(name.casefold()) if piece]
     if not pieces or not any(map(str.isalpha, name)) or sum(map(str.isalnum, name)) < FEWEST_CHARACTERS:
         return None
-    ids = [row_id for row_id in (*catalog.architectures, *FAMILIES, *catalog.networks) if _has(row_id, pieces)]
+    known = (*catalog.architectures, *FAMILIES, *catalog.networks)
+    ids = [row_id for row_id in known if _has(row_id, pieces) and _is_telling(row_id, pieces)]
     if ids:
         meant = _preferred(ids, catalog)
         return _model(meant, f"{_shown(word)}: {meant}" + (f", one of {len(ids)} called so" if len(ids) > 1 else ""))
@@ -72,6 +84,29 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
         return None
     typical = sized_model(size, catalog)
     return typical and Meaning(typical.words, typical.values, f"{_shown(word)} is not known; {typical.why}")
+
+
+def family_meant(word: str, catalog: Catalog) -> str | None:
+    """Return the family of models that a word is a slip of, as ``lama`` of llama; None for other words."""
+    typed, families = word.casefold(), _families(catalog)
+    if (
+        not typed.isalpha()
+        or len(typed) < _FEWEST_OF_A_SLIP
+        or typed in families
+        or key_of(typed) in vocabulary().fillers
+    ):
+        return None
+    return next(iter(difflib.get_close_matches(typed, families, 1, _SLIP)), None)
+
+
+@lru_cache(maxsize=4)
+def _families(catalog: Catalog) -> frozenset[str]:
+    """Return what names of language models begin with."""
+    begins = (
+        re.match(r"[a-z]+", name)
+        for name in (*catalog.architectures, *map(str.casefold, catalog.architectures.aliases))
+    )
+    return frozenset(match[0] for match in begins if match)
 
 
 def model_names(catalog: Catalog) -> Iterable[str]:
@@ -112,6 +147,12 @@ def _has(row_id: str, pieces: list[str]) -> bool:
     return all(
         any(part == piece if _SIZE.fullmatch(piece) else part.startswith(piece) for part in parts) for piece in pieces
     )
+
+
+def _is_telling(row_id: str, pieces: list[str]) -> bool:
+    """Whether pieces name a model: by how its name begins or by its size; ``pro`` and ``small`` alone do not."""
+    begins = _PIECES.split(row_id)[0]
+    return any(begins.startswith(piece) or is_size(piece) for piece in pieces)
 
 
 def _preferred(ids: list[str], catalog: Catalog) -> str:

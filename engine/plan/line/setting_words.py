@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from capacity_tui.engine.catalog import Catalog, Table, format_in_name, key_of, nearest
@@ -57,6 +57,16 @@ def is_length_of_job(number: str) -> bool:
     """Return whether a number without a word is the tokens of a job: it ends in M, B or T, or is as large."""
     try:
         return number[-1:].casefold() in ("m", "b", "t") or parse_count(number) >= vocabulary().fewest_tokens
+    except UnitError:
+        return False
+
+
+def is_sequence(number: str, task: str, values: Mapping[str, object]) -> bool:
+    """Return whether so many tokens are those of a sample, as in ``10k samples of 2048 tokens``: no job is so short."""
+    if task not in (TRAIN, FINETUNE) or Key.TRAINING_SEQ_LEN in values:
+        return False
+    try:
+        return parse_count(number) < vocabulary().fewest_tokens
     except UnitError:
         return False
 
@@ -163,6 +173,15 @@ def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning 
     return None
 
 
+def exact_value(name: str, task: str, catalog: Catalog) -> Meaning | None:
+    """Return what the exact name of a row sets, as ``adamw 8bit``; None for other words."""
+    for path in vocabulary().values_of(task):
+        row_id = _exactly(name, path, catalog)
+        if row_id is not None:
+            return field_value(path, row_id, task)
+    return None
+
+
 def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
     """Return what ``key=value`` sets; the key is a path, or its last part, or a label."""
     key, _, value = text.partition("=")
@@ -230,6 +249,9 @@ _SHOWN_TASKS = {TRAIN: "train", FINETUNE: "fine-tune", INFER: "serve", FIT: "fit
 
 _METHOD_WORDS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
 
+_OF_TRAINING = frozenset({Key.PARALLELISM_ZERO, Key.PARALLELISM_INTERLEAVE})
+"""Fields beside those of training that only a training uses."""
+
 _TRAINED_ON = "nf4"
 """Format of hub names that adapters are trained on as often as models are served in it."""
 
@@ -265,7 +287,7 @@ def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None,
         return TRAIN, f"task: training, because of {training!r}"
     if suggested is not None:
         return INFER, f"task: serving, because of {suggested!r}"
-    if family is not None and _is_language_model(family.id, catalog):
+    if family is not None and _generates(family.id, catalog):
         return INFER, "task: serving, since nothing says that the model is trained (say train or lora)"
     return TRAIN, "task: training, since no other was named"
 
@@ -274,8 +296,11 @@ def _first(words: Sequence[str], is_meant: Callable[[str], bool]) -> str | None:
     return next(filter(is_meant, words), None)
 
 
-def _is_language_model(name: str, catalog: Catalog) -> bool:
-    row_id = catalog.architectures.find_id(name)
+def _generates(name: str, catalog: Catalog) -> bool:
+    """Whether a model generates text or pictures, and so is served where nobody says that it is trained."""
+    row_id, network = catalog.architectures.find_id(name), catalog.networks.find_id(name)
+    if network is not None:
+        return catalog.networks[network].is_sampled
     return row_id is not None and catalog.architectures[row_id].kind == "decoder"
 
 
@@ -288,7 +313,8 @@ def _is_of_training(word: str, catalog: Catalog) -> bool:
     if amount is not None:
         return INFER not in amount.fields and TRAIN in amount.fields
     words = vocabulary()
-    is_field = words.field_of(name, TRAIN) is not None and words.field_of(name, INFER) is None
+    path = words.field_of(name, TRAIN) or ""
+    is_field = path in _OF_TRAINING or (path.startswith("training.") and words.field_of(name, INFER) is None)
     is_value = named_value(word, TRAIN, "", catalog) is not None
     is_served = named_value(word, INFER, "", catalog) is not None
     return name.startswith("training.") or is_field or (is_value and not is_served)

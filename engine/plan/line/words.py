@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,32 +32,7 @@ class Assumption:
     moves: tuple[str, ...] = ()
 
 
-LONGEST_LINE = 400
-"""Characters of a line that are read; a plan of more belongs into a file."""
-
-# A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
-_WORD = re.compile(r"(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE)
-
-_ENDINGS = ",;:"
-
 _MODEL, _HARDWARE, _OF_HARDWARE = Key.MODEL_NAME, Key.HARDWARE_NAME, "hardware."
-
-_COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
-
-_NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
-
-_GROUPED, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:,\d{3})+"), re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
-
-_SIGNS: Mapping[str, str] = {"<": "<", "<=": "<", "≤": "<", "=": "="}
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word of the line: as it is read, and where it stands."""
-
-    text: str
-    start: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,52 +147,6 @@ def _is_bare(word: Word) -> bool:
     return word.text[:1].isdigit() and _MODEL not in word.meaning.values and _HARDWARE not in word.meaning.values
 
 
-def split(text: str) -> list[Token]:
-    """Return the words of a line; what is longer than a line may be is left out."""
-    tokens: list[Token] = []
-    for match in _WORD.finditer(text[:LONGEST_LINE]):
-        word = match[0].rstrip(_ENDINGS) or match[0]
-        _add(Token(_plain_number(word), match.start(), match.start() + len(word)), tokens)
-    return tokens
-
-
-def _add(token: Token, tokens: list[Token]) -> None:
-    """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
-    before = tokens[-1] if tokens else None
-    if before is not None:
-        scale = vocabulary().scales.get(key_of(token.text))
-        if scale is not None and _NUMBER.fullmatch(before.text):
-            tokens[-1] = Token(_plain_number(before.text) + scale, before.start, token.end)
-            return
-        if before.text in _SIGNS and len(tokens) > 1:
-            sign, name = tokens.pop(), tokens.pop()
-            _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end), tokens)
-            return
-        is_limit = before.text[-1:] == "<" and len(before.text) > 1
-        if is_limit or (token.text[:1] in "<≤" and len(token.text) > 1 and before.text.isalpha()):
-            value = token.text.lstrip("<≤=")
-            tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end)
-            return
-        seconds = vocabulary().time_units.get(key_of(token.text))
-        if seconds is not None and before.text[-1:].isdigit():
-            tokens[-1] = Token(f"{before.text}{seconds}", before.start, token.end)
-            return
-    tokens.append(token)
-
-
-def _plain_number(word: str) -> str:
-    """Return a number without commas: ``10,5M`` is 10.5M, ``10,000`` is 10000; other words stay as they are."""
-    if _GROUPED.fullmatch(word):
-        return word.replace(",", "")
-    return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word
-
-
-def counted_start(word: str) -> str:
-    """Return the number of devices that a word begins with, as ``8x``; empty for other words."""
-    match = _COUNT.match(word)
-    return match[0] if match else ""
-
-
 TRAIN, FINETUNE, INFER, FIT = "train", "finetune", "infer", "fit"
 
 UNSAID = frozenset({"running", "output"})
@@ -232,12 +160,18 @@ class Amount:
     Attributes:
         name: for people, as ``sequence``.
         fields: the field it goes to, by what is done with the model.
-        is_behind: whether its words may stand behind the number.
+        behind: whether its words may stand behind the number: ``always``, ``either`` where they may begin what follows
+            as well, empty where they only stand before it.
     """
 
     name: str
     fields: Mapping[str, str]
-    is_behind: bool = False
+    behind: str = ""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether its words stand behind the number wherever a number is before them."""
+        return self.behind == "always"
 
     def field(self, task: str) -> str | None:
         """Return the field of a task; fine-tuning has those of training."""
@@ -253,6 +187,12 @@ class Vocabulary:
         tasks: what is done, by word.
         suggests: what is done where no other word says it, by word.
         remarks: words that the plan cannot follow, and what to do about them.
+        refused: words that no plan can follow, and what to say instead.
+        counts: numbers in words.
+        phrases: values that words set, by what is done.
+        datasets: field and size of data sets, by name.
+        slices: rows of hardware that is rented in slices, by the name of a slice.
+        prefixes: what names of machines begin with in catalogues, by what clouds write.
         ram: words behind a size of host memory.
         scales: suffixes of numbers, by word.
         time_units: units of times, by word.
@@ -275,6 +215,12 @@ class Vocabulary:
     tasks: Mapping[str, str]
     suggests: Mapping[str, str]
     remarks: Mapping[str, str]
+    refused: Mapping[str, str]
+    counts: Mapping[str, int]
+    phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
+    datasets: Mapping[str, tuple[str, int]]
+    slices: Mapping[str, str]
+    prefixes: Mapping[str, str]
     ram: frozenset[str]
     scales: Mapping[str, str]
     time_units: Mapping[str, str]
@@ -297,6 +243,10 @@ class Vocabulary:
         sections = SECTIONS[task]
         return next((path for path in self.fields.get(key_of(word), ()) if _section(path) in sections), None)
 
+    def phrase(self, word: str, task: str) -> Mapping[str, object] | None:
+        """Return what a word or two set in a task; None where they set nothing."""
+        return self.phrases.get(TRAIN if task == FINETUNE else task, {}).get(key_of(word))
+
     def values_of(self, task: str) -> tuple[str, ...]:
         """Return the fields whose values may stand alone."""
         return self.values.get(TRAIN if task == FINETUNE else task, ())
@@ -311,17 +261,23 @@ def vocabulary() -> Vocabulary:
         tasks=_by_word(rows["tasks"]),
         suggests=_by_word(rows["suggests"]),
         remarks=_by_word(rows["remarks"]),
+        refused=_by_word(rows["refused"]),
+        counts={key_of(word): count for count, words in rows["counts"].items() for word in words},
+        phrases=rows["phrases"],
+        datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
+        slices=rows["slices"],
+        prefixes=rows["prefixes"],
         ram=frozenset(map(key_of, rows["ram"])),
         scales=_by_word(rows["scales"]),
         time_units=_by_word(rows["time_units"]),
         methods=_by_word(rows["methods"]),
         here=frozenset(rows["here"]),
         amounts={
-            key_of(word): Amount(name, row["fields"], row.get("behind", False))
+            key_of(word): Amount(name, row["fields"], row.get("behind", ""))
             for name, row in rows["numbers"].items()
             for word in row["words"]
         },
-        fields=_fields(),
+        fields=_fields(rows["fields"]),
         values={task: tuple(paths) for task, paths in rows["values"].items()},
         formats=rows["formats"],
         fewest_tokens=float(rows["fewest_tokens"]),
@@ -343,7 +299,7 @@ def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:
     return {key_of(word): name for name, words in rows.items() for word in words}
 
 
-def _fields() -> dict[str, tuple[str, ...]]:
+def _fields(other_names: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
     """Return the fields that a word may name, by label and by key; those that catalogues are for go by their rows."""
     paths: dict[str, tuple[str, ...]] = {}
     for path, entry in all_fields().items():
@@ -351,6 +307,8 @@ def _fields() -> dict[str, tuple[str, ...]]:
             continue
         for name in dict.fromkeys(map(key_of, (entry.knob.label, path.rpartition(".")[2], path))):
             paths[name] = (*paths.get(name, ()), path)
+    for path, names in other_names.items():
+        paths |= {key_of(name): (path,) for name in names}
     return paths
 
 

@@ -1,0 +1,210 @@
+"""The words of a line that name model, hardware and task, the longest name first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.models import KnownModel
+from capacity_tui.engine.plan.line import hardware_words as hardware
+from capacity_tui.engine.plan.line import model_words as models
+from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.setting_words import task_named
+from capacity_tui.engine.plan.line.tokens import Token, split
+from capacity_tui.engine.plan.line.words import INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
+
+_MOST_WORDS = 4
+"""Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
+_OF = frozenset({"of", "x", "×"})
+"""Words between a number in words and what it counts, as in ``a pair of 3090s``."""
+_PARAMETERS = "param"
+"""What words begin with that say of a number that it is the parameters of a model."""
+
+
+class NamedWords:
+    """A line whose words are being recognized, and those of them that name model, hardware and task."""
+
+    def __init__(self, text: str, catalog: Catalog) -> None:
+        self._text = text
+        self._catalog = catalog
+        self._taken: dict[int, tuple[int, Meaning]] = {}
+        self._mended: dict[str, str] = {}
+        self._tokens = _with_digits(split(text), catalog)
+        self._mend_families()
+        self._values: dict[str, object] = {}
+        self._assumed: list[Assumption] = []
+        self._faults: list[PlanError] = []
+        self._unknown: dict[str, str] = {}
+        self._task = TRAIN
+        self._model: KnownModel | None = None
+
+    def _mend_families(self) -> None:
+        """Read a slip in the name of a family of models before its version or size, as ``lama 3 8b``."""
+        for index, token in enumerate(self._tokens):
+            if self._tokens[index + 1 : index + 2] and self._tokens[index + 1].text[:1].isdigit():
+                meant = models.family_meant(token.text, self._catalog)
+                is_value = settings.named_value(token.text, INFER, "", self._catalog) is not None
+                if meant and not is_value and not self._is_setting(token.text) and task_named(token.text) is None:
+                    self._mended[token.text] = meant
+                    self._tokens[index] = Token(meant, token.start, token.end)
+
+    def _pass(self, recognize: Callable[[int], tuple[int, Meaning] | None]) -> None:
+        """Try what was not recognized so far."""
+        index = 0
+        while index < len(self._tokens):
+            match = None if index in self._taken else recognize(index)
+            if match is not None:
+                self._take(index, *match)
+            index += self._taken[index][0] if index in self._taken else 1
+
+    def _take(self, index: int, count: int, meaning: Meaning) -> None:
+        for path, value in meaning.values.items():
+            if path in self._values and self._values[path] != value and meaning.fault is None:
+                text = self._span(index, count)
+                detail = f"{text!r} and {self._values[path]}"
+                meaning = Meaning(fault=PlanError(f"{path} is said twice", detail, "keep one of them"))
+        self._values.update(meaning.values)
+        if meaning.fault is not None and self._span(index, count) not in self._unknown:
+            self._faults.append(meaning.fault)
+        self._taken[index] = count, meaning
+
+    def _span(self, index: int, count: int) -> str:
+        return " ".join(token.text for token in self._tokens[index : index + count])
+
+    def _is_free(self, index: int, count: int = 1) -> bool:
+        """Whether so many words from here on were not recognized yet."""
+        inside = range(index, index + count)
+        return inside.stop <= len(self._tokens) and not any(
+            start < inside.stop and inside.start < start + length for start, (length, _) in self._taken.items()
+        )
+
+    # Names
+
+    def _named(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize what names task, method, model or hardware, the longest name first."""
+        token = self._tokens[index]
+        if "=" in token.text and "(" not in token.text:
+            return None
+        user_defined = hardware.named_hardware(token.text, self._catalog) if "(" in token.text else None
+        if user_defined is not None:
+            return 1, user_defined
+        if settings.is_number(token.text) and self._is_counted(index):
+            return None
+        for count in range(min(_MOST_WORDS, len(self._tokens) - index), 0, -1):
+            if not self._is_free(index, count):
+                continue
+            phrase = self._span(index, count)
+            meaning = task_named(phrase) or self._thing(phrase, count)
+            if meaning is not None:
+                return count, meaning
+        return self._size_first(index)
+
+    def _size_first(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a model whose size stands before its name, as ``70b llama2`` or ``350M gpt``."""
+        if not self._is_free(index, 2) or not models.is_size(self._tokens[index].text):
+            return None
+        name = self._tokens[index + 1].text
+        is_another = (
+            key_of(name) in vocabulary().fillers
+            or key_of(name) in self._catalog.architectures.variants
+            or self._is_setting(name)
+            or not name[:1].isalpha()
+        )
+        if is_another or self._is_number_at(index + 2) or models.named_model(name, self._catalog):
+            return None
+        turned = f"{name}-{self._tokens[index].text}"
+        match = models.named_model(turned, self._catalog) or models.resembling_model(turned, self._catalog)
+        return None if match is None else (2, match)
+
+    def _thing(self, phrase: str, count: int) -> Meaning | None:
+        """Return model or hardware of a name; of several words only names without additions."""
+        if count > 1 and any(mark in phrase for mark in "=("):
+            return None
+        if count == 1 and self._is_value(phrase):
+            return None
+        match = hardware.named_hardware(phrase, self._catalog) if not settings.is_number(phrase) or count == 1 else None
+        if match is not None and not (settings.is_number(phrase) and len(phrase) < 4):
+            return match
+        if count > 1 and self._catalog.architectures.is_variant(phrase):
+            return None
+        return models.named_model(phrase, self._catalog)
+
+    def _is_value(self, word: str) -> bool:
+        """Whether a word is the exact name of a number format, framework, engine or optimizer."""
+        return (
+            any(
+                key_of(word) == key_of(name)
+                for task in (TRAIN, INFER)
+                for name in settings.value_names(task, self._catalog)
+            )
+            or key_of(word) in vocabulary().formats
+        )
+
+    def _is_counted(self, index: int) -> bool:
+        """Whether a word beside a number says what it counts."""
+        behind = self._amount_at(index + 1)
+        if behind is not None and (behind.is_behind or (behind.behind and not self._is_number_at(index + 2))):
+            return True
+        before = self._amount_at(index - 1) or (settings.amount_of(self._span(index - 2, 2)) if index > 1 else None)
+        is_of_another = before is not None and before.is_behind and self._is_number_at(index - 2)
+        return before is not None and not is_of_another
+
+    def _amount_at(self, index: int) -> Amount | None:
+        return settings.amount_of(self._tokens[index].text) if 0 <= index < len(self._tokens) else None
+
+    def _is_number_at(self, index: int) -> bool:
+        return 0 <= index < len(self._tokens) and settings.is_number(self._tokens[index].text)
+
+    def _sized(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a size, or a part of a model's name, where no model was named in full."""
+        text = self._tokens[index].text
+        if models.MODEL in self._values or not self._is_free(index):
+            return None
+        if settings.is_number(text) and self._is_counted(index):
+            return None
+        if "=" in text or key_of(text) in vocabulary().fillers or self._is_setting(text):
+            return None
+        if self._is_free(index, 2) and not self._is_setting(self._tokens[index + 1].text):
+            joined = f"{text}-{self._tokens[index + 1].text}"
+            match = models.resembling_model(joined, self._catalog)
+            if match is not None and not settings.is_number(text):
+                return 2, match
+        after = self._tokens[index + 1].text if self._is_free(index + 1) else ""
+        if settings.is_number(text) and text[-1:] not in "bB" and not key_of(after).startswith(_PARAMETERS):
+            return None
+        match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
+        return (1, match) if match is not None else None
+
+    def _is_setting(self, text: str) -> bool:
+        """Whether a word has a meaning beside models."""
+        parts = settings.glued(text)
+        known = settings.amount_of(text) or (parts is not None and settings.amount_of(parts[0]))
+        return bool(known or self._is_value(text) or hardware.figures_of(text) or vocabulary().fields.get(key_of(text)))
+
+
+def _with_digits(tokens: list[Token], catalog: Catalog) -> list[Token]:
+    """Return the words with numbers in words as digits, before hardware and before what they count."""
+    counts = vocabulary().counts
+    made: list[Token] = []
+    skipped = -1
+    for index, token in enumerate(tokens):
+        if index == skipped:
+            continue
+        count = counts.get(key_of(token.text))
+        at = index + 1 + int(index + 1 < len(tokens) and key_of(tokens[index + 1].text) in _OF)
+        after = [later.text for later in tokens[at : at + 2]]
+        if count is None or not after:
+            made.append(token)
+            continue
+        amount = settings.amount_of(after[0])
+        is_hardware = any(hardware.named_hardware(" ".join(after[:words]), catalog) for words in (1, 2))
+        if not is_hardware and (amount is None or not amount.is_behind):
+            made.append(token)
+            continue
+        skipped = at - 1 if at > index + 1 else -1
+        if is_hardware and amount is None:
+            made.append(Token(f"{count}x", token.start, token.end))
+        else:
+            made.append(Token(str(count), token.start, token.end))
+    return made

@@ -1,0 +1,66 @@
+"""Lines as people write them in forums, issues and chats: read right, or refused with the word that is not known."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from capacity_tui.engine.plan.line import read_line
+
+with (Path(__file__).parent / "lines_people_write.csv").open(encoding="utf-8", newline="") as file:
+    ROWS = list(csv.DictReader(file, delimiter="|"))
+
+
+def plain(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def read_values(line):
+    """The values of a line by path, those of a device of one's own among them, numbers as floats."""
+    values = {}
+    for path, value in line.values.items():
+        if isinstance(value, dict):
+            values |= {f"{path}.{key}": plain(entry) for key, entry in value.items()}
+        else:
+            values[str(path)] = plain(value)
+    return values
+
+
+def expected_values(row):
+    task, _, method = row["task"].partition("/")
+    count, _, name = row["hardware"].rpartition(" ") if " " in row["hardware"] else ("", "", row["hardware"])
+    if name.isdigit():
+        count, name = name, ""
+    given = {"task": task, "training.method": method, "model.name": row["model"]}
+    given |= {"hardware.name": name, "hardware.devices": count}
+    given |= dict(entry.split("=") for entry in row["values"].split(",") if entry not in ("", "*"))
+    return {path: plain(value) for path, value in given.items() if value}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["line"])
+def test_a_line_is_read_right_or_refused(row):
+    line = read_line(row["line"])
+    if row["refused"]:
+        assert line.faults
+        return
+    assert not line.faults
+    expected, values = expected_values(row), read_values(line)
+    if "hardware.spec.memory_mib" in expected and "hardware.name" not in expected:
+        values.pop("hardware.name")  # the nearest of the catalogue, which is said
+        assert any(entry.key == "hardware.name" for entry in line.assumptions)
+    for path, value in expected.items():
+        assert path in values
+        assert value in ("*", values[path])
+    if "*" not in row["values"]:
+        assert values.keys() == expected.keys()
+
+
+def test_most_lines_are_understood():
+    refused = [row for row in ROWS if row["refused"]]
+    assert len(ROWS) >= 300
+    assert len(refused) < 0.1 * len(ROWS)
