@@ -331,7 +331,7 @@ class Store:
         chosen = {field.key: column.chosen.get(field.key) for field in self.document.fields() if field.is_auto}
         texts = {key: other.chosen[key].text for key in chosen if key in other.chosen}
         return {
-            key: f"the mode chose {now.text} in place of {texts[key]}"
+            key: f"{texts[key]} → {now.text}"
             for key, now in chosen.items()
             if now is not None and key in texts and texts[key] != now.text
         }

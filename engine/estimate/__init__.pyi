@@ -30,6 +30,7 @@ from .figure_readers import units_per_second as units_per_second
 from .figure_table import METRICS as METRICS
 from .figures import FigureValue as FigureValue
 from .figures import block_figures as block_figures
+from .figures import bound_text as bound_text
 from .figures import central as central
 from .figures import figure as figure
 from .figures import figure_text as figure_text

@@ -84,7 +84,7 @@ def job_seconds(steps: Number, step_seconds: Number) -> Number:
     """Seconds of a job.
 
     Args:
-        steps: optimizer steps; a fit is one.
+        steps: optimizer steps.
         step_seconds: seconds of a step.
     """
     return steps * step_seconds
@@ -138,7 +138,7 @@ def job_flops(steps: Number, model_flops: Number) -> Number:
     """FLOPs of a job, over all devices.
 
     Args:
-        steps: optimizer steps; a fit is one.
+        steps: optimizer steps.
         model_flops: FLOPs of the model in a step, over all devices.
     """
     return steps * model_flops

@@ -82,8 +82,8 @@ _ROWS = (
            panel="served", difference="all", topic="latency", column="time", served=("ttft",),
            help="From a request to its first token, which is the reading of the prompt. Users feel it as the pause "
                 "before an answer begins."),
-    Metric(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS, "slow time to first token", "s",
-           of_serving(lambda i: i.time_to_first_token_percentile_seconds), LESS, "slow TTFT", has_ends=True,
+    Metric(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS, "{tail} time to first token", "s",
+           of_serving(lambda i: i.time_to_first_token_percentile_seconds), LESS, "{tail} TTFT", has_ends=True,
            block="time", panel="loaded",
            help="The time to the first token that the slower requests see, at the percentile of the plan. Promises "
                 "to users are made in it, since a mean hides them."),
@@ -92,8 +92,8 @@ _ROWS = (
            panel="served", column="token time", served=("tpot",),
            help="From one token of an answer to the next. Below some 100 ms an answer comes faster than most people "
                 "read."),
-    Metric(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS, "slow time per output token", "s",
-           of_serving(lambda i: i.time_per_output_token_percentile_seconds), LESS, "slow TPOT", has_ends=True,
+    Metric(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS, "{tail} time per output token", "s",
+           of_serving(lambda i: i.time_per_output_token_percentile_seconds), LESS, "{tail} TPOT", has_ends=True,
            block="time", panel="loaded",
            help="The time between tokens that the slower requests see, at the percentile of the plan. Promises to "
                 "users are made in it, since a mean hides them."),

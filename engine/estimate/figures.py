@@ -126,19 +126,22 @@ def _says_nothing(metric: Metric, estimate: Figured) -> bool:
 
 def usual_words(text: str, **known: str) -> str:
     """Return a label or a unit in the words of most runs, but for those that are known of one."""
-    words = {"unit": "token", "counted": "tokens", "iteration": "step", "job": "training"}
+    words = {"unit": "token", "counted": "tokens", "iteration": "step", "job": "training", "tail": "tail"}
     return text.format(**{**words, "total": "", "both": "", "device": _GPU, **known})
 
 
 def _in_words_of(estimate: Figured, metric: Metric) -> Metric:
     """Return the metric with the words that this kind of run uses."""
     model, computation = estimate.model, estimate.computation
-    both = computation.infer is not None and computation.infer.decode_tokens_per_second is not None
-    return _in_words(metric.key, model.unit, model.counted, computation.iteration, computation.device_kind, both=both)
+    speed = computation.infer
+    both = speed is not None and speed.decode_tokens_per_second is not None
+    tail = "tail" if speed is None or speed.percentile is None else f"p{mean(speed.percentile):.4g}"
+    unit, counted, iteration, kind = model.unit, model.counted, computation.iteration, computation.device_kind
+    return _in_words(metric.key, unit, counted, iteration, kind, both=both, tail=tail)
 
 
 @cache
-def _in_words(key: str, unit: str, counted: str, iteration: Iteration, kind: str, *, both: bool) -> Metric:
+def _in_words(key: str, unit: str, counted: str, iteration: Iteration, kind: str, *, both: bool, tail: str) -> Metric:
     metric = METRICS[key]
     words = {
         "unit": unit,
@@ -146,6 +149,7 @@ def _in_words(key: str, unit: str, counted: str, iteration: Iteration, kind: str
         "iteration": iteration,
         "job": "fit" if iteration == "fit" else "training",
         "device": _GPU if kind == "gpu" else _DEVICE,
+        "tail": tail,
         "total": "total " if both else "",
         "both": " (prompts and answers)" if both else "",
     }
@@ -165,6 +169,11 @@ def figure_text(key: str) -> str:
 def limit_label(kind: str) -> str:
     """Return what a bottleneck is called."""
     return _LIMIT_LABELS.get(kind, kind.replace("_", " "))
+
+
+def bound_text(kind: str) -> str:
+    """Return what a run is bound by, as ``compute-bound``."""
+    return f"{limit_label(kind).replace(' ', '-')}-bound"
 
 
 def absence(key: str, estimate: Figured) -> str:

@@ -173,7 +173,12 @@ _HELP = {
     **{f"computation.parts.{part}": text for part, text in _TIME.items()},
 }
 
-_LABELS = {"kv_cache": "KV cache", "context": "driver context", "reserve": "allocator reserve"}
+_LABELS = {
+    "kv_cache": "KV cache",
+    "context": "driver context",
+    "reserve": "fragmentation",
+    "buffers": "workspace & comm.",
+}
 
 
 def part_label(part: str) -> str:

@@ -44,8 +44,9 @@ class UsedShare:
 
     @property
     def text(self) -> str:
-        """Used and allowed in little room, with a mark where more is used."""
-        return f"{100 * self.used:.0f}/{100 * self.allowed:.0f} %{' !' if self.why else ''}"
+        """Used of what is allowed, in little room; of power, which no mode holds a run to, what is used."""
+        allowed = f" of {100 * self.allowed:.0f}" if self.figure == "memory" else ""
+        return f"{100 * self.used:.0f}{allowed} %"
 
     @property
     def words(self) -> str:
@@ -95,6 +96,7 @@ class InferenceSpeed:
         largest_requests_per_second: requests that could be answered a second, likewise.
         running_requests: requests that run at once, over all replicas, likewise.
         waiting_requests: requests that wait, likewise.
+        percentile: of the figures that are at one, likewise.
     """
 
     prefill_tokens_per_second: Interval
@@ -109,6 +111,7 @@ class InferenceSpeed:
     largest_requests_per_second: Interval | None = None
     running_requests: Number | None = None
     waiting_requests: Number | None = None
+    percentile: Number | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,6 +278,7 @@ class Served:
         drafts: time of the draft for one pass, in passes of the model.
         waves: the batch over what of it the cache holds at once, from 1.
         loaded: the steady state under a load; None for a batch that starts together.
+        beyond: share of the requests under a load that take longer than the percentile of the plan.
     """
 
     batch: Number
@@ -289,6 +290,7 @@ class Served:
     drafts: Number = 0.0
     waves: Number = 1.0
     loaded: Loaded | None = None
+    beyond: Number = 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,7 +260,7 @@ LAYOUT_RULES: Final = (
     LayoutRule(
         "vocabulary",
         "The vocabulary is padded",
-        "{vocab} entries over TP {tp}: software adds unused ones until they divide.",
+        "{vocab} entries over TP {tp}: it is padded to a multiple of TP.",
         "choose a divisor of the vocabulary",
         Key.PARALLELISM_TP,
         lambda layout: _divides(layout.vocab, layout.tp),

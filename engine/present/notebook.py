@@ -83,7 +83,7 @@ def _search(of: SearchAnswer) -> Iterator[Part]:
     else:
         yield TextPart("nothing fits and keeps every limit", "strong")
     yield from (TextPart(line) for line in search_lines(of))
-    for title, reasons in (("cannot run", of.rejected), ("not inside", of.missed)):
+    for title, reasons in (("impossible", of.rejected), ("over a limit", of.missed)):
         if reasons:
             yield table_part((title, "why", "such as"), reason_rows(reasons), (0,))
 

@@ -119,7 +119,7 @@ class GrowthRemarks:
 
     Attributes:
         knee: devices at its knee; None for none, or while counts are missing.
-        lines: the same in words, with where communication takes over and what an hour less costs.
+        lines: the same in words, with where communication dominates and what an hour less costs.
     """
 
     knee: int | None
@@ -127,7 +127,7 @@ class GrowthRemarks:
 
 
 def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> GrowthRemarks:
-    """Return where the knee of a curve is, where communication takes over, and what going faster costs.
+    """Return where the knee of a curve is, where communication dominates, and what going faster costs.
 
     Args:
         points: of one curve, by rising number of devices.
@@ -145,8 +145,8 @@ def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> Gr
 
 def _network_text(curve: Curve) -> str:
     if curve.network_from is None:
-        return f"Communication nowhere takes over, up to {format_number(curve.points[-1].devices)} devices."
-    return f"Communication takes over at {format_number(curve.network_from)} devices."
+        return f"Communication never dominates up to {format_number(curve.points[-1].devices)} devices."
+    return f"Communication dominates from {format_number(curve.network_from)} devices on."
 
 
 def _price_text(curve: Curve) -> str:
@@ -181,7 +181,7 @@ def _run_text(point: Scaling) -> str:
 
 
 def scaling_text(points: Iterable[Scaling]) -> tuple[str, ...]:
-    """Return where communication takes over and where the knee is, a line for each curve."""
+    """Return where communication dominates and where the knee is, a line for each curve."""
     return tuple(f"{_taken_over(curve)} {knee_text(curve)}".rstrip() for curve in curves(points))
 
 
@@ -190,7 +190,7 @@ def knee_text(curve: Curve) -> str:
     if curve.growth == "weak" or len(curve.points) < 2:
         return ""
     if curve.knee is None:
-        return "No knee up to there."
+        return f"No knee up to {format_number(curve.points[-1].devices)} devices."
     return f"The knee is at {format_number(curve.knee)}: there speed-up times efficiency is largest."
 
 
@@ -208,4 +208,4 @@ def _taken_over(curve: Curve) -> str:
         last = curve.points[-1]
         share = format_percent(last.communication_share)
         return f"{name}: communication takes {share} of a step on {format_number(last.devices)} devices."
-    return f"{name}: communication takes over at {format_number(devices)} devices."
+    return f"{name}: communication dominates from {format_number(devices)} devices on."

@@ -97,7 +97,7 @@ def search_table(answer: Answer) -> SearchTable:
         return (f"{place + 1}{mark}", *values, goal, *([told or "-"] if settings else []), *others, behind)
 
     goal, *others = (column_head(key) for key in figures) if figures else ("",)
-    heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "behind")
+    heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "behind best")
     rows = tuple(row(place, found) for place, found in enumerate(answer.top))
     kept = 2 + len(own) + bool(settings)
     right = (0, 1 + len(own), *range(kept, kept + len(others)))
@@ -108,7 +108,7 @@ def search_lines(answer: Answer) -> Iterator[str]:
     """Yield what a search looked at, and what excluded how much of it."""
     found = format_number(answer.fitting)
     speed = format_count(answer.plans_per_second)
-    tried = f"{format_number(answer.valid)} of {format_number(answer.evaluated)} configurations can be"
+    tried = f"{format_number(answer.valid)} of {format_number(answer.evaluated)} configurations are possible"
     yield f"{tried}, {found} of them fit and keep every limit; {answer.seconds:.1f} s, {speed} a second"
     if not answer.complete:
         yield f"stopped after {format_percent(answer.share_done)} of the search: the best so far"
@@ -246,9 +246,9 @@ def remarks(needed: Needed) -> Iterator[str]:
     elif needed.ended_by in GROWING:
         yield f"{_title(needed.ended_by)} pays for no more tokens; with them another size is expected to learn less"
     elif needed.ended_by:
-        yield f"no limit ends it: the range of {needed.ended_by} does"
+        yield f"no limit ends it: {needed.ended_by} is at the end of its range"
     elif needed.goal is not None:
-        yield f"no limit ends it: it has the best {needed.goal.figure} of what was tried"
+        yield f"nothing with a better {needed.goal.figure} keeps the limits"
     if not needed.is_monotonic:
         yield "not monotone: some values beside it fail that lie between others that hold, since layouts differ"
     if needed.best.filled is not None and needed.best.filled.estimate.verdict is Verdict.TIGHT:
@@ -321,7 +321,8 @@ def _written(value: float, each: CheckedConstraint) -> str:
 def _missed_by(each: CheckedConstraint) -> str:
     if not np.isfinite(each.violation):
         return "missed"
-    return f"missed by {format_percent(each.violation, 1 if each.violation < _WHOLE else 0)}"
+    missed = format_percent(each.violation, 1 if each.violation < _WHOLE else 0)
+    return f"{missed} {'over' if each.most is not None else 'short'}"
 
 
 def _change_text(tried: Candidate) -> str:

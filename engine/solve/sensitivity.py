@@ -71,7 +71,7 @@ _WORDS = {
     "base": "what no part explains",
     "kernels": "rates of matrix products and attention",
     "attention": "attention over long sequences",
-    "outside": "driver context and allocator reserve",
+    "outside": "driver context and fragmentation",
     "activations": "activations and buffers",
     "unnamed": "software without a name",
     "adapted": "a frozen base under an adapter",

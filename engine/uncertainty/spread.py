@@ -24,8 +24,8 @@ from capacity_tui.engine.uncertainty.intervals import Range
 REPORTED_SHARE = 0.08
 # Parts of a range in words, where their names do not say it.
 _WORDS = {
-    "base": "what any such run brings",
-    "unnamed": "software that the plan does not name",
+    "base": "ordinary scatter",
+    "unnamed": "no framework or engine named",
     "adapted": "the frozen base",
     "outside": "memory outside the allocator",
     "offloaded": "states on the host",
@@ -130,7 +130,7 @@ def _reasons(spread: Spread) -> Iterator[str]:
         f"{_WORDS.get(name, name.replace('_', ' '))} {share:.0%}" for share, name in shares if share >= REPORTED_SHARE
     ]
     if largest:
-        yield f"its width comes from {', '.join(largest)}"
+        yield f"width of the range: {', '.join(largest)}"
     if spread.nearest.bin is not None:
         yield f"nearest published: {spread.nearest.bin.text}"
 

@@ -55,7 +55,7 @@ def test_people_see_the_best_and_what_excluded_the_rest(
     out = tmp_path / "answer.txt"
     assert main(["search", LINE, *SMALL, "--devices", "1..2", "-o", str(out)]) == 0
     text = out.read_text("utf-8")
-    assert "configurations can be" in text
+    assert "configurations are possible" in text
     assert "tp x pp x cp does not divide the devices" in text
     assert main(["search", LINE, *SMALL, "--limit", "time<=1s"]) == 0
     assert "nothing fits and keeps every limit" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Scalability: what more devices bring, and where communication takes over."""
+"""Scalability: what more devices bring, and where communication dominates."""
 
 from __future__ import annotations
 

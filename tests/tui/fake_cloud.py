@@ -14,11 +14,11 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.fields import Field, Kind
 from capacity_tui.tui.shown.results import Answered, Export, Found, FoundCell, FoundColumn, FoundRow
 
-FITTING, ALL = "that fit", "all"
+FITTING, ALL = "only what fits", "all"
 FIELDS = (
     Field("hours", "Hours a month", "", "720", kind=Kind.INTEGER, choices=("160", "720"), help="How long it runs."),
     Field("spot", "Spot", "", "no", kind=Kind.CHOICE, choices=("no", "yes"), help="Whether spot prices count."),
-    Field("shown", "Shown", "", FITTING, kind=Kind.CHOICE, choices=(FITTING, ALL), help="Which offers are shown."),
+    Field("shown", "Show", "", FITTING, kind=Kind.CHOICE, choices=(FITTING, ALL), help="Which offers are shown."),
 )
 COLUMNS = (
     FoundColumn("offer", is_number=False),

@@ -193,7 +193,7 @@ class FakeDocument(TakesRuns):
             raise PlanError("the model has no layers", hint="choose another model")
         columns = (*(self.column(mode) for mode in MODES), *(column for _, column in self.beside))
         where = self.get("hardware.name")
-        simulated = "" if where == "detected" else f"{where}: 1 GPU here"
+        simulated = "" if where == "detected" else "not this machine"
         hardware = HERE if not simulated else (HardwareRow("GPU", f"{where}  80 GiB", "catalogue"), *HERE[2:])
         title = f"{self.name} · train · {self.get('hardware.devices')}×{where}"
         return Comparison(title, columns, hardware, simulated)
@@ -234,7 +234,7 @@ class FakeDocument(TakesRuns):
             Headline(f"{2e9 / speed / 3600:.1f} h", f"{2e9 / speed / 4000:.1f} h – {2e9 / speed / 3000:.1f} h"),
             Headline("no price known"),
             Headline(f"{speed / 1000:.1f} k tok/s", rank=5),
-            Headline("limit compute", rank=8),
+            Headline("compute-bound", rank=8),
         )
         usage = Usage(f"{peak / GIB:.1f}/80.0 GiB", peak / GIB / 80)
         brief = "conserv." if mode == "conservative" else ""

@@ -30,7 +30,8 @@ def scaled_plans(growth: str, own: int, gate: threading.Event) -> Iterator[Scale
         gate.wait(10)
         rows.append(_row(count, own, growth))
         yield ScaledPlan(growth, COLUMNS, tuple(rows))
-    yield ScaledPlan(growth, COLUMNS, tuple(rows), ("The knee is at 4.", "Communication takes over at 16."), True)
+    remarks = ("The knee is at 4.", "Communication dominates from 16 devices on.")
+    yield ScaledPlan(growth, COLUMNS, tuple(rows), remarks, True)
 
 
 def _row(count: int, own: int, growth: str) -> ScaledRow:

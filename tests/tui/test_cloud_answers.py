@@ -126,5 +126,5 @@ def test_where_the_plan_runs_now_has_the_figures_of_the_head(mode: str) -> None:
 
 
 def test_whose_price_it_is_stands_beside_every_offer(found: Found) -> None:
-    assert cell(found, named(found, "runpod-h100-sxm"), "price of").startswith("RunPod")
-    assert cell(found, named(found, "aws-g6e-4xlarge"), "price of").startswith("AWS")
+    assert cell(found, named(found, "runpod-h100-sxm"), "price source").startswith("RunPod")
+    assert cell(found, named(found, "aws-g6e-4xlarge"), "price source").startswith("AWS")

@@ -90,17 +90,17 @@ async def test_devices_typed_with_their_number_are_taken_as_typed(make_app: Make
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "H", *"8xa100", "enter")
-        assert "SIM 8xa100: 1 GPU here" in shown(pilot, "tabs")
+        assert "WHAT-IF · not this machine" in shown(pilot, "tabs")
 
 
 async def test_simulated_hardware_is_marked_until_it_is_left(make_app: MakeApp) -> None:
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "H", *"a100", "enter")
-        assert "SIM a100-sxm-80gb: 1 GPU here" in shown(pilot, "tabs")
+        assert "WHAT-IF · not this machine" in shown(pilot, "tabs")
         assert "a100-sxm-80gb  80 GiB" in shown(pilot, "hardware")
         await press(pilot, "1", "backspace")
-        assert "SIM" not in shown(pilot, "tabs")
+        assert "WHAT-IF" not in shown(pilot, "tabs")
 
 
 async def test_keys_of_the_configuration_act_nowhere_else(make_app: MakeApp) -> None:

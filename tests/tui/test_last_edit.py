@@ -90,6 +90,6 @@ async def test_values_that_moved_along_are_marked_and_say_why(tmp_path: Path) ->
         assert "Steps: a job has one length" in shown(pilot, "note")
         app.session.change("training.seq_len", "16384")
         await settle(pilot)
-        assert "the mode chose" in store.moved_along["training.checkpointing"]
+        assert " → " in store.moved_along["training.checkpointing"]
         await press(pilot, "u")
         assert store.moved_along == {}

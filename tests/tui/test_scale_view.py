@@ -43,7 +43,7 @@ async def test_every_count_has_a_row_with_knee_and_verdict(make_app: MakeApp) ->
         assert "16 h" in knee
         assert "85 %" in knee
         assert "▇▇▇▇▇▇▇░" in knee
-        assert "The knee is at 4. Communication takes over at 16." in shown(pilot, "remarks")
+        assert "The knee is at 4. Communication dominates from 16 devices on." in shown(pilot, "remarks")
         assert "strong: the same batch for all" in pilot.app.screen.query_one("#devices").border_subtitle
 
 
@@ -129,6 +129,6 @@ async def test_pictures_mark_the_row_under_the_cursor_in_ascii_too(make_app: Mak
         axis = pilot.app.screen.query_one("#growth").lines[-1]
         assert next(span.text for span in axis.spans if span.role == "key") == "1"
         drawn = shown(pilot, "growth")
-        assert "waits for other devices" in drawn
+        assert "share of step communicating" in drawn
         assert "@" in drawn
         assert drawn.isascii()

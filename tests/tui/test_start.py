@@ -88,7 +88,7 @@ async def test_what_is_typed_is_understood_while_it_is_typed(make_app: Callable[
     app = make_app(settings={"start": True})
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        assert "To begin with" in told(pilot)
+        assert "Try" in told(pilot)
         await type_keys(pilot, *"mist", "tab")
         assert pilot.app.screen.query_one(Input).value == "mistral-7b "
         assert "understood: model mistral-7b" in told(pilot)
@@ -150,7 +150,7 @@ async def test_recent_plans_stand_first_and_are_begun_with_two_keys(
     app = make_app(settings={"start": True})
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        assert told(pilot).index("Recent") < told(pilot).index("mine.yaml") < told(pilot).index("To begin with")
+        assert told(pilot).index("Recent") < told(pilot).index("mine.yaml") < told(pilot).index("Try")
         await press(pilot, "down", "enter")
         await settle(pilot)
         assert app.session.store.path == file

@@ -197,7 +197,7 @@ def search_tables(answer: SearchAnswer) -> Iterator[RenderableType]:
         yield Text("nothing fits and keeps every limit", style="bold red")
     for line in search_lines(answer):
         yield Text(line)
-    for title, reasons in (("cannot run", answer.rejected), ("not inside", answer.missed)):
+    for title, reasons in (("impossible", answer.rejected), ("over a limit", answer.missed)):
         if reasons:
             yield Text(f"{title}:", style="bold")
             yield table(("", "why", "such as"), reason_rows(reasons)[:_MOST_REASONS], right=(0,))

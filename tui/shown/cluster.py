@@ -115,8 +115,8 @@ STRONG, WEAK = "strong", "weak"
 GROWTHS = {STRONG: "the same batch for all", WEAK: "the same batch for each device"}
 """Kinds of scaling, each with what stays the same."""
 
-WAITS = "waits"
-"""Title of the column with the share of a step that waits for other devices."""
+WAITS = "exposed comm."
+"""Title of the column with the share of a step that waits for communication."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class ScaledPlan:
         growth: ``strong`` or ``weak``.
         columns: of the table.
         rows: by rising number of devices.
-        remarks: where the knee is, where communication takes over, what an hour less costs.
+        remarks: where the knee is, where communication dominates, what an hour less costs.
         is_complete: whether all counts are there.
     """
 

@@ -159,7 +159,7 @@ class Comparison:
         title: the plan in a few words: model, method or task, hardware, price.
         columns: the plans side by side.
         hardware: the machine that is planned for.
-        simulated: what stands in the SIM badge, or empty on the machine's own hardware.
+        simulated: what stands in the WHAT-IF badge, or empty on the machine's own hardware.
         remarks: what to know of the columns as a whole.
         usual: the mode whose column is chosen to begin with; empty for the one in the middle.
     """

@@ -47,7 +47,7 @@ class Tabs(Bar):
         comparison = store.comparison
         name = comparison.title if comparison else store.document.name if store.document else "capacity-tui"
         simulated = comparison.simulated if comparison else ""
-        badges = (f" SIM {simulated} ", " SIM ") if simulated else ("",)
+        badges = (f" WHAT-IF · {simulated} ", " WHAT-IF ") if simulated else ("",)
         for spans, badge in product((self._tabs(tuple(VIEWS)), self._tabs((self._view,))), badges):
             room = width - cell_len(Line(spans).plain) - cell_len(badge) - _GAP
             if room >= cell_len(name):
@@ -189,12 +189,12 @@ class NoteLine(Bar):
         return worded(column.verdict, f"{column.reason}{out}")
 
     def _moved(self) -> Span | None:
-        """Return which fields moved along with the last edit, and why."""
+        """Return which other fields the last edit changed, and why."""
         store = self._session.store
         fields = store.document.fields() if store.document and self._column else ()
         moved = store.moved_along if fields else {}
         words = "; ".join(f"{field.label}: {moved[field.key]}" for field in fields if field.key in moved)
-        return Span(f"{MOVED} moved along: {words}", "accent") if words else None
+        return Span(f"{MOVED} also changed: {words}", "accent") if words else None
 
     def _left_behind(self) -> Span | None:
         """Return what an earlier run left behind while nobody has decided on it."""

@@ -15,6 +15,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import InferenceSection
 from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import PERCENT
 
 
 @equation(
@@ -204,6 +205,7 @@ def _under_load(
         largest_requests_per_second=ranged("requests_per_second", loaded.largest_rate),
         running_requests=served.replicas * loaded.running,
         waiting_requests=served.replicas * loaded.waiting,
+        percentile=PERCENT * (1.0 - served.beyond),
     )
 
 

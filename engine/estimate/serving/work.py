@@ -72,7 +72,16 @@ def serving_work(run: ServingRun) -> Work:
         assumed=run.assumed,
         warnings=warnings,
         served=Served(
-            run.batch, run.prompt, layout.dp, run.output, run.running, run.accepted, run.guessing.drafts, waves, loaded
+            run.batch,
+            run.prompt,
+            layout.dp,
+            run.output,
+            run.running,
+            run.accepted,
+            run.guessing.drafts,
+            waves,
+            loaded,
+            run.traffic.beyond,
         ),
         details=details,
     )

@@ -15,7 +15,7 @@ from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.units import PERCENT, format_count
 
 _PAID = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
-NOTHING_BETTER = "already well-optimized"
+NOTHING_BETTER = "no offer saves enough"
 """Said where nothing that was compared would do better, and only there."""
 
 
@@ -56,7 +56,7 @@ def first_machines(
         current: the machine where it is.
         tuned: that machine with settings under which the job fits; None where there are none.
         found: all machines that were compared.
-        usable: those that hold it surely, at a bearable risk.
+        usable: those that hold it surely, at an acceptable risk.
     """
     advice = []
     remedy = next((remedy for remedy in current.remedies if remedy.is_enough), None)
@@ -143,8 +143,8 @@ def _of_settings(current: Alternative, found: Sequence[Alternative]) -> Iterator
 def _of_cost(current: Alternative, worth: Sequence[Alternative], why_not: Sequence[str]) -> Iterator[Recommendation]:
     """Yield the machine that saves most, and the one of the same provider that does."""
     if not worth:
-        is_best = any(NOTHING_BETTER in why for why in why_not)
-        yield _stay("cost", current, "; ".join(why_not), is_best=is_best)
+        best = NOTHING_BETTER if any(NOTHING_BETTER in why for why in why_not) else ""
+        yield _stay("cost", current, "; ".join(why_not), best)
         return
     near = next((each for each in worth if each.provider == current.provider), None)
     for best in dict.fromkeys((worth[0].instance, near.instance if near else worth[0].instance)):
@@ -163,7 +163,7 @@ def _saving(best: Alternative, current: Alternative) -> Recommendation:
 
 def _of_performance(current: Alternative, faster: Sequence[Alternative]) -> Recommendation:
     if not faster:
-        why = "nothing that was compared is surely faster, at a known price and a bearable risk"
+        why = "nothing that was compared is surely faster, at a known price and an acceptable risk"
         return _stay("performance", current, why)
     best = fastest(faster)
     paid = best.usd_same_work
@@ -181,7 +181,7 @@ def _of_reliability(question: MigrationQuestion, current: Alternative, found: Se
         )
     risks = "; ".join(current.risk.reasons)
     if not current.risk.reasons:
-        return _stay("reliability", current, "nothing speaks against it", is_best=True)
+        return _stay("reliability", current, "no known risk to the job", "no concerns")
     if current.risk.level == DEGREES[0]:
         return _stay("reliability", current, f"low risk, though {risks}")
     safe = [each for each in found if each.fits and not each.is_spot and _degree(each) < _degree(current)]
@@ -194,8 +194,8 @@ def _of_reliability(question: MigrationQuestion, current: Alternative, found: Se
     return Recommendation("reliability", best.instance, f"Move to {machines(best)}", detail, best.set)
 
 
-def _stay(priority: Priority, current: Alternative, why: str, *, is_best: bool = False) -> Recommendation:
-    title = f"Stay on {current.instance}{f': {NOTHING_BETTER}' if is_best else ''}"
+def _stay(priority: Priority, current: Alternative, why: str, verdict: str = "") -> Recommendation:
+    title = f"Stay on {current.instance}{f': {verdict}' if verdict else ''}"
     return Recommendation(priority, current.instance, title, why)
 
 

@@ -123,7 +123,7 @@ def _first_reasons(current: Alternative, tuned: Alternative | None, usable: Sequ
     if usable:
         yield f"{machines(usable[0])} holds it as it is"
     elif tuned is None:
-        yield "no instance that was compared holds it surely and at a bearable risk"
+        yield "no instance that was compared holds it surely and at an acceptable risk"
 
 
 def _moving(best: Alternative) -> Iterator[str]:
@@ -143,7 +143,8 @@ def _taking(best: Alternative) -> Iterator[str]:
 def _for_speed(current: Alternative, faster: Sequence[Alternative]) -> Iterator[str]:
     """Yield the fastest machine of a job that is to run faster, whatever that saves."""
     if not faster:
-        yield f"nothing that was compared is surely faster than {current.count} x {current.instance} at a bearable risk"
+        here = f"{current.count} x {current.instance}"
+        yield f"nothing that was compared is surely faster than {here} at an acceptable risk"
         return
     best = fastest(faster)
     assert best.performance_ratio is not None  # noqa: S101 - it is faster
@@ -173,7 +174,7 @@ def _staying(
     others = (each for each in ordered if each is not tuned and each.fits and each.saving_percent is not None)
     saving = [each for each in others if each.saving_percent is not None and mean(each.saving_percent.value) > 0]
     if not saving:
-        yield f"nothing that holds the job does its work for less: it is {NOTHING_BETTER}"
+        yield f"nothing that holds the job does its work for less: {NOTHING_BETTER}"
         return
     best = saving[0]
     assert best.saving_percent is not None  # noqa: S101 - chosen so

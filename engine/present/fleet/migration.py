@@ -27,9 +27,22 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 MIGRATION_HEADS = (
-    "instance", "n", "$/h", "saving", "$/M tok", "work/s", "same work", "performance", "risk", "month", "on spot",
-    "move", "break-even", "complexity", "price of",
-)  # fmt: skip
+    "instance",
+    "n",
+    "$/h",
+    "saving",
+    "$/M tok",
+    "work/s",
+    "equal-work cost",
+    "performance",
+    "risk",
+    "month",
+    "spot month",
+    "migration cost",
+    "payback",
+    "complexity",
+    "price source",
+)
 
 MIGRATION_RIGHT = (1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12)
 
@@ -167,7 +180,7 @@ def _moving(found: Migration) -> Iterator[Part]:
     yield TextPart(f"Moving to {best.count} x {best.instance}", "strong")
     rows = [(part.name, _money(part.usd), f"{part.hours:.1f} h", part.detail) for part in best.move]
     yield table_part(("part", "once", "time", "how it follows"), rows, (1, 2))
-    yield TextPart(f"risk {best.risk.level}: {'; '.join(best.risk.reasons) or 'nothing speaks against it'}")
+    yield TextPart(f"risk {best.risk.level}: {'; '.join(best.risk.reasons) or 'no concerns'}")
     yield TextPart(f"complexity {best.complexity.level}: {'; '.join(best.complexity.reasons) or 'nothing changes'}")
 
 
@@ -244,8 +257,8 @@ TITLES: Mapping[str, tuple[str, str]] = {
     "usd_per_hour": ("price of an hour", "USD"),
     "usd_month": ("price of the month", "USD"),
     "usd_month_spot": ("price of the month on spot capacity", "USD"),
-    "usd_same_work": ("price of the same work", "USD"),
-    "hours_same_work": ("hours of the same work", "h"),
+    "usd_same_work": ("equal-work cost", "USD"),
+    "hours_same_work": ("equal-work hours", "h"),
     "performance_ratio": ("speed beside the current machine", ""),
     "performance_percent": ("gain in speed", "%"),
     "saving_usd": ("saving of a month", "USD"),

@@ -109,15 +109,15 @@ _REGIONS_REPORT_HEADS = (
     "region",
     "provider",
     "together",
-    "beside",
-    "job",
+    "against home",
+    "job cost",
     "data",
     "$/h",
     "count",
     "tok/s",
     "instance",
-    "where",
-    "price of",
+    "region name",
+    "price source",
 )
 
 
@@ -199,16 +199,16 @@ def _offer(offer: RegionOffer, *, is_open: bool) -> dict[str, object]:
 
 def _row(offer: RegionOffer, home: float | None, *, is_open: bool) -> tuple[str, ...]:
     total = offer.total_usd
-    beside = "data is here" if offer.is_home else ""
+    against_home = "data is here" if offer.is_home else ""
     if not offer.is_home and home and total is not None:
-        beside = f"{'+' if total >= home else ''}{format_percent(total / home - 1.0)}"
+        against_home = f"{'+' if total >= home else ''}{format_percent(total / home - 1.0)}"
     quote, day = offer.quote, offer.quote.price_date or ""
     doubts = ("" if quote.verified else "unverified", "" if quote.age.words in day else quote.age.words)
     return (
         offer.place.region or "any",
         offer.place.provider,
         format_money(total),
-        beside,
+        against_home,
         format_money(offer.usd),
         "n/a" if offer.data is None else format_money(mean(offer.data.usd)),
         format_money(offer.usd_per_hour),

@@ -106,7 +106,7 @@ def remarks(answer: ServingAnswer) -> Iterator[str]:
         names = list(dict.fromkeys(each.instance for each in answer.left_out))
         shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED))
         yield f"not simulated, since by their throughput alone they cost more, or come later in line: {shown}"
-    yield "prices are on demand, or as the plan commits: people who wait are not served from spot capacity"
+    yield "prices are on demand, or as the plan commits: spot is not used for interactive serving"
 
 
 def _fleet(fleet: Sized, question: ServingQuestion) -> dict[str, object]:

@@ -38,7 +38,7 @@ def script(heading: Iterable[str], remarks: Sequence[str], body: str) -> str:
 
 def limits(remarks: Sequence[str]) -> str:
     """Return what a file cannot say of a plan, as a comment; nothing if it says all."""
-    return comment(["Not said by this file:", *(f"- {remark}" for remark in remarks)]) if remarks else ""
+    return comment(["Filled in or not expressible here:", *(f"- {remark}" for remark in remarks)]) if remarks else ""
 
 
 def as_yaml(heading: Iterable[str], remarks: Sequence[str], data: Mapping[str, object]) -> str:

@@ -215,9 +215,9 @@ def _instead(case: EstimatedPlan, row: Accelerator, times: int) -> Mapping[str, 
 
 
 # What remedies do to the result, for those that do something to it.
-ROUNDS_MORE = "Rounds more coarsely: compare losses or answers first."
+ROUNDS_MORE = "Lower precision: check quality first."
 
-OTHER_DATA = "The model then sees shorter texts."
+OTHER_DATA = "The model then learns from a shorter context."
 
 OTHER_BATCH = "The optimizer then takes other steps."
 

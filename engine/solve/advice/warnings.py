@@ -188,7 +188,7 @@ def _unread(case: EstimatedPlan) -> Iterator[Note]:
         weights = catalog.quantizations.find(plan.inference.weights_format)
         why = why_not_read(weights, plan.inference.engine, device, catalog)
         if why:
-            yield Note("no_kernels", f"{weights.name} does not run as planned", why)
+            yield Note("no_kernels", f"{weights.name} cannot be read as planned", why)
         return
     instead = attention_in_place_of(plan.training.attention, device, catalog)
     if instead is not None:
@@ -203,14 +203,18 @@ def _tokens(case: EstimatedPlan) -> Iterator[Note]:
     best, on = _number(learned[BEST_SIZE]), _number(learned[BEST_TOKENS])
     size, law = _number(model.parameters), next(iter(case.catalog.scaling_laws.values()))
     is_small = best > size
-    why = "; a smaller model saves work wherever it is used" if is_small else ""
     ratio = best * on / size**2
     detail = (
         f"{ratio:.{0 if ratio > FAR else 2}f} tokens a parameter, expected loss {_number(learned[LOSS]):.3g}. The same "
         f"work brings {format_count(best)} parameters on {format_count(on)} tokens to "
-        f"{_number(learned[LEAST_LOSS]):.3g}{why} ({law.name})."
+        f"{_number(learned[LEAST_LOSS]):.3g} ({law.name})."
     )
-    yield Note("tokens_per_parameter", f"{'Many' if is_small else 'Few'} tokens for the size of the model", detail)
+    title = (
+        "Trained past the compute-optimal point, as is usual for models that are served a lot"
+        if is_small
+        else "Few tokens for the size of the model"
+    )
+    yield Note("tokens_per_parameter", title, detail)
 
 
 def _power(case: EstimatedPlan) -> Iterator[Note]:

@@ -180,5 +180,5 @@ def explained(search: Search, taken: FallbackOutcome) -> tuple[dict[str, str], t
     words = [way.words for way in taken.ways if set(way.paths) & set(change)]
     detail = f"{'; '.join(words)} ({change_text(change)}). Without them a device needs {needed}."
     holds = capacity is not None and taken.needed_before <= float(capacity)
-    title = "It keeps the room its mode leaves only with changes" if holds else "It fits only with changes"
+    title = "It leaves the safety margin only with these changes" if holds else "It fits only with these changes"
     return reasons, (Note("way_out", title, detail, None, plain_change(change)),)

@@ -168,7 +168,7 @@ def _parts(report: Audit, ignored: bool) -> Iterator[RenderableType]:
     yield Text("What it will do:", style="bold")
     yield table(("setting", "value", "from"), setting_rows(report))
     if report.imported.guesses:
-        yield Text(f"Not said by any file: {'; '.join(report.imported.guesses)}")
+        yield Text(f"Assumed, as no file gives it: {'; '.join(report.imported.guesses)}")
     if report.answer is not None:
         yield verdict_line(report.answer.plan, report.answer.estimate)
         yield table(("figure", "value", "range"), figure_rows(report), right=(1,))

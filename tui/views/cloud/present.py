@@ -118,12 +118,12 @@ def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -
         yield _Column(FoundColumn("short", -1, rank=1, unit="B"), _short)
     yield _Column(FoundColumn("saving", 1, rank=1, unit="%"), lambda each: _saving(each, each is current))
     yield _Column(FoundColumn("month", -1, rank=3, unit="USD"), lambda each: _money(each.usd_month))
-    yield _Column(FoundColumn("on spot", -1, rank=4, unit="USD"), lambda each: _money(_middle(each.usd_month_spot)))
+    yield _Column(FoundColumn("spot month", -1, rank=4, unit="USD"), lambda each: _money(_middle(each.usd_month_spot)))
     yield _Column(FoundColumn("speed", 1, rank=3, unit="%"), lambda each: _percent(_middle(each.performance_percent)))
-    yield _Column(FoundColumn("pays in", -1, rank=5, unit="s"), _break_even)
-    yield _Column(FoundColumn("move", -1, rank=5, unit="USD"), lambda each: _move(each, each is current))
+    yield _Column(FoundColumn("payback", -1, rank=5, unit="s"), _break_even)
+    yield _Column(FoundColumn("migration", -1, rank=5, unit="USD"), lambda each: _move(each, each is current))
     yield _Column(FoundColumn("risk", -1, is_number=False, rank=2), lambda each: _level(each.risk.level))
-    yield _Column(FoundColumn("price of", -1, is_number=False, rank=2), _source)
+    yield _Column(FoundColumn("price source", -1, is_number=False, rank=2), _source)
     yield _Column(FoundColumn("warnings", -1, is_number=False, rank=7), _warnings)
 
 
@@ -186,7 +186,7 @@ def _about(each: Alternative) -> Iterator[str]:
     lacking = [] if each.fits else [_misfit(each), *(remedy.words for remedy in each.remedies)]
     levels = (("risk", each.risk), ("change", each.complexity))
     told = [f"{name} {found.level}: {'; '.join(found.reasons)}" for name, found in levels if found.reasons]
-    yield " · ".join((*lacking, *told, *each.warnings)) or "nothing speaks against it"
+    yield " · ".join((*lacking, *told, *each.warnings)) or "no concerns"
     devices = f"{each.devices} device{'s' if each.devices > 1 else ''}"
     yield f"{each.count} × {each.instance} · {devices} · {each.price_source or each.absence}"
 
@@ -268,10 +268,10 @@ def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
         yield FormulaInput(part.name, _usd(part.usd), f"{format_seconds(part.hours * _HOUR)}, {part.detail}")
     if offer.move:
         took = format_seconds(offer.move_hours * _HOUR)
-        yield FormulaInput("move", _usd(offer.move_usd), f"once, {took}", key="move_usd")
+        yield FormulaInput("migration cost", _usd(offer.move_usd), f"once, {took}", key="move_usd")
     if offer.break_even_hours is not None:
         paid_after = format_seconds(offer.break_even_hours * _HOUR)
-        yield FormulaInput("pays in", paid_after, "of running where it is now", key="break_even_hours")
+        yield FormulaInput("payback", paid_after, "of running where it is now", key="break_even_hours")
     for key in _OF_THE_JOB:
         if key in offer.figures:
             value = offer.figures[key]
@@ -280,7 +280,7 @@ def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
 
 
 def _remarks(offer: Alternative) -> Iterator[str]:
-    yield f"risk {offer.risk.level}: {'; '.join(offer.risk.reasons) or 'nothing speaks against it'}"
+    yield f"risk {offer.risk.level}: {'; '.join(offer.risk.reasons) or 'no concerns'}"
     yield f"change {offer.complexity.level}: {'; '.join(offer.complexity.reasons) or 'nothing but the machine'}"
     for remedy in offer.remedies:
         left = f", {format_bytes(remedy.short_bytes)} short even then" if remedy.short_bytes else ""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText
     from capacity_tui.tui.shown.results import FoundRow
 
-ANY, OWN, FITTING, ALL, NO, YES = "any", "the plan's", "that fit", "all", "no", "yes"
+ANY, OWN, FITTING, ALL, NO, YES = "any", "the plan's", "only what fits", "all", "no", "yes"
 """What stands for everything there is, for what the plan has, for offers that hold the job, and for all of them."""
 
 _KINDS = {
@@ -86,13 +86,13 @@ _PRECISION = Field(
 )
 
 _OFFERS = Field(
-    *("instances", "Offers of", "offers", ANY),
+    *("instances", "Providers", "offers", ANY),
     unit="names with commas between, a provider, or any",
     help="Which machines are compared: instances with commas between, a provider for all of its own, or any.",
 )
 
 _SHOWN = Field(
-    *("shown", "Shown", "offers", FITTING),
+    *("shown", "Show", "offers", FITTING),
     kind=Kind.CHOICE,
     choices=(FITTING, ALL),
     help="Offers that hold the job, or the whole catalogue: of those that do not, by how much memory they are short.",

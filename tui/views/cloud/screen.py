@@ -78,7 +78,7 @@ class CloudScreen(QueryScreen):
 
     def nothing_found(self, found: Found) -> str:
         """Return that no offer holds the job, or why."""
-        return next(iter(found.remarks), "no offer") + "; Shown all lists what does not hold it"
+        return next(iter(found.remarks), "no offer") + "; Show all lists what does not fit"
 
     def show_row(self) -> None:
         """Show all of the offer under the cursor, and the verdict over all of them."""

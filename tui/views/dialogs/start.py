@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from capacity_tui.tui.settings import RecentPlan
     from capacity_tui.tui.shown.fields import Understood
 
-_WANTED = "I want to train · fine-tune · LoRA · QLoRA · serve · fit"
+_WANTED = "I want to train · fine-tune · LoRA · QLoRA · serve · classical ML"
 _PLACEHOLDER = "llama-3.1-70b lora 8xh100 4k 50M"
-_GUIDE = "Say a model, what to do with it, and the hardware, in any order. Sequence, tokens and batch may follow."
+_GUIDE = "Type a model, a task and hardware, in any order; sequence length, tokens and batch may follow."
 _KEYS = "enter plans it, tab completes, esc goes to the plan"
 _MOST_GUESSES = 2
 _SLACK = 2
@@ -96,7 +96,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         """Show what one may begin with."""
         self._starts = (
             *(_recent(plan) for plan in event.recent),
-            *(_Start(entry.id, "line", entry.title, entry.detail, "To begin with") for entry in event.lines),
+            *(_Start(entry.id, "line", entry.title, entry.detail, "Try") for entry in event.lines),
             *(_Start(entry.id, "plan", entry.title, entry.detail, "Examples") for entry in event.plans),
         )
         self._show()

@@ -220,7 +220,7 @@ _FREE = (
         words={ANY: "all that are like the plan's, the largest first", OWN: "the model of the plan alone"},
     ),
     Field(
-        *("vary", "Also free", "free", ""),
+        *("vary", "Also vary", "free", ""),
         unit="such as seq_len=4k..32k precision=bf16,fp8",
         help="More fields with values to try, KEY=V1,V2 or KEY=LO..HI with spaces between. Layout, micro batch, "
         "checkpointing and ZeRO are free where the plan leaves them to the modes, and all of them if nothing is said.",
@@ -240,7 +240,7 @@ _SOLVE = Field(
 )
 
 _EACH = Field(
-    *("each", "Of each", "free", "1"),
+    *("each", "Per GPU type", "free", "1"),
     unit="a number, or all",
     choices=("1", "3", "10", ALL),
     help="How many rows of each model, device type and number of devices: 1 compares devices, all compares layouts.",

@@ -111,7 +111,7 @@ class FieldList(Panel):
         field = self.field
         if field is None:
             return "", ""
-        moved = f" It moved along with the last edit: {self._moved[field.key]}." if field.key in self._moved else ""
+        moved = f" The last edit changed it too: {self._moved[field.key]}." if field.key in self._moved else ""
         idle = f" It changes nothing in this plan: {field.idle}." if field.idle else ""
         return field.label, f"{field.help}{moved}{idle}"
 
@@ -206,7 +206,7 @@ class FieldList(Panel):
         if message and key == field.key:
             about, role = f"✗ {message}", "bad"
         elif field.key in self._moved:
-            about, role = f"{MOVED} moved along: {self._moved[field.key]}", "accent"
+            about, role = f"{MOVED} also changed: {self._moved[field.key]}", "accent"
         elif field.idle:
             about, role = f"changes nothing here: {field.idle}", "warn"
         limits = Span(clip(f"  {self._limits(field)}", width), "dim")

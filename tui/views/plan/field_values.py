@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Cluster, Quote, hardware_facts
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import Estimate, figure, limit_label
+from capacity_tui.engine.estimate import Estimate, bound_text, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import presumed_family
@@ -117,7 +117,7 @@ def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
     answers = figure(estimate, Figure.OUTPUT_TOKENS_PER_SECOND)
     rate = f"output {answers.text}" if answers.number else figure(estimate, Figure.TOKENS_PER_SECOND).text
     yield Headline(rate, rank=_RATE)
-    yield Headline(f"limit {limit_label(estimate.bottleneck.kind)}", rank=_LIMIT)
+    yield Headline(bound_text(estimate.bottleneck.kind), rank=_LIMIT)
 
 
 def _timed(estimate: Estimate, key: str, before: str, after: str = "", rank: int = 0) -> Headline:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
+from math import ceil
 
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.machine import Accelerator, Disk, Fact, Machine, NetworkInterface, Quantity, Sampler
@@ -47,8 +48,7 @@ def cluster_rows(plan: Plan, cluster: Cluster, machine: Machine | None) -> tuple
         size = f"  {format_bytes(float(memory))}" if memory is not None else ""
         rows.append(HardwareRow(device.kind.upper(), f"{count}{device.name}{size}", _origin(known, "memory_bytes")))
         if cluster.devices > cluster.per_node:
-            nodes, unit = cluster.devices / cluster.per_node, cluster.levels[0].name
-            rows.append(HardwareRow(f"{unit.capitalize()}s", f"{nodes:g} of {cluster.per_node:g}", "given"))
+            rows.append(HardwareRow(f"{cluster.levels[0].name.capitalize()}s", _nodes_text(cluster), "given"))
     peak = next((name for name in _PEAKS if name in device.peaks), None)
     if peak is not None:
         text = f"{format_flops(device.peaks[peak], per_second=True)} {peak}"
@@ -67,6 +67,13 @@ def cluster_rows(plan: Plan, cluster: Cluster, machine: Machine | None) -> tuple
         hour = f"{format_money(cluster.price.rate)} an hour"
         rows.append(HardwareRow("Price", f"{hour}, {rented}{cluster.price.rate_source}", origin))
     return tuple(rows)
+
+
+def _nodes_text(cluster: Cluster) -> str:
+    """Return how many nodes of how many devices there are, and what of the last one is idle."""
+    nodes = ceil(float(cluster.devices / cluster.per_node))
+    idle = nodes * cluster.per_node - cluster.devices
+    return f"{nodes} × {cluster.per_node:g} {cluster.device.kind.upper()}s{f' ({idle:g} idle)' if idle else ''}"
 
 
 def run_words(plan: Plan) -> str:
@@ -95,8 +102,8 @@ def simulated(plan: Plan, cluster: Cluster, machine: Machine | None) -> str:
     if len(same) >= cluster.devices:
         return ""
     if not here:
-        return "no GPU here"
-    return f"{len(here)} GPU{'s' if len(here) > 1 else ''} here"
+        return "not this machine"
+    return f"not this machine's {len(here)} GPU{'s' if len(here) > 1 else ''}"
 
 
 def reading_of(sample: EngineSample) -> Sample:

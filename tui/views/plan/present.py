@@ -65,11 +65,13 @@ _MEMORY = (Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_UTILIZATION_PERCENT)
 # Rows that belong to the one above.
 _INDENTED = {Figure.MEMORY_UTILIZATION_PERCENT, Figure.MFU}
 
+_SHARE_LABELS = {"memory": "memory budget", "power": "power of TDP"}
+
 _SHARE_HELP = {
     "memory": "Memory that the run uses, and the share its mode allows. What the mode leaves free is for spikes and "
     "other programs.",
-    "power": "Power that the run draws, and the share of the limit its mode allows. Above it the mode says how far to "
-    "lower the limit.",
+    "power": "Power that the run draws, as a share of the limit of its devices (TDP). Where it is above what the mode "
+    "allows, the mode says how far to lower the limit.",
 }
 
 
@@ -229,7 +231,7 @@ def _share_rows(estimate: Estimate) -> Iterator[Row]:
     for name in ("memory", "power"):
         share = _share(estimate, f"{_SHARE}{name}")
         if share is not None:
-            yield Row(f"{_SHARE}{name}", f"{name} share", share.text, help=_SHARE_HELP[name])
+            yield Row(f"{_SHARE}{name}", _SHARE_LABELS[name], share.text, help=_SHARE_HELP[name])
 
 
 def _figure_row(estimate: Estimate, key: str) -> Row:

@@ -287,7 +287,7 @@ class Usage(Panel):
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay them out, a line each with those who use it below."""
         if not self._devices:
-            return [line(Span(" nothing is known of its devices", "dim"))], None
+            return [line(Span(" no telemetry yet", "dim"))], None
         return [each for device in self._devices for each in self._lines_of(device, width)], None
 
     def _lines_of(self, device: RunDevice, width: int) -> Iterator[Line]:
@@ -318,7 +318,7 @@ class Events(Panel):
     def summary(self) -> Line:
         """Return the newest."""
         newest = next(iter(self._events), None)
-        return line(Span(newest.text if newest else next(iter(self._remarks), "nothing was told"), "value"))
+        return line(Span(newest.text if newest else next(iter(self._remarks), "no events yet"), "value"))
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Break each at the width."""
@@ -328,4 +328,4 @@ class Events(Panel):
             first, *rest = wrap(event.text, width - _TIME - 3) or [""]
             lines.append(line(Span(f" {event.time:<{_TIME - 1}} ", "dim"), Span(f"{mark} {first}", role)))
             lines += [line(Span(" " * (_TIME + 3) + row, role)) for row in rest]
-        return lines or [line(Span(" nothing was told", "dim"))], None
+        return lines or [line(Span(" no events yet", "dim"))], None

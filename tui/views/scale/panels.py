@@ -170,10 +170,10 @@ class ScaledPictures(Lines):
             return []
         both = width >= 2 * _NARROWEST + _GAP
         each = (width - _GAP) // 2 if both else width
-        drawn = [self._picture("efficiency", [row.efficiency for row in rows], rows, each, height, "graph-1")]
+        drawn = [self._picture("scaling efficiency", [row.efficiency for row in rows], rows, each, height, "graph-1")]
         if both:
             waits = [row.waits for row in rows]
-            drawn.append(self._picture("waits for other devices", waits, rows, each, height, "graph-2"))
+            drawn.append(self._picture("share of step communicating", waits, rows, each, height, "graph-2"))
         return [beside(lines, _GAP) for lines in zip(*drawn, strict=True)]
 
     def _picture(
@@ -189,9 +189,8 @@ class ScaledPictures(Lines):
         places = [log2(row.devices) for row in rows]
         samples = _between(places, shares, width * samples_per_cell(self._glyphs))
         curve = plot(samples, width, height - 2, 1.0, self._glyphs)
-        head = f"{title}, to 100 %"
         return [
-            line(Span(clip(head, width).ljust(width), "label")),
+            line(Span(clip(title, width).ljust(width), "label")),
             *(line(Span(row, role)) for row in curve),
             self._axis(places, rows, width),
         ]

@@ -227,7 +227,7 @@ def _checkpoints(found: StoragePlan) -> Iterator[Row]:
     )
     yield Row(
         *("stall", "stall", format_percent(saved.stall_share, 2)),
-        interval=f"{format_percent(saved.lost_share, 2)} with losses",
+        interval=f"{format_percent(saved.lost_share, 2)} incl. lost work",
         indent=1,
         help="Time in which the training waits for checkpoints, over that of its work; and that with what is lost.",
     )
