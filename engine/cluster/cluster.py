@@ -11,8 +11,8 @@ import numpy as np
 from capacity_tui.engine.cluster.levels import Level
 from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost
 from capacity_tui.engine.cluster.quotes import Quote
-from capacity_tui.engine.machine import Curve, FitError, Provenance, Quantity
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.machine import FitError, Provenance, Quantity
+from capacity_tui.engine.numeric import Curve, Number
 from capacity_tui.engine.plan import HardwareFacts
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]

@@ -12,7 +12,8 @@ from capacity_tui.engine.cluster.cluster import Device, Efficiency
 from capacity_tui.engine.cluster.hardware_match import HardwareMatch
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Curve, FitError, MeasuredEfficiency, MeasuredFacts
+    from capacity_tui.engine.machine import FitError, MeasuredEfficiency, MeasuredFacts
+    from capacity_tui.engine.numeric import Curve
 
 _CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves", "errors"}
 
@@ -105,7 +106,7 @@ def _constants(row: MeasuredDevice) -> MeasuredEfficiency:
 
 
 def _curve(row: MeasuredCurve) -> Curve:
-    from capacity_tui.engine.machine import Curve  # noqa: PLC0415 - few were measured
+    from capacity_tui.engine.numeric import Curve  # noqa: PLC0415 - few were measured
 
     return Curve(row.name, row.sizes, row.ratios)
 

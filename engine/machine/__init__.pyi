@@ -1,6 +1,5 @@
-from .benchmark.cooling import cooling_now as cooling_now
-from .benchmark.cooling import temperature_limit as temperature_limit
-from .curve import Curve as Curve
+from .benchmark.benchmark_report import cooling_now as cooling_now
+from .benchmark.benchmark_report import temperature_limit as temperature_limit
 from .detect import detect as detect
 from .device_names import device_names as device_names
 from .doctor import DoctorReport as DoctorReport
@@ -23,7 +22,6 @@ from .generations import generation_of as generation_of
 from .generations import lacks_peer_access as lacks_peer_access
 from .generations import power_limit_command as power_limit_command
 from .generations import templates as templates
-from .host_files import Host as Host
 from .machine import Accelerator as Accelerator
 from .machine import Disk as Disk
 from .machine import Machine as Machine
@@ -38,6 +36,7 @@ from .measured_constants import MeasuredEfficiency as MeasuredEfficiency
 from .measured_constants import constants_file as constants_file
 from .measured_constants import possible as possible
 from .measured_constants import read_constants as read_constants
+from .probing import Host as Host
 from .recording import RECORDING_SCRIPT as RECORDING_SCRIPT
 from .recording import recorded_host as recorded_host
 from .sample import Counters as Counters

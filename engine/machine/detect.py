@@ -27,7 +27,6 @@ from capacity_tui.engine.machine.host.system import (
     probe_power,
     probe_processes,
 )
-from capacity_tui.engine.machine.host_files import COMMAND_SECONDS, NO_ANSWER, Host
 from capacity_tui.engine.machine.machine import (
     Container,
     Cpu,
@@ -42,7 +41,7 @@ from capacity_tui.engine.machine.machine import (
     Swap,
     unknown,
 )
-from capacity_tui.engine.machine.probing import NotPresentError, Running
+from capacity_tui.engine.machine.probing import COMMAND_SECONDS, NO_ANSWER, Host, NotPresentError, Running
 from capacity_tui.engine.machine.topology import complete_topology
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import Vendor

@@ -15,7 +15,7 @@ from capacity_tui.engine.errors import HardwareError, Place, StorageError
 from capacity_tui.engine.files import data_folder, json_table, reading_error
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine.curve import Curve
+    from capacity_tui.engine.numeric import Curve
 
 FOLDER = "measured"
 MOST_SHARE = 40.0
@@ -153,7 +153,7 @@ def _curve(row: Mapping[str, object]) -> Curve:
         raise ValueError(
             f"curve {row['name']!r:.60} has a ratio of {max(ratios):g}, beyond the {MOST_RATIO:g} that can be"
         )
-    from capacity_tui.engine.machine.curve import Curve  # noqa: PLC0415 - loads numpy, which few machines need here
+    from capacity_tui.engine.numeric import Curve  # noqa: PLC0415 - loads numpy, which few machines need here
 
     return Curve(str(row["name"]), sizes, ratios)
 

@@ -1,18 +1,282 @@
-"""Probes side by side: each in a daemon thread with its own time limit, none able to hold up the rest."""
+"""What probes may touch (files, commands, the environment), and how they run side by side, each with a time limit."""
 
 from __future__ import annotations
 
+import errno
+import os
+import platform
+import selectors
+import signal
+import subprocess
 import threading
 import time
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO, Generic, Protocol, TypeVar
 
+from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.machine import Probe, ProbeOutcome
 from capacity_tui.engine.printable import printable
 
-CANCEL_CHECK_SECONDS = 0.05  # how soon a cancelled wait returns; quitting must take under 0.1 s
+TOOLS = ("/usr/sbin", "/sbin")  # where sysctl and its like lie, often outside PATH
+
+MOST_BYTES = 1 << 20  # the longest reports of tools have some 20 KiB for a device
+
+PIECE_BYTES = 1 << 16
+
+KILLED_SECONDS = 0.2  # a process that waits inside a driver outlives even SIGKILL: it is left behind
+
+
+def run_command(words: tuple[str, ...], seconds: float) -> str:
+    """Return what a command prints.
+
+    The command has a separate process group, which is killed when it takes too long or prints too much.
+
+    Raises:
+        OSError: it is not installed or may not be run.
+        subprocess.SubprocessError: it failed, took longer than ``seconds``, or printed more than a report.
+    """
+    process = subprocess.Popen(  # noqa: S603 - fixed vendor tools, never the user's words
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "LC_ALL": "C", "PATH": search_path()},
+        start_new_session=True,
+    )
+    assert process.stdout is not None  # noqa: S101 - it is a pipe
+    try:
+        end = time.monotonic() + seconds
+        with process.stdout as stream:
+            output = _read(stream, words, end, seconds)
+        code = process.wait(max(KILLED_SECONDS, end - time.monotonic()))
+    except BaseException:
+        _end(process)
+        raise
+    if code != 0:
+        raise subprocess.CalledProcessError(code, words)
+    return output.decode("utf-8", errors="replace")
+
+
+def search_path() -> str:
+    """Return where tools are searched; never the current folder, which empty entries of PATH stand for."""
+    named = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    return os.pathsep.join([*(folder for folder in named if os.path.isabs(folder)), *TOOLS])  # noqa: PTH117
+
+
+def _read(stream: IO[bytes], words: tuple[str, ...], end: float, seconds: float) -> bytes:
+    """Return all that a stream gives until its end."""
+    output = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while True:
+            if not selector.select(max(0.0, end - time.monotonic())):
+                raise subprocess.TimeoutExpired(words, seconds)
+            piece = os.read(stream.fileno(), PIECE_BYTES)
+            if not piece:
+                return bytes(output)
+            output += piece
+            if len(output) > MOST_BYTES:
+                raise subprocess.SubprocessError(f"{words[0]} prints more than {MOST_BYTES >> 20} MiB")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command with all that it started."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(KILLED_SECONDS)
+
+
+COMMAND_SECONDS = 3.0  # vendor tools answer in well under a second unless their driver hangs
+
+NO_ANSWER = f"no answer within {COMMAND_SECONDS:g} s"
+
+REASONS = {errno.ENOENT: "this machine does not tell", errno.EACCES: "permission denied"}
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Size of a file system and what an ordinary user may still write, in bytes."""
+
+    total_bytes: int
+    free_bytes: int
+
+
+def file_system_space(mount: str) -> Space:
+    """Return the size of the file system mounted at ``mount``; raises OSError."""
+    status = os.statvfs(mount)
+    return Space(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
+
+
+class Files(Protocol):
+    """The files of a machine, by their paths from its root; all of these raise OSError for what cannot be read."""
+
+    def read(self, path: str) -> bytes:
+        """Return what a file holds."""
+
+    def names(self, directory: str) -> Iterable[str]:
+        """Return the names in a directory."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether a path is there."""
+
+    def target(self, path: str) -> PurePosixPath:
+        """Return where a path leads, through symbolic links."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFiles:
+    """Files below a directory that stands for the root."""
+
+    root: Path
+
+    def path(self, path: str) -> Path:
+        """Return where an absolute path lies below the root."""
+        return self.root / path.lstrip("/")
+
+    def read(self, path: str) -> bytes:
+        """Return what a file holds; raises OSError."""
+        return self.path(path).read_bytes()
+
+    def names(self, directory: str) -> Iterable[str]:
+        """Return the names in a directory; raises OSError."""
+        return (entry.name for entry in self.path(directory).iterdir())
+
+    def exists(self, path: str) -> bool:
+        """Return whether a path is there; raises OSError."""
+        return self.path(path).exists()
+
+    def target(self, path: str) -> PurePosixPath:
+        """Return where a path leads, through symbolic links; raises OSError."""
+        target, root = self.path(path).resolve(strict=True), self.root.resolve()
+        return PurePosixPath("/") / target.relative_to(root) if target.is_relative_to(root) else PurePosixPath(target)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The machine as the probes see it; tests put a recorded one in its place.
+
+    Attributes:
+        root: directory that stands for ``/``.
+        system: ``Linux`` or ``Darwin``.
+        architecture: machine name as ``uname -m`` gives it.
+        run: runs a command within some seconds and returns what it prints.
+        space: size of the file system at a mount point.
+        silent: commands that did not answer in time.
+        recorded: its files where they were recorded; None for those below the root.
+    """
+
+    root: Path = Path("/")
+    system: str = field(default_factory=platform.system)
+    architecture: str = field(default_factory=platform.machine)
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    run: Callable[[tuple[str, ...], float], str] = run_command
+    space: Callable[[str], Space] = file_system_space
+    silent: set[str] = field(default_factory=set)
+    recorded: Files | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is the machine that runs this program, whose drivers can be called."""
+        return self.root == Path("/") and self.recorded is None
+
+    @property
+    def files(self) -> Files:
+        """The files of the machine."""
+        return self.recorded or DiskFiles(self.root)
+
+    def own_path(self, path: Path) -> Path | None:
+        """Return where a path of this user's lies; None on a machine that was recorded, where the user has none."""
+        return DiskFiles(self.root).path(str(path.absolute())) if self.recorded is None else None
+
+    def text(self, path: str) -> Fact[str]:
+        """Return the stripped contents of a file."""
+        try:
+            content = self.files.read(path).decode("utf-8", "replace").strip("\x00 \r\n\t")
+        except OSError as error:
+            return missing(path, REASONS.get(error.errno or 0, str(error.strerror).lower()))
+        return detected(content, path) if content else missing(path, "empty")
+
+    def fact(self, path: str, parse: Callable[[str], T]) -> Fact[T]:
+        """Return what ``parse`` makes of a file; its ValueError is a missing value."""
+        content = self.text(path)
+        if content.value is None:
+            return missing(path, content.reason)
+        try:
+            return detected(parse(content.value), path)
+        except ValueError:
+            return missing(path, f"unreadable value {content.value[:40]!r}")
+
+    def integer(self, path: str) -> Fact[int]:
+        """Return a file's contents as a whole number."""
+        return self.fact(path, int)
+
+    def names(self, directory: str) -> tuple[str, ...]:
+        """Return the sorted names in a directory, none if it cannot be read."""
+        try:
+            return tuple(sorted(self.files.names(directory)))
+        except OSError:
+            return ()
+
+    def exists(self, path: str) -> bool:
+        """Return whether a path is there and may be seen."""
+        try:
+            return self.files.exists(path)
+        except OSError:
+            return False
+
+    def target(self, path: str) -> PurePosixPath | None:
+        """Return where a symbolic link leads, or None if it is not there."""
+        try:
+            return self.files.target(path)
+        except OSError:
+            return None
+
+    def command(self, *words: str, folder: str = "") -> Fact[str]:
+        """Return what a command prints, missing if it is not installed, fails or hangs; one that hangs is run once.
+
+        Args:
+            folder: where the command lies if not on the search path.
+        """
+        source = " ".join(words)
+        if words[0] in self.silent:
+            return missing(source, NO_ANSWER)
+        try:
+            return detected(self._run(words, folder), source)
+        except FileNotFoundError:
+            return missing(source, f"{words[0]} is not installed")
+        except subprocess.TimeoutExpired:
+            self.silent.add(words[0])
+            return missing(source, NO_ANSWER)
+        except (OSError, subprocess.SubprocessError) as error:
+            return missing(source, str(error))
+
+    def _run(self, words: tuple[str, ...], folder: str) -> str:
+        try:
+            return self.run(words, COMMAND_SECONDS)
+        except FileNotFoundError:
+            path = f"{folder}/{words[0]}"
+            if not folder or not self.exists(path):
+                raise
+            return self.run((path, *words[1:]), COMMAND_SECONDS)
+
+
+def parse_pairs(text: str) -> dict[str, str]:
+    """Return the ``key: value`` lines of a text, the first of equal keys."""
+    pairs: dict[str, str] = {}
+    for line in text.splitlines():
+        key, colon, value = line.partition(":")
+        if colon:
+            pairs.setdefault(key.strip(), value.strip())
+    return pairs
+
+
+CANCEL_CHECK_SECONDS = 0.05  # how soon a cancelled wait returns; quitting must take under 0.1 s
 
 
 class NotPresentError(Exception):

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath
 
 from capacity_tui.engine.errors import HardwareError
-from capacity_tui.engine.machine.host_files import TOOLS, Host, Space
+from capacity_tui.engine.machine.probing import TOOLS, Host, Space
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 
 _FILE, _COMMAND, _LINK = "=== ", "$ ", "--> "

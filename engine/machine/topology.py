@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import (
     Accelerator,
     LinkMatrix,
@@ -19,6 +18,7 @@ from capacity_tui.engine.machine.machine import (
     PciPath,
     Topology,
 )
+from capacity_tui.engine.machine.probing import Host
 from capacity_tui.engine.units import format_bytes
 
 DEVICES = "/sys/bus/pci/devices"

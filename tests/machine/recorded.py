@@ -7,7 +7,7 @@ from os.path import normpath
 from pathlib import Path
 
 from capacity_tui.engine.machine import Host, recorded_host
-from capacity_tui.engine.machine.host_files import Space
+from capacity_tui.engine.machine.probing import Space
 from capacity_tui.engine.machine.recording import recorded_parts
 
 RECORDINGS = Path(__file__).with_name("recordings")

@@ -31,8 +31,7 @@ from capacity_tui.engine.machine.benchmark import (
     spread,
     web_address,
 )
-from capacity_tui.engine.machine.benchmark.benchmark_report import measured_facts
-from capacity_tui.engine.machine.benchmark.cooling import Moment, busy_share
+from capacity_tui.engine.machine.benchmark.benchmark_report import Moment, busy_share, measured_facts
 from capacity_tui.engine.present import benchmark_parts
 from capacity_tui.engine.storage.databases import bench
 from capacity_tui.tui.cli import main

@@ -17,7 +17,7 @@ from capacity_tui.engine.machine.host import probe_memory, probe_power
 from capacity_tui.engine.machine.host.disk import probe_swap
 from capacity_tui.engine.machine.probing import NotPresentError, Running
 from capacity_tui.engine.machine.vendors.amd import AMD
-from capacity_tui.engine.machine.vendors.apple.probe import probe_apple_cpu, probe_apple_gpu
+from capacity_tui.engine.machine.vendors.apple import probe_apple_cpu, probe_apple_gpu
 from capacity_tui.engine.machine.vendors.intel import INTEL
 
 MAC = {

@@ -10,7 +10,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import cluster_of_machine, device_key, with_measured
 from capacity_tui.engine.errors import HardwareError, PlanError, StorageError
 from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
-from capacity_tui.engine.machine import Curve, detect, read_constants
+from capacity_tui.engine.machine import detect, read_constants
+from capacity_tui.engine.numeric import Curve
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import result_as_dict
 from capacity_tui.engine.runs.history import History

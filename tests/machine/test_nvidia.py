@@ -48,7 +48,7 @@ def run(driver_library):
 
 UNDER_LOAD = """
 from capacity_tui.engine.machine.sample import GpuSensors
-from capacity_tui.engine.machine.host_files import Host
+from capacity_tui.engine.machine.probing import Host
 sample = GpuSensors(Host(), detailed=True).read()[0]
 print(sample.throttle, sample.power_limit_watts, sample.memory_activity_percent.value, sample.holders)
 """

@@ -12,7 +12,7 @@ from capacity_tui.engine.machine.host.disk import probe_disks, probe_swap
 from capacity_tui.engine.machine.host.main_memory import cpu_quota
 from capacity_tui.engine.machine.host.system import probe_container, probe_networks, probe_platform
 from capacity_tui.engine.machine.sample import GpuSensors
-from capacity_tui.engine.machine.vendors.amd.probe import probe_amd
+from capacity_tui.engine.machine.vendors.amd import probe_amd
 
 
 @pytest.fixture

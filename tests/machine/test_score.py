@@ -14,7 +14,7 @@ from capacity_tui.engine.cluster import score_machine
 from capacity_tui.engine.cluster.score import points_between
 from capacity_tui.engine.machine import Fact, MeasuredFacts, detect, detected, missing
 from capacity_tui.engine.machine.benchmark import FIGURES
-from capacity_tui.engine.machine.benchmark.cooling import judge_cooling
+from capacity_tui.engine.machine.benchmark.benchmark_report import judge_cooling
 from capacity_tui.engine.machine.machine import unknown_accelerator
 from capacity_tui.engine.machine.vendors import GpuSample
 

@@ -1,4 +1,4 @@
-"""One folder a vendor: what a new one fills in, and that no other file of the machine knows any by name."""
+"""One module or package a vendor: what a new one makes, and that no other file of the machine knows any by name."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from recorded import write
 from sources import ROOT, nodes_of, source_files
 
 from capacity_tui.engine.machine import detect, detected, examine, missing
-from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack, unknown_accelerator
-from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.sample import GpuSensors
 from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
 
 MACHINE = ROOT / "engine/machine"
+SHARED = ("vendor.py", "registry.py")
 NAMES = re.compile(
     r"nvidia|nvml|nvlink|nccl|cuda|geforce|jetson|\btegra|\bamd\b|amdsmi|amdgpu|rocm|radeon|xgmi|mi300|\bintel\b|oneapi|xpu|"
     r"gaudi|habana|apple|\bmetal\b|\bmps\b|google|\btpu\b|\bjax\b|\baws\b|neuron|trainium|inferentia",
@@ -89,9 +89,9 @@ def test_sensors_are_numbered_across_vendors_and_given_back(host):
         GpuSensors(host, vendors=[DUMB]).read()
 
 
-def test_every_folder_is_registered_once():
-    folders = {path.parent.name for path in (MACHINE / "vendors").glob("*/__init__.py")}
-    assert len({vendor.id for vendor in VENDORS}) == len(VENDORS) == len(folders)
+def test_every_vendor_is_registered_once():
+    homes = {path.relative_to(MACHINE / "vendors").parts[0] for path in (MACHINE / "vendors").rglob("*.py")}
+    assert len({vendor.id for vendor in VENDORS}) == len(VENDORS) == len(homes - {"__init__.py", *SHARED})
 
 
 def test_a_tool_in_its_vendors_folder_is_found_off_the_search_path(tmp_path):
@@ -125,8 +125,8 @@ def texts_and_names(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("file", source_files("engine/machine"), ids=lambda file: str(file.relative_to(MACHINE)))
-def test_no_vendor_is_named_outside_its_folder(file):
+def test_no_vendor_is_named_outside_its_module(file):
     inside = file.relative_to(MACHINE).parts
-    if inside[0] == "vendors" and (len(inside) == 3 or inside[1] == "registry.py"):
+    if inside[0] == "vendors" and inside[1] not in ("__init__.py", "vendor.py"):
         return
     assert [text for text in texts_and_names(file) if NAMES.search(text)] == []

@@ -10,8 +10,7 @@ from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Operator, Work
-from capacity_tui.engine.machine import Curve
-from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.numeric import Curve, Number, any_true, where
 
 TILE_ROWS, TILE_COLUMNS = counted("tile-rows"), counted("tile-columns")
 

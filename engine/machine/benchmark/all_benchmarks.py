@@ -17,13 +17,15 @@ from capacity_tui.engine.machine.benchmark.benchmark_report import (
     BenchmarkReport,
     CancelledError,
     Conditions,
+    Cooling,
     Measurement,
     Skipped,
+    busy_share,
+    judge_cooling,
+    moment,
 )
-from capacity_tui.engine.machine.benchmark.cooling import Cooling, busy_share, judge_cooling, moment
-from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Machine
-from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.sample import Counters, GpuSensors, KernelCounters
 from capacity_tui.engine.machine.vendors.vendor import GpuSample
 

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host_files import Host, parse_pairs
 from capacity_tui.engine.machine.machine import Memory, MemoryModule, MemoryModules
+from capacity_tui.engine.machine.probing import Host, parse_pairs
 from capacity_tui.engine.printable import printable
 
 MEMINFO = "/proc/meminfo"

@@ -8,7 +8,6 @@ import re
 
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
 from capacity_tui.engine.machine.host import main_memory
-from capacity_tui.engine.machine.host_files import Host, parse_pairs
 from capacity_tui.engine.machine.machine import (
     Container,
     GpuProcess,
@@ -19,6 +18,7 @@ from capacity_tui.engine.machine.machine import (
     Process,
     Stack,
 )
+from capacity_tui.engine.machine.probing import Host, parse_pairs
 from capacity_tui.engine.machine.topology import numa_node, path_of
 
 OSRELEASE = "/proc/sys/kernel/osrelease"

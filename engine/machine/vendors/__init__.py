@@ -1,4 +1,4 @@
-"""Vendors of accelerators: one folder each, which fills in a ``Vendor``, and the registry of all of them."""
+"""Vendors of accelerators: a module or package each, which makes a ``Vendor``, and the registry of all of them."""
 
 from capacity_tui.engine.door import open_door
 

@@ -1,4 +1,4 @@
-"""All vendors, in the order in which their devices are numbered; a new one is a folder and a line here."""
+"""All vendors, in the order in which their devices are numbered; a new one is a module and a line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface to a vendor of accelerators; each folder beside this file fills in one such record."""
+"""The interface to a vendor of accelerators; each module or package beside this one makes one such record."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from capacity_tui.engine.machine.facts import Fact, missing
-from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, Cpu, LinkMatrix, Stack
+from capacity_tui.engine.machine.probing import Host
 
 NOT_READ = missing("driver", "graphs do without it")
 """What a reading that serves graphs alone does not ask for."""

@@ -15,7 +15,8 @@ from capacity_tui.engine.cluster import Device, device_key
 from capacity_tui.engine.errors import HardwareError, StorageError
 from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
-from capacity_tui.engine.machine import Curve, FitError, MeasuredEfficiency, constants_file, possible, read_constants
+from capacity_tui.engine.machine import FitError, MeasuredEfficiency, constants_file, possible, read_constants
+from capacity_tui.engine.numeric import Curve
 from capacity_tui.engine.runs.sampling.kernels import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.runs.sampling.samples import Sample, SampleFile
 

@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from capacity_tui.engine.machine.host.system import installed
-from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Stack
-from capacity_tui.engine.machine.probing import NotPresentError
+from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import FOLDER, LIST, MEMORY_ERRORS, QUERIES, TOPOLOGY
 from capacity_tui.engine.machine.vendors.nvidia.probe import VENDOR, probe_jetson
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Sensors, Vendor

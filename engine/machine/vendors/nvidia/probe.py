@@ -15,7 +15,6 @@ from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.generations import BY_GENERATION
 from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.host.system import gpu_process
-from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import (
     Accelerator,
     GpuProcess,
@@ -25,7 +24,7 @@ from capacity_tui.engine.machine.machine import (
     PcieLink,
     unknown_accelerator,
 )
-from capacity_tui.engine.machine.probing import NotPresentError, Running
+from capacity_tui.engine.machine.probing import Host, NotPresentError, Running
 from capacity_tui.engine.machine.vendors.nvidia import nvml
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 

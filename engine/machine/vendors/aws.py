@@ -11,11 +11,10 @@ from typing import cast
 
 from capacity_tui.engine.machine.device_names import match_named
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.system import gpu_process
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, unknown_accelerator
-from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices
+from capacity_tui.engine.machine.host.system import gpu_process, installed
+from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, Stack, unknown_accelerator
+from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
 
 VENDOR = "AWS"
 TOOL = ("neuron-ls", "--json-output")
@@ -83,3 +82,18 @@ def _chip(host: Host, row: Row) -> Fact[str]:
     instance = detected(str(instance_type), " ".join(TOOL)) if instance_type else host.text(PRODUCT)
     chip = CHIPS.get((instance.value or "").partition(".")[0])
     return detected(chip, instance.source) if chip else missing(instance.source, "the instance type names no chip")
+
+
+def _stacks(host: Host) -> tuple[Stack, ...]:
+    return installed(("Neuron", host.text(DRIVER_VERSION)))
+
+
+AWS = Vendor(
+    "neuron",
+    VENDOR,
+    probe_neuron,
+    _stacks,
+    asked=(TOOL,),
+    read=(DRIVER_VERSION, PRODUCT, "/dev/neuron[0-9]*"),
+    folders=(FOLDER,),
+)

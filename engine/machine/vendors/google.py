@@ -8,10 +8,9 @@ from dataclasses import replace
 from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_named, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host_files import Host
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
-from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices
+from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
 
 VENDOR = "Google"
 PCI_VENDOR = "0x1ae0"
@@ -57,3 +56,6 @@ def _name(kind: str) -> Fact[str]:
     if not version:
         return missing(TYPE, "the environment names no type")
     return detected(f"TPU {NAMES.get(version, version)}", f"environment {TYPE}")
+
+
+GOOGLE = Vendor("tpu", VENDOR, probe_tpu, packages=("jax",))

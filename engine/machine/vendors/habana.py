@@ -9,10 +9,10 @@ from itertools import pairwise
 from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
-from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, FoundDevices
+from capacity_tui.engine.machine.host.system import installed
+from capacity_tui.engine.machine.machine import Accelerator, Stack, unknown_accelerator
+from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, FoundDevices, Vendor
 
 VENDOR = "Intel"
 TOOL = "hl-smi"
@@ -75,3 +75,10 @@ def _visible(host: Host, index: int) -> Fact[bool]:
     if not listed.strip():
         return missing("HABANA_VISIBLE_DEVICES", "set to nothing")
     return detected(str(index) in listed.replace(" ", "").split(","), "environment HABANA_VISIBLE_DEVICES")
+
+
+def _stacks(host: Host) -> tuple[Stack, ...]:
+    return installed(("SynapseAI", host.text(MODULE)))
+
+
+HABANA = Vendor("gaudi", VENDOR, probe_gaudi, _stacks, asked=((TOOL,),), read=(MODULE, "/dev/accel/accel[0-9]*"))

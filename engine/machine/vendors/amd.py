@@ -13,11 +13,10 @@ from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.generations import BY_GENERATION
-from capacity_tui.engine.machine.host.system import gpu_process
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer, unknown_accelerator
-from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, GpuSample, first_value, number
+from capacity_tui.engine.machine.host.system import gpu_process, installed
+from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer, Stack, unknown_accelerator
+from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, GpuSample, Sensors, Vendor, first_value, number
 
 VENDOR = "AMD"
 
@@ -352,3 +351,32 @@ class AmdSensors:
             power_limit_watts=topology.hwmon(self._host, card, "power1_cap", scale=1e6),
             holders=missing(card.base, "the amdgpu driver lists no processes"),
         )
+
+
+def _stacks(host: Host) -> tuple[Stack, ...]:
+    return installed(("ROCm", host.text(ROCM_VERSION)))
+
+
+def _sensors(host: Host, _: bool) -> Sensors:
+    return AmdSensors(host)
+
+
+_CARD = "/sys/class/drm/card[0-9]*/device"
+_READ = (
+    *(f"{_CARD}/mem_info_{name}" for name in ("vram_total", "vram_used", "gtt_total", "gtt_used")),
+    *(f"{_CARD}/{name}" for name in ("product_name", "pp_dpm_sclk")),
+    *(f"{KFD}/topology/nodes/*/{name}" for name in ("gpu_id", "properties", "*_links/*/properties")),
+    *("/sys/module/amdgpu/version", ROCM_VERSION),
+)
+AMD = Vendor(
+    "amd",
+    VENDOR,
+    probe_amd,
+    _stacks,
+    _sensors,
+    packages=("amdsmi",),
+    torch_backend="cuda",
+    asked=(ROCM_SMI,),
+    read=_READ,
+    folders=(FOLDER,),
+)

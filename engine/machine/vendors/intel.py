@@ -10,10 +10,10 @@ from capacity_tui.engine.machine import topology
 from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
-from capacity_tui.engine.machine.host_files import Host
-from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
-from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, first_value, number
+from capacity_tui.engine.machine.host.system import installed, library
+from capacity_tui.engine.machine.machine import Accelerator, Stack, unknown_accelerator
+from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor, first_value, number
 
 VENDOR = "Intel"
 PCI_VENDOR = "8086"
@@ -123,3 +123,10 @@ def _driver(host: Host, card: topology.Card) -> Fact[str]:
 
 def _clock(host: Host, card: topology.Card, i915: str, xe: str) -> Fact[int]:
     return host.integer(f"{card.card}/{i915}").or_else(host.integer(f"{card.base}/tile0/gt0/freq0/{xe}"))
+
+
+def _stacks(host: Host) -> tuple[Stack, ...]:
+    return installed(("oneAPI Level Zero", library(host, "libze_loader.so.1")))
+
+
+INTEL = Vendor("intel", VENDOR, probe_intel, _stacks, torch_backend="xpu", asked=(XPU_SMI,))

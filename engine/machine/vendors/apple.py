@@ -10,10 +10,9 @@ from capacity_tui.engine.machine.device_names import match_accelerator, match_cp
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
 from capacity_tui.engine.machine.generations import unified_shares
 from capacity_tui.engine.machine.host.main_memory import probe_memory
-from capacity_tui.engine.machine.host_files import Host, parse_pairs
-from capacity_tui.engine.machine.machine import Accelerator, Cache, Cpu, unknown, unknown_accelerator
-from capacity_tui.engine.machine.probing import NotPresentError
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices
+from capacity_tui.engine.machine.machine import Accelerator, Cache, Cpu, Stack, unknown, unknown_accelerator
+from capacity_tui.engine.machine.probing import Host, NotPresentError, parse_pairs
+from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
 
 VENDOR = "Apple"
 
@@ -149,3 +148,12 @@ def _text(pairs: dict[str, str], key: str) -> Fact[str]:
 def _number(pairs: dict[str, str], key: str) -> Fact[int]:
     text = pairs.get(key, "")
     return detected(int(text), f"sysctl {key}") if text.isdigit() else missing(f"sysctl {key}", "not listed")
+
+
+def _stacks(host: Host) -> tuple[Stack, ...]:
+    return (Stack("Metal", detected("part of macOS", "macOS")),) if host.system == "Darwin" else ()
+
+
+APPLE = Vendor(
+    "apple", VENDOR, probe_apple_gpu, _stacks, processor=probe_apple_cpu, packages=("mlx",), torch_backend="mps"
+)
