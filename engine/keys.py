@@ -40,6 +40,7 @@ class Key(StrEnum):
     TRAINING_MEMORY_FORMAT = "training.memory_format"
     TRAINING_CUDA_GRAPHS = "training.cuda_graphs"
     TRAINING_LOSS = "training.loss"
+    TRAINING_LOGITS = "training.logits"
     TRAINING_SEQUENCE_TILES = "training.sequence_tiles"
     TRAINING_ACTIVATION_OFFLOAD = "training.activation_offload"
     TRAINING_ROUTING = "training.routing"

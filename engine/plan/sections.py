@@ -164,7 +164,8 @@ class KernelFields(Section):
     compile: bool = False
     memory_format: Literal["channels_last", "channels_first"] | None = None
     cuda_graphs: bool = False
-    loss: Literal["standard", "chunked", "fused"] | None = None
+    loss: Literal["standard", "kernel", "chunked", "fused"] | None = None
+    logits: Literal["fp32", "bf16"] | None = None
     sequence_tiles: Count = 1
     activation_offload: Literal["none", "all"] = "none"
     routing: Literal["balanced", "natural"] = "balanced"

@@ -44,11 +44,12 @@ def peak(found: MemoryEstimate) -> float:
 def test_a_loss_that_holds_fewer_logits_never_needs_more(
     framework: str, model: str, precision: str, checkpointing: str, length: int
 ) -> None:
-    standard, chunked, fused = (
+    standard, kernel, chunked, fused = (
         peak(memory(framework, model, 1, loss=loss, precision=precision, checkpointing=checkpointing, seq_len=length))
-        for loss in ("standard", "chunked", "fused")
+        for loss in ("standard", "kernel", "chunked", "fused")
     )
     assert fused <= chunked <= standard
+    assert fused <= kernel <= standard
 
 
 @given(st.sampled_from(sorted(CATALOG.frameworks)), st.sampled_from(("none", "norm", "full")), st.sampled_from((1, 8)))
@@ -129,3 +130,32 @@ def test_sharded_gradients_of_an_only_micro_batch_come_after_its_loss() -> None:
     assert peak(twice) - peak(once) == pytest.approx(shard, rel=0.01)
     reserves = [float(found.reserved_bytes.value) for found in (once, twice)]
     assert reserves[0] == pytest.approx(reserves[1], rel=0.01)
+
+
+GIGA_LOGITS = 128256 * 8192 / 1e9
+
+
+@pytest.mark.parametrize(
+    ("framework", "model", "training", "each"),
+    [
+        ("transformers", "llama-3-8b", {"loss": "kernel"}, 8),
+        ("transformers", "llama-3-8b", {"loss": "kernel", "precision": "fp32"}, 8),
+        ("ddp", "llama-3-8b", {"master_weights": "none"}, 8),
+        ("transformers", "llama-3-8b", {"logits": "bf16"}, 8),
+        ("transformers", "llama-3-8b", {"logits": "fp32"}, CATALOG.frameworks["transformers"].logit_bytes),
+    ],
+)
+def test_bytes_of_a_logit_follow_the_code_that_makes_the_loss(
+    framework: str, model: str, training: dict[str, Any], each: float
+) -> None:
+    """With a small model in whole recomputation the loss is where a step takes most."""
+    found = memory(framework, model, 1, micro_batch=8, checkpointing="full", global_batch=8, **training)
+    assert float(found.parts["logits"]) / 8e9 == pytest.approx(each * GIGA_LOGITS, rel=0.01)
+
+
+def test_models_that_leave_their_logits_in_16_bits_have_them_cast_by_mixed_precision_alone() -> None:
+    logits = 50257 * 1024 * 8
+    mixed = memory("transformers", "gpt2", 1, seq_len=1024, micro_batch=8, checkpointing="full")
+    pure = memory("transformers", "gpt2", 1, seq_len=1024, micro_batch=8, checkpointing="full", master_weights="none")
+    assert float(mixed.parts["logits"]) == pytest.approx(18 * logits, rel=0.02)
+    assert float(pure.parts["logits"]) == pytest.approx(8 * logits, rel=0.02)

@@ -97,12 +97,20 @@ class Framework(Row):
     stage_gather: float = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
     gathered_inputs: float = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
     loads_whole: float = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
-    loss: Literal["standard", "chunked", "fused"] = Field("standard", description="loss where the plan names none")
+    loss: Literal["standard", "kernel", "chunked", "fused"] = Field(
+        "standard", description="loss where the plan names none"
+    )
     logit_bytes: PositiveFloat = Field(description="peak bytes for one logit")
     sharded_logit_bytes: NonNegativeFloat = Field(
         0.0, description="the same where the vocabulary is split; 0: as for one device"
     )
     logit_upcast: int = Field(1, ge=0, le=1, description="0: the loss of a model in 16 bits stays in 16 bits")
+    hub_models: int = Field(
+        0,
+        ge=0,
+        le=1,
+        description="1: it runs models of a hub as they stand, some of which do not cast their logits",
+    )
     compiled_loss: int = Field(0, ge=0, le=1, description="1: a graph compiler takes the loss along")
     group_parameters: NonNegativeFloat = Field(
         0.0, description="parameters that ZeRO-3 gathers, and updates, at a time"

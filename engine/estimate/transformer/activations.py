@@ -7,13 +7,13 @@ import numpy as np
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
+from capacity_tui.engine.estimate.transformer.software import LAYER_NORM
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
 
 SOURCE = "Korthikanti et al. 2022, with fused attention; what autograd saves, operation by operation"
 # Bytes of the log-sum-exp of a query, and copies of its scores.
 SOFTMAX_BYTES, SCORE_COPIES = FP32_BYTES, counted("score-copies")
-LAYER_NORM = "LayerNorm"
 KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
 
 

@@ -99,7 +99,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         numerics=numerics.averaged(layer_matrices(shape), counts.inside_layers / counts.layers),
         layout=run_layout(plan.parallelism, cluster.device, offloads_activations=training.activation_offload == "all"),
         data=_data(plan, shape, cluster, catalog),
-        software=training_software(row, training, numerics, catalog, gated=shape.gated),
+        software=training_software(row, training, numerics, catalog, shape),
         kernels=_kernels(plan, cluster.device, row, catalog),
         recompute=resolve_recompute(training.checkpointing, catalog),
         adapter=finetuning(training, shape, numerics.element_bytes, row.adapter_copies, catalog),

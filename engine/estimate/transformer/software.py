@@ -10,13 +10,16 @@ from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.estimate.numerics import Numerics
 from capacity_tui.engine.estimate.run import numbers_of
+from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import TrainingSection
 from capacity_tui.engine.units import FP32_BYTES, MICRO
 
-CHUNKED, FUSED = "chunked", "fused"
+LAYER_NORM = "LayerNorm"
+KERNEL, CHUNKED, FUSED = "kernel", "chunked", "fused"
 FUSED_ACTIVATION, FUSED_NORM = counted("fused-activation-copies"), counted("fused-norm-copies")
 LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit-copies")
+KERNEL_LOGIT_BYTES, AUTOCAST_LOGIT_BYTES = counted("kernel-logit-bytes"), counted("autocast-logit-bytes")
 LOSS_PASSES = counted("loss-passes")
 # Numbers of all frameworks, which stand in coefficients.yaml.
 COEFFICIENTS = ("context_overlap", "pipeline_overlap", "straggler_spread", "feed_forward_traffic", "expert_spread",
@@ -81,17 +84,18 @@ class Software:
 
 
 def training_software(
-    row: Framework, training: TrainingSection, numerics: Numerics, catalog: Catalog, *, gated: bool
+    row: Framework, training: TrainingSection, numerics: Numerics, catalog: Catalog, shape: TransformerShape
 ) -> Software:
-    """Return what a framework does with a plan's choices; ``gated`` says whether feed-forwards have a gate."""
-    saved_activation: Number = row.saved_activation[0] if gated else row.saved_activation[1]
+    """Return what a framework does with a plan's choices for a model."""
+    saved_activation: Number = row.saved_activation[0] if shape.gated else row.saved_activation[1]
     saved_norm: tuple[Number, Number] = row.saved_norm
     loss = training.loss or row.loss
     if loss == FUSED:
         # Libraries that fuse the loss fuse norms, rotary positions and gated activations too.
         saved_activation = np.minimum(saved_activation, FUSED_ACTIVATION)
         saved_norm = np.minimum(saved_norm[0], FUSED_NORM), np.minimum(saved_norm[1], FUSED_NORM)
-    whole, sharded = _logit_bytes(row, training, numerics)
+    casts = not (row.hub_models and shape.norm == LAYER_NORM and any_true(shape.positions > 0))
+    whole, sharded = _logit_bytes(row, training, numerics, casts=casts)
     compiled = _compiles_loss(row, training)
     return numbers_of(
         Software,
@@ -103,7 +107,7 @@ def training_software(
         saved_norm_fused=saved_norm[1],
         logit_bytes=whole,
         sharded_logit_bytes=sharded,
-        loss_traffic=LOSS_PASSES * (numerics.element_bytes if loss == FUSED or compiled else whole),
+        loss_traffic=LOSS_PASSES * (numerics.element_bytes if loss in {KERNEL, FUSED} or compiled else whole),
         chunked_loss=float(loss == CHUNKED),
         fused_loss=float(loss == FUSED),
         fused_kernels=1.0 if loss == FUSED else row.fused_kernels,
@@ -117,8 +121,23 @@ def _compiles_loss(row: Framework, training: TrainingSection) -> bool:
     return bool(row.compiled_loss and training.compile) and training.loss is None
 
 
-def _logit_bytes(row: Framework, training: TrainingSection, numerics: Numerics) -> tuple[Number, Number]:
-    """Return the peak bytes of a logit that is held, and of one that is shared out with the vocabulary."""
+def _logit_bytes(
+    row: Framework, training: TrainingSection, numerics: Numerics, *, casts: bool
+) -> tuple[Number, Number]:
+    """Return the peak bytes of a logit that is held, and of one that is shared out with the vocabulary.
+
+    Args:
+        casts: whether the model's own code casts its logits up.
+    """
+    whole, sharded = _standard_logit_bytes(row, training, numerics, casts=casts)
+    if (training.loss or row.loss) == KERNEL:
+        return np.minimum(whole, KERNEL_LOGIT_BYTES), np.minimum(sharded, KERNEL_LOGIT_BYTES)
+    return whole, sharded
+
+
+def _standard_logit_bytes(
+    row: Framework, training: TrainingSection, numerics: Numerics, *, casts: bool
+) -> tuple[Number, Number]:
     if _compiles_loss(row, training):
         compiled = COMPILED_COPIES * numerics.element_bytes
         return compiled, compiled
@@ -126,6 +145,11 @@ def _logit_bytes(row: Framework, training: TrainingSection, numerics: Numerics) 
     sharded = row.sharded_logit_bytes if any_true(row.sharded_logit_bytes) else row.logit_bytes
     if numerics.element_bytes >= FP32_BYTES:
         return np.maximum(row.logit_bytes, copies), np.maximum(sharded, copies / 2.0)
-    if numerics.master_bytes == 0.0 and numerics.weight_bytes < FP32_BYTES and not row.logit_upcast:
+    if training.logits is not None:
+        return (copies, copies) if training.logits != "fp32" else (row.logit_bytes, sharded)
+    pure = numerics.master_bytes == 0.0 and numerics.weight_bytes < FP32_BYTES
+    # Adapters train under automatic mixed precision, whatever type their base has.
+    autocast = row.hub_models and (training.adapter is not None or not pure)
+    if pure and (not row.logit_upcast or not (casts or autocast)):
         return copies, copies
-    return row.logit_bytes, sharded
+    return (row.logit_bytes if casts else AUTOCAST_LOGIT_BYTES), sharded
