@@ -14,7 +14,7 @@ import tempfile
 import time
 from dataclasses import replace
 
-from capacity_tui.engine.nodes.search import search_on_ray
+from capacity_tui.engine.nodes import search_on_ray
 from capacity_tui.engine.solve.search import Question, search
 from tests.plans import TRAINING, plan_of
 

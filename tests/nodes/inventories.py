@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from capacity_tui.engine.nodes.inventory import Inventory
-from capacity_tui.engine.nodes.inventory.inventory import NodeFacts, Ports
+from capacity_tui.engine.nodes import Inventory
+from capacity_tui.engine.nodes.inventory import NodeFacts, Ports
 
 GIB = 2**30
 H100 = "h100-sxm-80gb"

@@ -10,11 +10,11 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.loading import kept_catalog
 from capacity_tui.engine.errors import HardwareError, LauncherError, StorageError
-from capacity_tui.engine.nodes.inventory import changes_of, described, detect_cluster, keep, kept
-from capacity_tui.engine.nodes.inventory.hardware import drawn_levels, folded_names
-from capacity_tui.engine.nodes.inventory.inventory import Ports
-from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order, read_hosts
-from capacity_tui.engine.nodes.launchers.slurm import Slurm, names_of
+from capacity_tui.engine.nodes import cluster_changes, cluster_hardware, detect_cluster, keep_cluster, kept_cluster
+from capacity_tui.engine.nodes.hardware import drawn_levels, folded_names
+from capacity_tui.engine.nodes.inventory import Ports
+from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, read_hosts
+from capacity_tui.engine.nodes.slurm import Slurm, names_of
 from capacity_tui.tui.cli.program import run_command
 from tests.machine.recorded import RECORDINGS
 from tests.nodes.inventories import GIB, H100, inventory, node, sixteen
@@ -47,7 +47,9 @@ def test_many_nodes_that_differ_alike_are_a_kind_of_their_own() -> None:
 def test_what_is_whole_becomes_hardware_with_levels_and_the_link_of_its_ports() -> None:
     nodes = sixteen()
     nodes[5] = node("g05", "rack2", devices=7)
-    found = described(inventory(*nodes, node("login", device="", devices=0, processor="", ports=None)), load_catalog())
+    found = cluster_hardware(
+        inventory(*nodes, node("login", device="", devices=0, processor="", ports=None)), load_catalog()
+    )
     assert found.row["groups"] == [{"name": H100, "devices": 120, "per_node": 8}]
     assert (found.row["interconnect"], found.row["ports_per_node"]) == ("ib-ndr", 8)
     assert found.row["levels"] == [{"name": "rack", "devices": 32}, {"name": "fabric"}]
@@ -57,7 +59,7 @@ def test_what_is_whole_becomes_hardware_with_levels_and_the_link_of_its_ports() 
 
 def test_unlike_networks_of_equal_devices_are_planned_with_the_slowest() -> None:
     slow = [node(f"s{number}", "rack9", ports=Ports(kind="infiniband", mbps=100_000, count=1)) for number in range(4)]
-    found = described(inventory(*sixteen(), *slow), load_catalog())
+    found = cluster_hardware(inventory(*sixteen(), *slow), load_catalog())
     assert found.row["groups"] == [{"name": H100, "devices": 160, "per_node": 8}]
     assert (found.row["interconnect"], found.row["ports_per_node"]) == ("ib-edr", 1)
     assert found.row["levels"] == [{"name": "rack", "devices": 32}, {"name": "fabric"}]
@@ -74,7 +76,7 @@ def test_nodes_of_no_rack_and_of_partitioned_devices_are_told_and_the_rest_is_pl
     traits = {**nodes[5].traits, "partitioned": "yes"}
     nodes = [each.model_copy(update={"traits": {**each.traits, "partitioned": "no"}}) for each in nodes]
     nodes[5] = nodes[5].model_copy(update={"traits": traits})
-    found = described(inventory(*nodes), load_catalog())
+    found = cluster_hardware(inventory(*nodes), load_catalog())
     assert found.row["groups"] == [{"name": H100, "devices": 120, "per_node": 8}]
     assert found.row["levels"] == [{"name": "rack", "devices": 32}, {"name": "fabric"}]
     assert found.left_out == (
@@ -92,14 +94,14 @@ def test_a_rack_that_is_misspelt_in_a_file_of_hosts_is_told(tmp_path: Path) -> N
 def test_what_changed_since_is_told_node_by_node() -> None:
     before = inventory(*sixteen()[:4], silent={"g99": "down"})
     after = inventory(node("g00", "rack1", driver="560"), *sixteen()[1:3], node("new"), silent={"g03": "no answer"})
-    changes = [str(change) for change in changes_of(before, after)]
+    changes = [str(change) for change in cluster_changes(before, after)]
     assert changes == [
         "g00: driver 550.54.15 -> 560",
         "g03: node answers -> no answer (no answer)",
         "g99: node no answer (down) -> not there",
         "new: node not there -> answers",
     ]
-    assert not changes_of(before, before)
+    assert not cluster_changes(before, before)
 
 
 def test_names_are_folded_as_slurm_writes_them() -> None:
@@ -122,25 +124,25 @@ def test_levels_are_drawn_rack_by_rack_and_many_racks_stay_readable() -> None:
 
 def test_a_kept_cluster_comes_back_and_a_broken_file_is_refused(own_folders: Path) -> None:
     with pytest.raises(HardwareError, match="no cluster is kept"):
-        kept()
+        kept_cluster()
     whole = inventory(*sixteen())
-    keep(whole, load_catalog())
-    assert kept() == kept("big") == whole
+    keep_cluster(whole, load_catalog())
+    assert kept_cluster() == kept_cluster("big") == whole
     with pytest.raises(HardwareError, match="kept: big"):
-        kept("other")
+        kept_cluster("other")
     with pytest.raises(HardwareError, match="is other hardware"):
-        keep(whole.model_copy(update={"name": H100}), load_catalog())
+        keep_cluster(whole.model_copy(update={"name": H100}), load_catalog())
     with pytest.raises(HardwareError, match="no name"):
-        keep(whole.model_copy(update={"name": "../x"}), load_catalog())
+        keep_cluster(whole.model_copy(update={"name": "../x"}), load_catalog())
     next(own_folders.rglob("big.json")).write_text("{")
     with pytest.raises(StorageError, match="detect the cluster again"):
-        kept("big")
+        kept_cluster("big")
 
 
 def test_plans_name_a_cluster_that_was_detected(own_folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nodes = sixteen()
     nodes[5] = node("g05", "rack2", devices=7)
-    keep(inventory(*nodes), load_catalog())
+    keep_cluster(inventory(*nodes), load_catalog())
     kept_catalog.cache_clear()  # as a new start of the program finds it
     asked = ["plan", "--model", "llama-3-8b", "--task", "full", "--gpu", "big", "--format", "json"]
     assert run_command(asked) == 0

@@ -10,10 +10,10 @@ import pytest
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.nodes.jobs import SlurmOptions
-from capacity_tui.engine.nodes.jobs.batch_script import batch_script
 from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch, duration_of, gpus_of_gres, seconds_of
 from capacity_tui.engine.nodes.jobs.partitions import is_same_device, read_prices
 from capacity_tui.engine.nodes.jobs.proposal import hosts_proposal
+from capacity_tui.engine.nodes.jobs.slurm_jobs import batch_script
 
 
 def request(**changes: object) -> JobRequest:

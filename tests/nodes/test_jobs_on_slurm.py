@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.nodes.jobs import followed as follow_job
+from capacity_tui.engine.nodes.jobs import follow_job
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.solve import answer, plan_of_line

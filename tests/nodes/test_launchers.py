@@ -6,9 +6,9 @@ import time
 import pytest
 
 from capacity_tui.engine.errors import CapacityError, LauncherError
-from capacity_tui.engine.nodes.launchers import chosen_launcher
-from capacity_tui.engine.nodes.launchers.launcher import Order, Ssh, read_hosts
-from capacity_tui.engine.nodes.launchers.slurm import Slurm, names_of, parse_nodes, racks_of, slurm_nodes
+from capacity_tui.engine.nodes import chosen_launcher
+from capacity_tui.engine.nodes.launcher import Order, Ssh, read_hosts
+from capacity_tui.engine.nodes.slurm import Slurm, names_of, parse_nodes, racks_of, slurm_nodes
 
 
 def by_node(launcher, order, nodes=None, cancelled=None):

@@ -16,9 +16,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.catalog.loading import kept_catalog
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.estimate.estimate import Estimate
-from capacity_tui.engine.nodes.inventory import Inventory, keep
-from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order, read_hosts
-from capacity_tui.engine.nodes.sampling import NodeKernels, keep_measured_kind
+from capacity_tui.engine.nodes import Inventory, NodeKernels, keep_cluster, keep_measured_kind
+from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, read_hosts
 from capacity_tui.engine.runs.sampling.kernels import GPU_QUICK, kernel_grid
 from tests.nodes.inventories import GIB, H100, inventory, node
 from tests.plans import TRAINING, plan_of
@@ -40,7 +39,7 @@ def estimate(name: str, **hardware: object) -> Estimate:
 
 def test_one_node_of_each_kind_is_timed_and_others_say_why_not(ssh_hosts: Path, own_folders: Path) -> None:
     cluster = on_processors()
-    keep(cluster, load_catalog())
+    keep_cluster(cluster, load_catalog())
     asking = NodeKernels(read_hosts(ssh_hosts), cluster, sys.executable, load_catalog(), True, ("gemm", "copy"))
     one, two = sorted(asking.each_kind(), key=lambda kind: kind.failure)
     assert (one.device, one.node, one.nodes, one.failure) == (EPYC, "n1", 3, "")
@@ -102,7 +101,7 @@ def test_a_node_that_cannot_is_named_and_nothing_is_kept(own_folders: Path, answ
 
 def test_a_row_whose_curve_makes_no_sense_is_told_and_left_out(own_folders: Path) -> None:
     nodes = inventory(node("g0"))
-    keep(nodes, load_catalog())
+    keep_cluster(nodes, load_catalog())
     (kind,) = NodeKernels(
         Recorded(g0=NodeAnswer("g0", output=samples_at(0.4))), nodes, "python3", load_catalog()
     ).each_kind()
@@ -118,7 +117,7 @@ def test_a_row_whose_curve_makes_no_sense_is_told_and_left_out(own_folders: Path
 
 def test_plans_that_name_the_cluster_rest_on_it_and_are_surer(own_folders: Path) -> None:
     nodes = inventory(*(node(f"g{number}") for number in range(4)))
-    keep(nodes, load_catalog())
+    keep_cluster(nodes, load_catalog())
     asked = Recorded(g0=NodeAnswer("g0", output=samples_at(0.4)))
     before = estimate("big", devices=8)
     (kind,) = NodeKernels(asked, nodes, "python3", load_catalog(), quick=True).each_kind()

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import Cluster, resolve_cluster
-from capacity_tui.engine.nodes.launchers.slurm import parse_nodes
-from capacity_tui.engine.nodes.occupancy import (
-    ALL,
-    STATES,
+from capacity_tui.engine.nodes import (
+    ALL_NODES,
+    NODE_STATES,
     Occupancy,
     change_to_available,
     kept_occupancy,
@@ -23,8 +22,8 @@ from capacity_tui.engine.nodes.occupancy import (
     planned,
     slurm_occupancy,
 )
-from capacity_tui.engine.nodes.occupancy.cluster_map import MOST_ROWS
-from capacity_tui.engine.nodes.occupancy.occupancy import NodeState, occupancy_of
+from capacity_tui.engine.nodes.occupancy import MOST_ROWS, NodeState, occupancy_of
+from capacity_tui.engine.nodes.slurm import parse_nodes
 from capacity_tui.engine.plan import HardwareSection, Plan, PricingSection, edited
 from capacity_tui.engine.plan.files import plan_from_data
 from tests.nodes.inventories import inventory, node, sixteen
@@ -78,9 +77,9 @@ def test_every_device_is_in_one_row_of_each_level_and_does_one_thing(occupancy: 
     assert sum(total.values()) == 8 * len(laid.nodes)
     assert total["planned"] <= wanted
     assert all(node.planned + node.busy + node.down + node.free == node.devices for node in laid.nodes)
-    assert tuple(found.rows) == (*laid.levels, ALL)
+    assert tuple(found.rows) == (*laid.levels, ALL_NODES)
     for rows in found.rows.values():
-        assert {state: sum(row.counts[state] for row in rows) for state in STATES} == total
+        assert {state: sum(row.counts[state] for row in rows) for state in NODE_STATES} == total
         assert all(0 < len(row.cells) <= MOST_ROWS for row in rows)
 
 

@@ -17,12 +17,10 @@ import psutil
 import pytest
 
 from capacity_tui.engine.errors import MissingPartError
-from capacity_tui.engine.nodes.inventory import detect_cluster
-from capacity_tui.engine.nodes.launchers.launcher import Order
-from capacity_tui.engine.nodes.launchers.ray_nodes import RayNodes, load_ray
-from capacity_tui.engine.nodes.sampling import sample_network
-from capacity_tui.engine.nodes.search import search_on_ray
-from capacity_tui.engine.nodes.search.chunks import Cutting
+from capacity_tui.engine.nodes import detect_cluster, sample_network, search_on_ray
+from capacity_tui.engine.nodes.chunks import Cutting
+from capacity_tui.engine.nodes.launcher import Order
+from capacity_tui.engine.nodes.ray_nodes import RayNodes, load_ray
 from capacity_tui.engine.runs.sampling import COLLECTIVES
 from capacity_tui.engine.solve.search import search
 from tests.nodes.questions import questions

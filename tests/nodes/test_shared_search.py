@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError, LauncherError
-from capacity_tui.engine.nodes.launchers.ray_nodes import ray_session
-from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, Evaluator, outcomes_as_text, outcomes_from_text
-from capacity_tui.engine.nodes.search.journal import Journal
-from capacity_tui.engine.nodes.search.shared_search import Filled, Outcomes, SharedSearch
+from capacity_tui.engine.nodes.chunks import Chunk, Cutting, Evaluator, outcomes_as_text, outcomes_from_text
+from capacity_tui.engine.nodes.ray_nodes import ray_session
+from capacity_tui.engine.nodes.shared_search import Filled, Journal, Outcomes, SharedSearch
 from capacity_tui.engine.solve.search import Answer, Question, answerable, search
 from tests.nodes.questions import questions
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.nodes.jobs import SlurmOptions
-from capacity_tui.engine.nodes.jobs.batch_script import batch_script
 from capacity_tui.engine.nodes.jobs.job_request import Launch
 from capacity_tui.engine.nodes.jobs.proposal import hosts_proposal
+from capacity_tui.engine.nodes.jobs.slurm_jobs import batch_script
 from tests.nodes.slurm_cluster import SlurmCluster, free_ports
 from tests.nodes.test_job_scripts import request
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.nodes.inventory import keep
+from capacity_tui.engine.nodes import keep_cluster
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
@@ -62,7 +62,7 @@ def test_a_kept_cluster_stands_where_no_slurm_is(monkeypatch: pytest.MonkeyPatch
     for name in ("CONFIG", "DATA", "STATE"):
         monkeypatch.setenv(f"CAPACITY_TUI_{name}", str(tmp_path / name))
     monkeypatch.setenv("PATH", "")
-    keep(inventory(*sixteen(), silent={"g17": "no answer within 60 s"}), load_catalog())
+    keep_cluster(inventory(*sixteen(), silent={"g17": "no answer within 60 s"}), load_catalog())
     fits = FABRIC.replace("devices: 16384", "devices: 64")
     for text, source in ((fits, "big as seen on 2026-11-20"), (FABRIC, "the plan's own hardware")):
         opened = CapacityEngine().open(text)

@@ -204,9 +204,9 @@ def gpus_of_gres(text: str) -> dict[str, int]:
     return counts
 
 
-Launcher: TypeAlias = Literal["torchrun", "queue", "command"]
+JobLauncher: TypeAlias = Literal["torchrun", "queue", "command"]
 
-LAUNCHERS: tuple[Launcher, ...] = get_args(Launcher)
+LAUNCHERS: tuple[JobLauncher, ...] = get_args(JobLauncher)
 
 DEFAULT_COMMAND = ("train.py",)
 
@@ -236,7 +236,7 @@ class Launch:
     """
 
     words: tuple[str, ...]
-    launcher: Launcher
+    launcher: JobLauncher
     is_guarded: bool = True
     checkpoints: Path | None = None
     is_given: bool = True
@@ -271,7 +271,7 @@ def launch_of(
     words: Sequence[str],
     catalog: Catalog,
     checkpoints: Path | None = None,
-    launcher: Launcher | None = None,
+    launcher: JobLauncher | None = None,
     is_guarded: bool = True,
 ) -> Launch:
     """Return what runs for a plan.
@@ -297,7 +297,7 @@ def launch_of(
 _FROM_GUARD = {"run.id": "run", "run.attempt": "1", "run.folder": "run"}
 
 
-def _launcher(plan: Plan, words: Sequence[str], catalog: Catalog) -> Launcher:
+def _launcher(plan: Plan, words: Sequence[str], catalog: Catalog) -> JobLauncher:
     if words and Path(words[0]).name in _STARTERS:
         return "command"
     if plan.task not in (None, "train", "finetune"):

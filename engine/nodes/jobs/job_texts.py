@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, JobRequest
-from capacity_tui.engine.nodes.jobs.proposal import Offer, Proposal, limit_text
-from capacity_tui.engine.nodes.jobs.queue import QueuedJob
+from capacity_tui.engine.nodes.jobs.proposal import JobProposal, Offer, limit_text
+from capacity_tui.engine.nodes.jobs.slurm_jobs import QueuedJob
 from capacity_tui.engine.nodes.jobs.submitted_jobs import KeptJob, KnownJobs
 from capacity_tui.engine.present import Part, TextPart, table_part
 from capacity_tui.engine.runs.history import Ends
@@ -18,7 +18,7 @@ JOB_HEADS = ("job", "name", "state", "partition", "nodes", "ran", "predicted", "
 _NOTHING = "n/a"
 
 
-def proposal_as_dict(proposal: Proposal) -> dict[str, object]:
+def proposal_as_dict(proposal: JobProposal) -> dict[str, object]:
     """Return a job as it would be submitted, or was, as plain data."""
     chosen = proposal.chosen
     return {
@@ -33,7 +33,7 @@ def proposal_as_dict(proposal: Proposal) -> dict[str, object]:
     }
 
 
-def proposal_parts(proposal: Proposal, *, with_script: bool = True) -> Iterator[Part]:
+def proposal_parts(proposal: JobProposal, *, with_script: bool = True) -> Iterator[Part]:
     """Yield the script where it is wanted, what it asks for, and what each partition says to that."""
     request = proposal.request
     if proposal.script and with_script:

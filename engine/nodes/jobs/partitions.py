@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import CatalogError, QueueError
 from capacity_tui.engine.files import config_folder
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.nodes.jobs.job_request import SHORTEST_TURN_SECONDS, TRAIN_TIME, JobRequest, seconds_of
-from capacity_tui.engine.nodes.launchers.slurm import SlurmNode, parse_values, slurm_nodes, slurm_text
+from capacity_tui.engine.nodes.slurm import SlurmNode, parse_values, slurm_nodes, slurm_text
 from capacity_tui.engine.runs.history import Ends
 from capacity_tui.engine.units import HOUR_SECONDS, format_bytes, format_seconds
 

@@ -11,9 +11,7 @@ from pathlib import Path
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import QueueError
 from capacity_tui.engine.estimate import Answer
-from capacity_tui.engine.nodes.jobs import job_request as launching
-from capacity_tui.engine.nodes.jobs.batch_script import SlurmOptions, batch_script, unused_end
-from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch, launch_of, request_of, time_of
+from capacity_tui.engine.nodes.jobs.job_request import JobLauncher, JobRequest, Launch, launch_of, request_of, time_of
 from capacity_tui.engine.nodes.jobs.partitions import (
     Partition,
     PartitionCost,
@@ -25,8 +23,9 @@ from capacity_tui.engine.nodes.jobs.partitions import (
     type_in,
     why_not,
 )
-from capacity_tui.engine.nodes.launchers.launcher import Launcher, Ssh
-from capacity_tui.engine.nodes.launchers.slurm import Slurm, slurm_answer
+from capacity_tui.engine.nodes.jobs.slurm_jobs import SlurmOptions, batch_script, unused_end
+from capacity_tui.engine.nodes.launcher import Launcher, Ssh
+from capacity_tui.engine.nodes.slurm import Slurm, slurm_answer
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.units import format_seconds
 
@@ -60,7 +59,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Proposal:
+class JobProposal:
     """A job as it would be submitted.
 
     Attributes:
@@ -83,7 +82,7 @@ class Proposal:
         """The partition that is chosen; None where none can take the job, or there are none."""
         return next((offer for offer in self.offers if not offer.why_not), None)
 
-    def submitted_as(self, job: str) -> Proposal:
+    def submitted_as(self, job: str) -> JobProposal:
         """Return it with the number that a queue gave it."""
         return replace(self, job=job)
 
@@ -95,7 +94,7 @@ def slurm_proposal(
     plan_text: str,
     names: Sequence[str] = (),
     prices: tuple[Prices, str] = ({}, ""),
-) -> Proposal:
+) -> JobProposal:
     """Return a job on every partition; that which would start first is chosen, the cheaper of equal ones.
 
     Args:
@@ -110,7 +109,7 @@ def slurm_proposal(
     offers.sort(key=_by_start)
     best = offers[0] if offers and not offers[0].why_not else None
     turns = 1 if best is None else best.turns
-    return Proposal(
+    return JobProposal(
         "slurm",
         request if best is None else best.request,
         launch,
@@ -174,7 +173,7 @@ def start_of_script(script: str) -> tuple[str | None, str, str]:
     return None, "", f"Slurm: {(why['why'] if why else text.strip() or 'no reason given')[:200]}"
 
 
-def chosen_or_refused(proposal: Proposal) -> Offer:
+def chosen_or_refused(proposal: JobProposal) -> Offer:
     """Return the partition that is chosen.
 
     Raises:
@@ -244,7 +243,7 @@ exit "$code"
 _MEETING = ('--node-rank="$rank"', '--master-addr="$address"', '--master-port="$port"')
 
 
-def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) -> Proposal:
+def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) -> JobProposal:
     """Return a job on the first of these hosts.
 
     Raises:
@@ -262,7 +261,7 @@ def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) ->
     remarks = [*remarks_of(request, launch), "nothing queues jobs there: run the script"]
     if left:
         remarks.append(f"not used: {', '.join(left)}")
-    return Proposal("hosts", request, launch, script, remarks=tuple(remarks))
+    return JobProposal("hosts", request, launch, script, remarks=tuple(remarks))
 
 
 @dataclass(frozen=True)
@@ -283,7 +282,7 @@ class JobWish:
     name: str = ""
     limit_seconds: float | None = None
     checkpoints: Path | None = None
-    launcher: launching.Launcher | None = None
+    launcher: JobLauncher | None = None
     is_guarded: bool = True
     may_fail: bool = False
     partitions: Sequence[str] = ()
@@ -291,7 +290,7 @@ class JobWish:
     prices: Path | None = None
 
 
-def propose(answer: Answer, wish: JobWish, nodes: Launcher) -> Proposal:
+def propose_job(answer: Answer, wish: JobWish, nodes: Launcher) -> JobProposal:
     """Return the job of an estimated plan; nothing is submitted.
 
     Args:

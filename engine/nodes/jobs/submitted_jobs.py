@@ -14,9 +14,9 @@ from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import make_folder, state_folder, write_atomically
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, safe_name
-from capacity_tui.engine.nodes.jobs.proposal import Proposal, chosen_or_refused
-from capacity_tui.engine.nodes.jobs.queue import QueuedJob, accounted_jobs, merged, queued_jobs
-from capacity_tui.engine.nodes.launchers.slurm import names_of, slurm_nodes, slurm_text
+from capacity_tui.engine.nodes.jobs.proposal import JobProposal, chosen_or_refused
+from capacity_tui.engine.nodes.jobs.slurm_jobs import QueuedJob, accounted_jobs, merged, queued_jobs
+from capacity_tui.engine.nodes.slurm import names_of, slurm_nodes, slurm_text
 from capacity_tui.engine.runs.history import RunRecord, as_data, history_entry, of_data
 from capacity_tui.engine.units import HOUR_SECONDS
 
@@ -97,7 +97,7 @@ def cluster_name() -> str:
     return "slurm"
 
 
-def keep_job(proposal: Proposal, answer: Answer, cluster: str) -> KeptJob:
+def keep_job(proposal: JobProposal, answer: Answer, cluster: str) -> KeptJob:
     """Keep what is predicted of a job that was submitted.
 
     Raises:
@@ -207,7 +207,7 @@ FOLLOW_SECONDS = 5.0
 _SHORTEST_WAIT = 0.1
 
 
-def submit(proposal: Proposal, answer: Answer) -> Proposal:
+def submit_job(proposal: JobProposal, answer: Answer) -> JobProposal:
     """Submit a job to the partition that is chosen, and keep what is predicted of it.
 
     Raises:
@@ -237,7 +237,7 @@ def job_now(job: str) -> QueuedJob | None:
     return next((known for known in merged(queued, accounted) if known.id == job), None)
 
 
-def followed(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SECONDS) -> Iterator[QueuedJob]:
+def follow_job(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SECONDS) -> Iterator[QueuedJob]:
     """Yield a job at every look until it is over, or nothing knows it any more.
 
     Args:

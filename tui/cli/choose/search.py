@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from capacity_tui.engine.estimate import Answer
-    from capacity_tui.engine.nodes.search import Shared as SharedAnswer
+    from capacity_tui.engine.nodes import SharedAnswer
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.solve import Candidate
     from capacity_tui.engine.solve.need import Needed
@@ -165,7 +165,7 @@ def search(
 
 def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnswer:
     """Return what a search finds; it is told meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
-    from capacity_tui.engine.nodes.search import search_on_ray
+    from capacity_tui.engine.nodes import search_on_ray
     from capacity_tui.engine.present import progress_text
     from capacity_tui.engine.solve.search import search as search_space
 

@@ -22,10 +22,8 @@ from capacity_tui.tui.cli.plan_sources import (
 from capacity_tui.tui.cli.progress import interrupted
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.nodes.jobs import JobWish
-    from capacity_tui.engine.nodes.jobs import Launcher as JobLauncher
-    from capacity_tui.engine.nodes.jobs import Proposal as JobProposal
-    from capacity_tui.engine.nodes.launchers import Launcher
+    from capacity_tui.engine.nodes import Launcher
+    from capacity_tui.engine.nodes.jobs import JobLauncher, JobProposal, JobWish
     from capacity_tui.engine.plan.line import PlanFlags
 
 
@@ -130,8 +128,7 @@ def submit(
     plan says. -o FILE writes the script. Exit code 1 where no partition can take the job, or the job that is followed
     fails.
     """
-    from capacity_tui.engine.nodes.jobs import propose as propose_job
-    from capacity_tui.engine.nodes.jobs import submit as submit_job
+    from capacity_tui.engine.nodes.jobs import propose_job, submit_job
     from capacity_tui.engine.solve import answer
 
     if file is not None and flags.is_given:
@@ -184,8 +181,7 @@ def _show(proposal: JobProposal, output: Output) -> None:
 
 def _followed(job: str) -> int:
     """Say what becomes of a job whenever that changes; return whether it failed."""
-    from capacity_tui.engine.nodes.jobs import followed as follow_job
-    from capacity_tui.engine.nodes.jobs import job_line
+    from capacity_tui.engine.nodes.jobs import follow_job, job_line
 
     shown: tuple[object, ...] = ()
     state = ""

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from capacity_tui.engine.nodes.launchers import Launcher, chosen_launcher
+from capacity_tui.engine.nodes import Launcher, chosen_launcher
 from capacity_tui.tui.cli.output import Output, output_options, say, tell
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.nodes.inventory import Inventory
-    from capacity_tui.engine.nodes.sampling import NodeGroup, SampledKind
+    from capacity_tui.engine.nodes import Inventory, NodeGroup, SampledKind
 
 P = ParamSpec("P")
 
@@ -72,9 +71,7 @@ _SECONDS = 60.0
 def detect(launcher: Launcher, name: str | None, seconds: float, dry_run: bool, output: Output) -> int:
     """Say what every node is, which are odd and which do not answer; keep it as hardware that plans can name."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.nodes.inventory import DEFAULT_NAME as CLUSTER_NAME
-    from capacity_tui.engine.nodes.inventory import described as cluster_hardware
-    from capacity_tui.engine.nodes.inventory import keep as keep_cluster
+    from capacity_tui.engine.nodes import CLUSTER_NAME, cluster_hardware, keep_cluster
 
     inventory = _looked(launcher, name or CLUSTER_NAME, seconds)
     hardware = cluster_hardware(inventory, load_catalog()) if dry_run else keep_cluster(inventory)
@@ -98,7 +95,7 @@ def show(
     output: Output,
 ) -> int:
     """Show the cluster that was kept, and how long ago."""
-    from capacity_tui.engine.nodes.inventory import kept as kept_cluster
+    from capacity_tui.engine.nodes import kept_cluster
 
     kept = kept_cluster(name)
     now = _looked(choose(), kept.name, seconds) if check else None
@@ -107,7 +104,7 @@ def show(
 
 def _looked(launcher: Launcher, name: str, seconds: float) -> Inventory:
     """Return what the nodes are now; on a terminal it says how many have answered."""
-    from capacity_tui.engine.nodes.inventory import detect_cluster
+    from capacity_tui.engine.nodes import detect_cluster
 
     def progress(answered: int, asked: int) -> None:
         if sys.stderr.isatty():
@@ -119,19 +116,18 @@ def _looked(launcher: Launcher, name: str, seconds: float) -> Inventory:
 def _write(inventory: Inventory, output: Output, now: Inventory | None = None) -> int:
     """Write an inventory, and what has changed since; return whether anything has."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.nodes.inventory import changes_of as cluster_changes
-    from capacity_tui.engine.nodes.inventory import described as cluster_hardware
+    from capacity_tui.engine.nodes import cluster_changes, cluster_hardware
 
     hardware = cluster_hardware(inventory, load_catalog())
     changes = None if now is None else cluster_changes(inventory, now)
     form = output.form
     if form in ("json", "yaml"):
-        from capacity_tui.engine.nodes.inventory import inventory_as_dict
+        from capacity_tui.engine.nodes import inventory_as_dict
 
         data = inventory_as_dict(inventory, hardware, changes)
         output.data(data)
     else:
-        from capacity_tui.engine.nodes.inventory import change_parts, inventory_parts
+        from capacity_tui.engine.nodes import change_parts, inventory_parts
 
         wide = output.takes_unicode
         parts = [*inventory_parts(inventory, hardware, ascii_only=not wide)]
@@ -158,9 +154,7 @@ def sample(launcher: Launcher, name: str, python: str | None, cluster: str | Non
     reach is kept as a link of the user's own catalogue: a plan that names it is estimated with what was measured.
     Kernels say what devices reach: a plan that names the cluster rests on that.
     """
-    from capacity_tui.engine.nodes.sampling import QUICK_SIZES as QUICK_NETWORK_SIZES
-    from capacity_tui.engine.nodes.sampling import SIZES as NETWORK_SIZES
-    from capacity_tui.engine.nodes.sampling import keep_link, sample_network
+    from capacity_tui.engine.nodes import NETWORK_SIZES, QUICK_NETWORK_SIZES, keep_link, sample_network
     from capacity_tui.engine.units import format_bandwidth, format_seconds
 
     kinds = () if cluster is None else _kinds(launcher, cluster or None, python or sys.executable, quick)
@@ -183,8 +177,7 @@ def sample(launcher: Launcher, name: str, python: str | None, cluster: str | Non
 def _kinds(launcher: Launcher, cluster: str | None, python: str, quick: bool) -> tuple[SampledKind, ...]:
     """Time kernels on one node of each kind of a kept cluster, keep what they say, and tell it."""
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.nodes.inventory import kept as kept_cluster
-    from capacity_tui.engine.nodes.sampling import NodeKernels, keep_measured_kind
+    from capacity_tui.engine.nodes import NodeKernels, keep_measured_kind, kept_cluster
 
     inventory = kept_cluster(cluster)
     sampled = []

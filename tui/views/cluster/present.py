@@ -7,21 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.nodes.inventory import kept as kept_cluster
-from capacity_tui.engine.nodes.inventory import kept_names as kept_cluster_names
-from capacity_tui.engine.nodes.jobs import queued_jobs
-from capacity_tui.engine.nodes.occupancy import ALL as ALL_NODES
-from capacity_tui.engine.nodes.occupancy import STATES as NODE_STATES
-from capacity_tui.engine.nodes.occupancy import (
+from capacity_tui.engine.nodes import (
+    ALL_NODES,
+    NODE_STATES,
     change_to_available,
+    kept_cluster,
+    kept_cluster_names,
     kept_occupancy,
     node_map,
     own_occupancy,
     slurm_occupancy,
 )
-from capacity_tui.engine.nodes.occupancy import (
-    planned as planned_nodes,
-)
+from capacity_tui.engine.nodes import planned as planned_nodes
+from capacity_tui.engine.nodes.jobs import queued_jobs
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import level_texts, placement_remarks
 from capacity_tui.engine.solve import EstimatedPlan, placed
@@ -30,7 +28,7 @@ from capacity_tui.tui.shown.cluster import Clustered, NodeMap, NodesRow, PlacedR
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.nodes.occupancy import MapRow, Occupancy
+    from capacity_tui.engine.nodes import MapRow, Occupancy
 
 _NOTHING_FREE = "nothing here is free that holds one replica of the plan"
 _NO_JOBS, _RUNNING = "No jobs.", "RUNNING"

@@ -15,7 +15,7 @@ import yaml
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.files import config_folder, make_folder, write_atomically
 from capacity_tui.engine.machine.vendors import LIST
-from capacity_tui.engine.nodes.launchers.launcher import Launcher, NodeAnswer, Order
+from capacity_tui.engine.nodes.launcher import Launcher, NodeAnswer, Order
 from capacity_tui.engine.runs.sampling import (
     CASE_SECONDS,
     COLLECTIVES,
@@ -247,9 +247,9 @@ def keep_link(name: str, facts: LinkFacts, folder: Path | None = None) -> Path:
 
 
 # From what latency rules to what bandwidth rules (bytes, the whole buffer).
-SIZES = tuple(2**power for power in range(12, 30, 2))
+NETWORK_SIZES = tuple(2**power for power in range(12, 30, 2))
 
-QUICK_SIZES = (2**13, 2**20, 2**24)
+QUICK_NETWORK_SIZES = (2**13, 2**20, 2**24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class SampledNetwork:
 def sample_network(
     launcher: Launcher,
     python: str,
-    sizes: Sequence[int] = SIZES,
+    sizes: Sequence[int] = NETWORK_SIZES,
     started: Callable[[NodeGroup], None] = lambda _: None,
     cancelled: Event | None = None,
 ) -> SampledNetwork:

@@ -15,8 +15,8 @@ from capacity_tui.engine.cluster import Device, device_key, match_hardware
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder, data_folder, make_folder, write_atomically
 from capacity_tui.engine.machine import MeasuredEfficiency
-from capacity_tui.engine.nodes.inventory.inventory import Inventory
-from capacity_tui.engine.nodes.launchers.launcher import Launcher, Order
+from capacity_tui.engine.nodes.inventory import Inventory
+from capacity_tui.engine.nodes.launcher import Launcher, Order
 from capacity_tui.engine.runs.sampling import FOLDER, NODE_MODULE, NodeTask, SampleFile, fit_samples, read_samples
 
 _TABLE = "measured_devices"

@@ -1,8 +1,10 @@
-"""Clusters that were kept: the inventory with the user's data, the hardware of plans with the user's own catalogue."""
+"""Clusters that were kept, the hardware that plans may name of them, and the launcher that reaches their nodes."""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,14 +14,46 @@ import yaml
 from pydantic import ValidationError
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.errors import CapacityError, HardwareError, Place, StorageError
+from capacity_tui.engine.errors import CapacityError, HardwareError, LauncherError, Place, StorageError
 from capacity_tui.engine.files import data_folder, make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine import RECORDING_SCRIPT, Host, detect, recorded_host
 from capacity_tui.engine.machine.vendors import MEMORY_ERRORS
-from capacity_tui.engine.nodes.inventory.hardware import Described, described
-from capacity_tui.engine.nodes.inventory.inventory import Inventory, NodeFacts, facts_of
-from capacity_tui.engine.nodes.launchers.launcher import NODE_SECONDS, Launcher, NodeAnswer, Order, Ssh
-from capacity_tui.engine.nodes.launchers.slurm import Slurm, racks_of, slurm_text
+from capacity_tui.engine.nodes.hardware import ClusterHardware, cluster_hardware
+from capacity_tui.engine.nodes.inventory import Inventory, NodeFacts, facts_of
+from capacity_tui.engine.nodes.launcher import NODE_SECONDS, Launcher, NodeAnswer, Order, Ssh, read_hosts
+from capacity_tui.engine.nodes.ray_nodes import RayNodes
+from capacity_tui.engine.nodes.slurm import Slurm, racks_of, slurm_text
+
+RAY_ADDRESS = "RAY_ADDRESS"
+
+
+def chosen_launcher(slurm: bool = False, ray: str | None = None, hosts: Path | None = None) -> Launcher:
+    """Return what reaches the nodes of a cluster.
+
+    Where nothing is named, Slurm's commands are taken if they are here, then the Ray cluster that ``RAY_ADDRESS`` of
+    the environment names.
+
+    Args:
+        hosts: a file of hosts for ``ssh``.
+
+    Raises:
+        LauncherError: several are named, or none is there.
+    """
+    if sum((slurm, ray is not None, hosts is not None)) > 1:
+        raise LauncherError(
+            "several ways to reach the nodes", hint="give one of --slurm, --ray ADDRESS and --hosts FILE"
+        )
+    if hosts is not None:
+        return read_hosts(hosts)
+    if ray is not None:
+        return RayNodes(ray)
+    if slurm or shutil.which("scontrol"):
+        return Slurm()
+    if os.environ.get(RAY_ADDRESS):
+        return RayNodes(os.environ[RAY_ADDRESS])
+    hint = "name hosts with --hosts FILE, or a Ray cluster with --ray ADDRESS"
+    raise LauncherError("no cluster is known here: Slurm is not installed", hint=hint)
+
 
 _FOLDER = "clusters"
 
@@ -27,10 +61,10 @@ _TABLE = "clusters"
 
 _NAME = re.compile(r"[A-Za-z][\w.-]{0,59}")
 
-DEFAULT_NAME = "my-cluster"
+CLUSTER_NAME = "my-cluster"
 
 
-def keep(inventory: Inventory, catalog: Catalog | None = None) -> Described:
+def keep_cluster(inventory: Inventory, catalog: Catalog | None = None) -> ClusterHardware:
     """Keep a cluster, in place of one of the same name, and return the hardware that plans can name now.
 
     Raises:
@@ -41,7 +75,7 @@ def keep(inventory: Inventory, catalog: Catalog | None = None) -> Described:
     path = _file_path(inventory.name)
     if any(table.find_id(inventory.name) for table in (facts.accelerators, facts.processors, facts.instances)):
         raise HardwareError(f"{inventory.name} is other hardware", hint="give the cluster another name with --name")
-    hardware = described(inventory, facts)
+    hardware = cluster_hardware(inventory, facts)
     make_folder(path.parent)
     write_atomically(path, inventory.model_dump_json(indent=1) + "\n", overwrite=True)
     row = facts.user_directory / _TABLE / f"{inventory.name}.yaml"
@@ -53,7 +87,7 @@ def keep(inventory: Inventory, catalog: Catalog | None = None) -> Described:
     return hardware
 
 
-def row_text(inventory: Inventory, hardware: Described) -> str:
+def row_text(inventory: Inventory, hardware: ClusterHardware) -> str:
     """Return the row of the catalogue as text."""
     fields = {
         "name": inventory.name,
@@ -66,14 +100,14 @@ def row_text(inventory: Inventory, hardware: Described) -> str:
     return head + yaml.safe_dump({inventory.name: fields}, sort_keys=False, allow_unicode=True)
 
 
-def kept(name: str | None = None) -> Inventory:
+def kept_cluster(name: str | None = None) -> Inventory:
     """Return a cluster that was kept: the one of a name, or the only one.
 
     Raises:
         HardwareError: there is none, or several and no name.
         StorageError: the file cannot be read.
     """
-    names = kept_names()
+    names = kept_cluster_names()
     hint = "`capacity-tui cluster detect` looks at the nodes and keeps what they are"
     if name is None and len(names) != 1:
         title = f"several clusters are kept: {', '.join(names)}" if names else "no cluster is kept"
@@ -93,7 +127,7 @@ def kept(name: str | None = None) -> Inventory:
         raise StorageError(title, hint="detect the cluster again", place=Place(str(path))) from error
 
 
-def kept_names() -> tuple[str, ...]:
+def kept_cluster_names() -> tuple[str, ...]:
     """Return the names of the clusters that are kept."""
     return tuple(sorted(path.stem for path in (data_folder() / _FOLDER).glob("*.json") if _NAME.fullmatch(path.stem)))
 

@@ -7,14 +7,16 @@ import shutil
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import inf, lcm, prod
+from typing import Literal, NamedTuple, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.errors import CatalogError, LauncherError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.nodes.inventory.inventory import Inventory, Kind, NodeFacts
-from capacity_tui.engine.nodes.launchers.slurm import SlurmNode, racks_of, slurm_nodes, slurm_text
+from capacity_tui.engine.nodes.inventory import Inventory, Kind, NodeFacts
+from capacity_tui.engine.nodes.slurm import SlurmNode, racks_of, slurm_nodes, slurm_text
 from capacity_tui.engine.plan import DeviceGroup, Plan
 
 
@@ -55,10 +57,8 @@ class Occupancy:
     """The nodes of a cluster.
 
     Attributes:
-        nodes: the nodes, in the order of their names.
         levels: what a node and the units around it are called, from the innermost out, such as node and rack.
-        source: where this comes from, in words.
-        is_live: whether somebody looked what jobs there are.
+        is_live: whether running jobs are counted.
     """
 
     nodes: tuple[NodeState, ...]
@@ -68,11 +68,7 @@ class Occupancy:
 
 
 def own_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occupancy:
-    """Return the hardware of a plan itself as nodes: those of the plan are all its own, of unlike groups some are not.
-
-    Args:
-        groups: the unlike devices that the plan lists.
-    """
+    """Return the hardware of a plan itself as nodes: the plan has all of them, or some of unlike groups."""
     unit = max(int(cluster.levels[0].devices), 1)
     inner = [level for level in cluster.levels[1:] if unit < level.devices < cluster.devices]
     sizes = [int(level.devices) for level in inner]
@@ -88,11 +84,11 @@ def own_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occup
 def planned(occupancy: Occupancy, devices: int, hardware: Collection[str]) -> Occupancy:
     """Return nodes with what a plan takes of them: nodes that hold all it wants of one first, in their order."""
     taken = [0] * len(occupancy.nodes)
-    mine = [(number, node) for number, node in enumerate(occupancy.nodes) if node.hardware in hardware]
-    wanted = devices
-    for number, node in sorted(mine, key=lambda entry: entry[1].available < min(wanted, entry[1].devices)):
-        taken[number] = min(devices, node.available)
-        devices -= taken[number]
+    suitable = [(index, node) for index, node in enumerate(occupancy.nodes) if node.hardware in hardware]
+    needed = devices
+    for index, node in sorted(suitable, key=lambda entry: entry[1].available < min(needed, entry[1].devices)):
+        taken[index] = min(devices, node.available)
+        devices -= taken[index]
     nodes = (replace(node, planned=count) for node, count in zip(occupancy.nodes, taken, strict=True))
     return replace(occupancy, nodes=tuple(nodes))
 
@@ -115,9 +111,6 @@ def kept_occupancy(inventory: Inventory) -> Occupancy:
     """Return the nodes of a kept cluster, rack by rack; what its jobs take is unknown.
 
     Devices that a node lacks of those of its kind are down, and so are all of a node that gave no answer.
-
-    Args:
-        inventory: the cluster as it was seen.
     """
     states = sorted(_states(inventory), key=lambda node: node.holders[:1])
     levels = _LEVELS if any(node.holders for node in states) else _LEVELS[:1]
@@ -130,20 +123,20 @@ def _states(inventory: Inventory) -> Iterator[NodeState]:
     for kind in kinds:
         for node in kind.nodes:
             yield _state(node, kind)
-    for name, why in inventory.silent.items():
-        whole = _count(kinds[0].typical) if kinds else 0
+    for name, reason in inventory.silent.items():
+        devices = _count(kinds[0].typical) if kinds else 0
         hardware = kinds[0].typical.family if kinds else ""
-        yield NodeState(name, hardware, whole, down=whole, note=why)
+        yield NodeState(name, hardware, devices, down=devices, note=reason)
 
 
 def _state(node: NodeFacts, kind: Kind) -> NodeState:
-    wanted, here = _count(kind.typical), _count(node)
+    expected, present = _count(kind.typical), _count(node)
     remarks = (*node.troubles, *map(str, kind.odd.get(node.node, ())))
     return NodeState(
         node.node,
         kind.typical.family,
-        max(wanted, here),
-        down=max(wanted - here, 0),
+        max(expected, present),
+        down=max(expected - present, 0),
         holders=node.holders[:1],
         note="; ".join(remarks),
     )
@@ -228,7 +221,7 @@ def change_to_available(
     plan's own devices is available, it moves to those of which there are most.
 
     Args:
-        plan: the plan as it was written.
+        plan: the plan as it was written, with what is open in it.
     """
     by_kind: dict[str, list[NodeState]] = defaultdict(list)
     for node in nodes:
@@ -247,10 +240,10 @@ def change_to_available(
     counts = {name: _usable(usable_nodes, replica, most) for name, usable_nodes in by_kind.items()}
     if counts.get(device):
         return {Key.HARDWARE_DEVICES: counts[device]}
-    others = [name for name, count in counts.items() if name in known and count]
-    if not others:
+    available = [name for name, count in counts.items() if name in known and count]
+    if not available:
         return None
-    kind = max(others, key=lambda name: counts[name])
+    kind = max(available, key=lambda name: counts[name])
     return {Key.HARDWARE_NAME: kind, Key.HARDWARE_DEVICES: counts[kind]}
 
 
@@ -268,3 +261,128 @@ def _most_devices(plan: Plan, replica: int) -> float:
     """Return as many devices as there are sequences for: each replica works on one at least."""
     batch = plan.training.global_batch
     return int(batch) * replica if plan.task != "infer" and isinstance(batch, int) else inf
+
+
+MOST_ROWS = 32
+"""Up to this many units have a row each; of more, this many share one."""
+ALL_NODES = "all"
+"""What the row of everything is called, and the level of kinds."""
+State: TypeAlias = Literal["planned", "free", "busy", "down"]
+NODE_STATES: tuple[State, ...] = ("planned", "free", "busy", "down")
+"""What a device does."""
+_Counts: TypeAlias = tuple[int, ...]
+"""How many devices do what, in the order of ``NODE_STATES``."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapRow:
+    """Nodes that stand in one row.
+
+    Attributes:
+        name: what they are called: the first, and the last where there are several.
+        counts: how many of their devices do what.
+        cells: what each part of them does: devices of a node, nodes of a rack, or units where several share a row.
+    """
+
+    name: str
+    nodes: tuple[NodeState, ...]
+    counts: Mapping[State, int]
+    cells: tuple[State, ...]
+
+    @property
+    def hardware(self) -> str:
+        """What their devices are called."""
+        return ", ".join(dict.fromkeys(node.hardware for node in self.nodes))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about any of them."""
+        return tuple(f"{node.name}: {node.note}" for node in self.nodes if node.note)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeMap:
+    """The rows of a cluster at each level, from nodes to kinds of devices."""
+
+    whole: MapRow
+    rows: Mapping[str, tuple[MapRow, ...]]
+
+    @property
+    def usual(self) -> str:
+        """The level that is read at a glance: the finest with few rows, else that of kinds."""
+        return next((level for level, rows in self.rows.items() if len(rows) <= MOST_ROWS), ALL_NODES)
+
+
+class _Unit(NamedTuple):
+    """A node, or a unit of a level around it with the counts of the units inside it."""
+
+    name: str
+    nodes: tuple[NodeState, ...]
+    counts: _Counts
+    parts: tuple[_Counts, ...] = ()
+
+
+def node_map(occupancy: Occupancy) -> NodeMap:
+    """Return the map of a cluster's nodes."""
+    units = [_Unit(node.name, (node,), (node.planned, node.free, node.busy, node.down)) for node in occupancy.nodes]
+    whole = _joined(ALL_NODES, units)
+    kinds = dict.fromkeys(node.hardware for node in occupancy.nodes)
+    by_kind = [_joined(kind, [unit for unit in units if unit.nodes[0].hardware == kind]) for kind in kinds]
+    rows: dict[str, tuple[MapRow, ...]] = {}
+    for index, level in enumerate(occupancy.levels):
+        units = list(_around(units, index)) if index else units
+        rows[level] = tuple(_rows(units))
+    rows[ALL_NODES] = tuple(_row(unit) for unit in by_kind)
+    return NodeMap(_row(whole), rows)
+
+
+def _around(units: Iterable[_Unit], index: int) -> Iterator[_Unit]:
+    """Yield the units of a level around some others."""
+
+    def holder(unit: _Unit) -> str:
+        holders = unit.nodes[0].holders
+        return holders[index - 1] if len(holders) >= index else "elsewhere"
+
+    for name, members in groupby(units, key=holder):
+        yield _joined(name, list(members))
+
+
+def _joined(name: str, units: Sequence[_Unit]) -> _Unit:
+    return _Unit(
+        name,
+        tuple(node for unit in units for node in unit.nodes),
+        _sum([unit.counts for unit in units]),
+        tuple(unit.counts for unit in units),
+    )
+
+
+def _rows(units: Sequence[_Unit]) -> Iterator[MapRow]:
+    """Yield a row for each unit, or for as many together as there are cells in a row."""
+    if len(units) <= MOST_ROWS:
+        yield from map(_row, units)
+        return
+    for start in range(0, len(units), MOST_ROWS):
+        together = units[start : start + MOST_ROWS]
+        first, last = together[0].name, together[-1].name
+        yield _row(_joined(first if first == last else f"{first} – {last.rpartition(' ')[2]}", together))
+
+
+def _row(unit: _Unit) -> MapRow:
+    devices = (state for state, count in zip(NODE_STATES, unit.counts, strict=True) for _ in range(count))
+    cells = _cells(unit.parts) if unit.parts else tuple(devices)
+    return MapRow(unit.name, unit.nodes, dict(zip(NODE_STATES, unit.counts, strict=True)), cells)
+
+
+def _cells(parts: Sequence[_Counts]) -> tuple[State, ...]:
+    """Return what each part mostly does; of many parts several share a cell."""
+    share = max(-(-len(parts) // MOST_ROWS), 1)
+    return tuple(_mostly(_sum(parts[start : start + share])) for start in range(0, len(parts), share))
+
+
+def _mostly(counts: _Counts) -> State:
+    """Return what most devices do; any that is down is shown."""
+    return "down" if counts[NODE_STATES.index("down")] else NODE_STATES[counts.index(max(counts))]
+
+
+def _sum(counts: Iterable[_Counts]) -> _Counts:
+    return tuple(map(sum, zip(*counts, strict=True)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import Event
 
 from capacity_tui.engine.errors import LauncherError
-from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order, on_each_node
+from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, on_each_node
 
 _CONTROLLER_SECONDS = 20.0
 _START_SECONDS = 30

@@ -200,7 +200,7 @@ class Change:
         return f"{self.node}: {self.what} {self.kept} -> {self.now}"
 
 
-def changes_of(kept: Inventory, now: Inventory) -> tuple[Change, ...]:
+def cluster_changes(kept: Inventory, now: Inventory) -> tuple[Change, ...]:
     """Return what differs between a cluster as it was kept and as it is."""
     before = {node.node: node for node in kept.nodes}
     after = {node.node: node for node in now.nodes}

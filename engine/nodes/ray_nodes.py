@@ -14,7 +14,7 @@ from typing import Any
 
 from capacity_tui.engine.errors import LauncherError, MissingPartError
 from capacity_tui.engine.extras import install_command
-from capacity_tui.engine.nodes.launchers.launcher import NodeAnswer, Order
+from capacity_tui.engine.nodes.launcher import NodeAnswer, Order
 
 _LOOK_SECONDS = 0.2
 

@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import HardwareError, MissingPartError
-from capacity_tui.engine.nodes.launchers.ray_nodes import is_local, ray_session
-from capacity_tui.engine.nodes.search.chunks import Chunk, Cutting, outcomes_from_text
-from capacity_tui.engine.nodes.search.environment import Work, circumstances, own_files, sources
-from capacity_tui.engine.nodes.search.journal import journal_of
-from capacity_tui.engine.nodes.search.shared_search import Filled, Outcomes, SharedSearch
+from capacity_tui.engine.nodes.chunks import Chunk, Cutting, Work, circumstances, outcomes_from_text, own_files, sources
+from capacity_tui.engine.nodes.ray_nodes import is_local, ray_session
+from capacity_tui.engine.nodes.shared_search import Filled, Outcomes, SharedSearch, journal_of
 from capacity_tui.engine.solve.search import Answer, Question, answerable
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
+
 
 # Chunks at a worker: one that it works on, one that waits.
 CHUNKS_PER_WORKER = 2
@@ -164,7 +163,7 @@ def _task() -> Any:
 
     def task(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
         try:
-            from capacity_tui.engine.nodes.search.environment import evaluate  # noqa: PLC0415 - as said above
+            from capacity_tui.engine.nodes.chunks import evaluate  # noqa: PLC0415 - as said above
         except ImportError as error:
             import platform  # noqa: PLC0415 - this function takes no module with it
 
@@ -175,7 +174,7 @@ def _task() -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedAnswer:
     """An answer that workers found.
 
     Attributes:
@@ -196,7 +195,7 @@ def search_on_ray(
     progress: Callable[[Answer], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
     cutting: Cutting | None = None,
-) -> Shared:
+) -> SharedAnswer:
     """Return the best configurations of a question, found by the workers of a Ray cluster.
 
     The answer is that of a search here, to the last bit. What is done is kept until the search is complete: started
@@ -220,4 +219,4 @@ def search_on_ray(
         lost = workers.lost
     if answer.complete:
         journal.remove()
-    return Shared(answer, shared.resumed, lost)
+    return SharedAnswer(answer, shared.resumed, lost)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.nodes.inventory.inventory import Change, Inventory, Kind, NodeFacts, Ports
+from capacity_tui.engine.nodes.inventory import Change, Inventory, Kind, NodeFacts, Ports
 from capacity_tui.engine.present import Part, TextPart, table_part
 from capacity_tui.engine.units import format_seconds
 
@@ -27,7 +27,7 @@ _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ClusterHardware:
     """What of an inventory becomes hardware of plans.
 
     Attributes:
@@ -39,7 +39,7 @@ class Described:
     left_out: tuple[str, ...]
 
 
-def described(inventory: Inventory, catalog: Catalog) -> Described:
+def cluster_hardware(inventory: Inventory, catalog: Catalog) -> ClusterHardware:
     """Return the hardware that plans name."""
     left_out: list[str] = []
     computing: list[tuple[Kind, str, int]] = []
@@ -61,7 +61,7 @@ def described(inventory: Inventory, catalog: Catalog) -> Described:
             computing.append((kind, name, count))
             left_out += _missing(kind)
     if not computing:
-        return Described({}, tuple(left_out))
+        return ClusterHardware({}, tuple(left_out))
     hosts = [kind.typical.memory_bytes for kind, _, _ in computing if kind.typical.memory_bytes]
     sizes: Counter[tuple[str, int]] = Counter()
     for kind, name, count in computing:
@@ -87,7 +87,7 @@ def described(inventory: Inventory, catalog: Catalog) -> Described:
             )
     if hosts:
         row["host_memory_gib"] = round(min(hosts) / _GIB, 1)
-    return Described(row, tuple(left_out))
+    return ClusterHardware(row, tuple(left_out))
 
 
 def _bandwidth(ports: Ports | None) -> float:
@@ -219,7 +219,7 @@ def _what(nodes: Sequence[NodeFacts]) -> str:
 
 
 def inventory_as_dict(
-    inventory: Inventory, hardware: Described, changes: Sequence[Change] | None = None
+    inventory: Inventory, hardware: ClusterHardware, changes: Sequence[Change] | None = None
 ) -> dict[str, object]:
     """Return an inventory as nested dictionaries, lists and scalars; ``changes`` where it was compared."""
     kinds = inventory.kinds
@@ -237,7 +237,7 @@ def inventory_as_dict(
     return data if changes is None else {**data, "changes": [asdict(change) for change in changes]}
 
 
-def inventory_parts(inventory: Inventory, hardware: Described, ascii_only: bool = False) -> Iterator[Part]:
+def inventory_parts(inventory: Inventory, hardware: ClusterHardware, ascii_only: bool = False) -> Iterator[Part]:
     """Yield an inventory for people: kinds of nodes, odd ones, silent ones, levels, and what plans can name."""
     age = (datetime.now(UTC) - inventory.seen).total_seconds()
     when = "now" if age < 60 else f"{format_seconds(age)} ago"

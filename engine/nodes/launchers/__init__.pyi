@@ -1,2 +1,0 @@
-from .choosing import chosen_launcher as chosen_launcher
-from .launcher import Launcher as Launcher

@@ -1,2 +1,0 @@
-from .ray_workers import Shared as Shared
-from .ray_workers import search_on_ray as search_on_ray
