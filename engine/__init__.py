@@ -4,7 +4,7 @@ Results show themselves as tables in notebooks: what writes those is loaded when
 """
 
 from capacity_tui.engine.door import open_door
-from capacity_tui.engine.notebook import show_with
+from capacity_tui.engine.printable import show_with
 
 
 def _as_html(result: object) -> str:

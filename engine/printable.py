@@ -1,12 +1,13 @@
-"""Text from outside, made harmless for a terminal: nothing in it moves the cursor, recolours or reorders a line.
+"""Text from outside, made harmless for a terminal; and results that show themselves in notebooks.
 
 Files, catalogues, other packages, tools and other people's processes may hold terminal escapes, bells, C1 controls and
-bidirectional overrides. Whatever of their text is shown passes through here once.
+bidirectional overrides, which move the cursor, recolour or reorder a line. Whatever of their text is shown passes
+through here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 _NO_BREAK = "\u00a0\u202f"
 """Spaces that keep a number with its unit."""
@@ -74,3 +75,21 @@ def _is_harmless(character: str) -> bool:
 
 def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+_writers: list[Callable[[object], str]] = []
+
+
+class ShownInNotebooks:
+    """A result that a notebook shows as a table in place of its representation."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str | None:
+        """Return the result as HTML, as notebooks ask for it; None where nothing writes it."""
+        return _writers[-1](self) if _writers else None
+
+
+def show_with(writer: Callable[[object], str]) -> None:
+    """Have results shown by a function that returns one as HTML."""
+    _writers.append(writer)

@@ -5,8 +5,6 @@ from .loading import register_hardware as register_hardware
 from .models_table import count_in as count_in
 from .models_table import format_in_name as format_in_name
 from .models_table import gguf_type as gguf_type
-from .names import key_of as key_of
-from .names import nearest as nearest
 from .prices import FILE as FILE
 from .prices import PriceAge as PriceAge
 from .prices import fetched_prices as fetched_prices
@@ -17,6 +15,8 @@ from .reading import EXPONENT as EXPONENT
 from .reading import Document as Document
 from .reading import KeyPath as KeyPath
 from .reading import Plain as Plain
+from .reading import key_of as key_of
+from .reading import nearest as nearest
 from .reading import read_stream as read_stream
 from .reading import read_text as read_text
 from .reading import read_yaml as read_yaml
@@ -29,13 +29,13 @@ from .rows.devices import MeasuredLink as MeasuredLink
 from .rows.devices import Processor as Processor
 from .rows.devices import SpotMarket as SpotMarket
 from .rows.models import Architecture as Architecture
+from .rows.models import Optimizer as Optimizer
+from .rows.models import Precision as Precision
+from .rows.models import Quantization as Quantization
 from .rows.modes import Mode as Mode
 from .rows.modes import Recovery as Recovery
 from .rows.modes import Reserve as Reserve
 from .rows.modes import Watch as Watch
-from .rows.numerics import Optimizer as Optimizer
-from .rows.numerics import Precision as Precision
-from .rows.numerics import Quantization as Quantization
 from .rows.prices import ModelSize as ModelSize
 from .rows.prices import Workload as Workload
 from .rows.prices import WorkloadSet as WorkloadSet

@@ -8,50 +8,17 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TypeVar
 
+from capacity_tui.engine.catalog import rows
 from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
 from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files
 from capacity_tui.engine.catalog.models_table import ArchitectureTable, QuantizationTable
-from capacity_tui.engine.catalog.names import read_aliases
 from capacity_tui.engine.catalog.prices import RefreshedPrices, read_refreshed
-from capacity_tui.engine.catalog.rows.base import Row
-from capacity_tui.engine.catalog.rows.data import CheckpointFiles, DataFormat, StorageTier
-from capacity_tui.engine.catalog.rows.devices import (
-    Accelerator,
-    Fabric,
-    Instance,
-    Link,
-    MeasuredDevice,
-    MeasuredLink,
-    Processor,
-    SpotMarket,
-)
-from capacity_tui.engine.catalog.rows.models import Algorithm, Network, ScalingLaw
-from capacity_tui.engine.catalog.rows.modes import Mode, TrainingBatch
-from capacity_tui.engine.catalog.rows.numerics import Assumption, Checkpointing, Optimizer, Precision, Reliability
-from capacity_tui.engine.catalog.rows.prices import (
-    ClusterRow,
-    Commitment,
-    Disk,
-    Egress,
-    ModelSize,
-    Region,
-    Workload,
-    WorkloadSet,
-)
-from capacity_tui.engine.catalog.rows.runs import Detector, FailureSign, RunLog
-from capacity_tui.engine.catalog.rows.software import (
-    AttentionKernel,
-    Coefficient,
-    Efficiency,
-    Framework,
-    InferenceEngine,
-    WeightKernel,
-)
+from capacity_tui.engine.catalog.reading import read_aliases
 from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table, own_files, shipped_files, stray_files, with_left_out
 from capacity_tui.engine.errors import CapacityError, CatalogError
 
-RowT = TypeVar("RowT", bound=Row)
+RowT = TypeVar("RowT", bound=rows.Row)
 
 _ALIASES = "aliases"
 UNNAMED_ENGINE = "unnamed-engine"
@@ -72,29 +39,29 @@ class Catalog:
         self.fleet_files = fleet_files
 
     @cached_property
-    def accelerators(self) -> Table[Accelerator]:
+    def accelerators(self) -> Table[rows.Accelerator]:
         """GPUs and other devices that compute."""
-        return self._table("accelerators", "accelerator", Accelerator)
+        return self._table("accelerators", "accelerator", rows.Accelerator)
 
     @cached_property
-    def processors(self) -> Table[Processor]:
+    def processors(self) -> Table[rows.Processor]:
         """CPUs, by socket."""
-        return self._table("processors", "processor", Processor)
+        return self._table("processors", "processor", rows.Processor)
 
     @cached_property
-    def links(self) -> Table[Link]:
+    def links(self) -> Table[rows.Link]:
         """Links inside and between nodes, nominal."""
-        return self._table("links", "link", Link)
+        return self._table("links", "link", rows.Link)
 
     @cached_property
-    def assumptions(self) -> Table[Assumption]:
+    def assumptions(self) -> Table[rows.Assumption]:
         """What stands in for figures of hardware that nothing tells."""
-        return self._table("assumptions", "assumption", Assumption)
+        return self._table("assumptions", "assumption", rows.Assumption)
 
     @cached_property
-    def measured_links(self) -> Table[MeasuredLink]:
+    def measured_links(self) -> Table[rows.MeasuredLink]:
         """Collectives as measured."""
-        return self._table("measured_links", "measured link", MeasuredLink)
+        return self._table("measured_links", "measured link", rows.MeasuredLink)
 
     @cached_property
     def architectures(self) -> ArchitectureTable:
@@ -102,120 +69,120 @@ class Catalog:
         return ArchitectureTable(*self._parts("architectures"), self.model_sizes)
 
     @cached_property
-    def algorithms(self) -> Table[Algorithm]:
+    def algorithms(self) -> Table[rows.Algorithm]:
         """Classical algorithms: what their usual implementations cost."""
-        return self._table("algorithms", "algorithm", Algorithm)
+        return self._table("algorithms", "algorithm", rows.Algorithm)
 
     @cached_property
-    def networks(self) -> Table[Network]:
+    def networks(self) -> Table[rows.Network]:
         """Layers of convolutional networks."""
-        return self._table("networks", "network", Network)
+        return self._table("networks", "network", rows.Network)
 
     @cached_property
-    def instances(self) -> Table[Instance]:
+    def instances(self) -> Table[rows.Instance]:
         """Cloud instances and their prices."""
         devices = {"accelerator": self.accelerators.find, "processor": self.processors.find}
-        return self._table("instances", "instance", Instance, {**devices, "network_link": self.links.find})
+        return self._table("instances", "instance", rows.Instance, {**devices, "network_link": self.links.find})
 
     @cached_property
-    def measured_devices(self) -> Table[MeasuredDevice]:
+    def measured_devices(self) -> Table[rows.MeasuredDevice]:
         """Devices of clusters as they were measured there."""
-        return self._table("measured_devices", "measured device", MeasuredDevice)
+        return self._table("measured_devices", "measured device", rows.MeasuredDevice)
 
     @cached_property
-    def clusters(self) -> Table[ClusterRow]:
+    def clusters(self) -> Table[rows.ClusterRow]:
         """Clusters that exist, and those that the user kept."""
-        return self._table("clusters", "cluster", ClusterRow, {"interconnect": self.links.find})
+        return self._table("clusters", "cluster", rows.ClusterRow, {"interconnect": self.links.find})
 
     @cached_property
-    def regions(self) -> Table[Region]:
+    def regions(self) -> Table[rows.Region]:
         """Regions of clouds, and the areas of the world they are in."""
-        return self._table("regions", "region", Region)
+        return self._table("regions", "region", rows.Region)
 
     @cached_property
-    def commitments(self) -> Table[Commitment]:
+    def commitments(self) -> Table[rows.Commitment]:
         """What providers take off for a commitment of years."""
-        return self._table("commitments", "commitment", Commitment)
+        return self._table("commitments", "commitment", rows.Commitment)
 
     @cached_property
-    def disks(self) -> Table[Disk]:
+    def disks(self) -> Table[rows.Disk]:
         """What a gigabyte of storage costs a month."""
-        return self._table("disks", "disk", Disk)
+        return self._table("disks", "disk", rows.Disk)
 
     @cached_property
-    def egress(self) -> Table[Egress]:
+    def egress(self) -> Table[rows.Egress]:
         """What data costs that leaves a region."""
-        return self._table("egress", "egress price", Egress)
+        return self._table("egress", "egress price", rows.Egress)
 
     @cached_property
-    def data_formats(self) -> Table[DataFormat]:
+    def data_formats(self) -> Table[rows.DataFormat]:
         """Forms in which the data of a training are stored, the usual one of each kind first."""
-        return self._table("data_formats", "data format", DataFormat)
+        return self._table("data_formats", "data format", rows.DataFormat)
 
     @cached_property
-    def storage_tiers(self) -> Table[StorageTier]:
+    def storage_tiers(self) -> Table[rows.StorageTier]:
         """What data are read from, and how fast."""
-        return self._table("storage_tiers", "storage tier", StorageTier)
+        return self._table("storage_tiers", "storage tier", rows.StorageTier)
 
     @cached_property
-    def fabrics(self) -> Table[Fabric]:
+    def fabrics(self) -> Table[rows.Fabric]:
         """What is usually built around devices: sizes of nodes, networks between them."""
-        return self._table("fabrics", "fabric", Fabric)
+        return self._table("fabrics", "fabric", rows.Fabric)
 
     @cached_property
-    def spot_markets(self) -> Table[SpotMarket]:
+    def spot_markets(self) -> Table[rows.SpotMarket]:
         """How often spot capacity is taken back."""
-        return self._table("spot_markets", "spot market", SpotMarket)
+        return self._table("spot_markets", "spot market", rows.SpotMarket)
 
     @cached_property
-    def efficiencies(self) -> Table[Efficiency]:
+    def efficiencies(self) -> Table[rows.Efficiency]:
         """What generations of hardware reach of their datasheets."""
-        return self._table("efficiency", "efficiency", Efficiency)
+        return self._table("efficiency", "efficiency", rows.Efficiency)
 
     @cached_property
-    def attention_kernels(self) -> Table[AttentionKernel]:
+    def attention_kernels(self) -> Table[rows.AttentionKernel]:
         """Kernels of attention, the faster ones first."""
-        return self._table("attention_kernels", "attention kernel", AttentionKernel)
+        return self._table("attention_kernels", "attention kernel", rows.AttentionKernel)
 
     @cached_property
-    def coefficients(self) -> Table[Coefficient]:
+    def coefficients(self) -> Table[rows.Coefficient]:
         """Numbers of the time and power model that all hardware and software share."""
-        return self._table("coefficients", "coefficient", Coefficient)
+        return self._table("coefficients", "coefficient", rows.Coefficient)
 
     @cached_property
-    def frameworks(self) -> Table[Framework]:
+    def frameworks(self) -> Table[rows.Framework]:
         """What training software does with memory, kernels and overlap."""
-        return self._table("frameworks", "framework", Framework)
+        return self._table("frameworks", "framework", rows.Framework)
 
     @cached_property
-    def reliabilities(self) -> Table[Reliability]:
+    def reliabilities(self) -> Table[rows.Reliability]:
         """How far training estimates were from published runs."""
-        return self._table("reliability", "reliability", Reliability)
+        return self._table("reliability", "reliability", rows.Reliability)
 
     @cached_property
-    def engines(self) -> Table[InferenceEngine]:
+    def engines(self) -> Table[rows.InferenceEngine]:
         """What inference engines do with kernels, bandwidth and memory."""
-        return self._table("engines", "inference engine", InferenceEngine)
+        return self._table("engines", "inference engine", rows.InferenceEngine)
 
     @cached_property
-    def weight_kernels(self) -> Table[WeightKernel]:
+    def weight_kernels(self) -> Table[rows.WeightKernel]:
         """What kernels of matrix products reach, by the formats of weights they read."""
-        return self._table("weight_kernels", "kernels of weights", WeightKernel)
+        return self._table("weight_kernels", "kernels of weights", rows.WeightKernel)
 
     @cached_property
-    def precisions(self) -> Table[Precision]:
+    def precisions(self) -> Table[rows.Precision]:
         """Number formats of training and inference."""
-        return self._table("precisions", "precision", Precision)
+        return self._table("precisions", "precision", rows.Precision)
 
     @cached_property
-    def checkpointings(self) -> Table[Checkpointing]:
+    def checkpointings(self) -> Table[rows.Checkpointing]:
         """What the backward pass may compute again."""
-        return self._table("checkpointing", "checkpointing", Checkpointing)
+        return self._table("checkpointing", "checkpointing", rows.Checkpointing)
 
     @cached_property
-    def optimizers(self) -> Table[Optimizer]:
+    def optimizers(self) -> Table[rows.Optimizer]:
         """Optimizers and their states."""
-        return self._table("optimizers", "optimizer", Optimizer)
+        return self._table("optimizers", "optimizer", rows.Optimizer)
 
     @cached_property
     def quantizations(self) -> QuantizationTable:
@@ -223,66 +190,66 @@ class Catalog:
         return QuantizationTable(*self._parts("quantizations"))
 
     @cached_property
-    def pattern_storage(self) -> Table[Assumption]:
+    def pattern_storage(self) -> Table[rows.Assumption]:
         """What is taken for granted of patterns in a store."""
-        return self._table("pattern_storage", "assumption of pattern storage", Assumption)
+        return self._table("pattern_storage", "assumption of pattern storage", rows.Assumption)
 
     @cached_property
-    def scaling_laws(self) -> Table[ScalingLaw]:
+    def scaling_laws(self) -> Table[rows.ScalingLaw]:
         """How the loss of a language model falls with its size and its data, the one that is used first."""
-        return self._table("scaling_laws", "scaling law", ScalingLaw)
+        return self._table("scaling_laws", "scaling law", rows.ScalingLaw)
 
     @cached_property
-    def training_batches(self) -> Table[TrainingBatch]:
+    def training_batches(self) -> Table[rows.TrainingBatch]:
         """Tokens of a step in published pre-training runs."""
-        return self._table("training_batches", "published batch", TrainingBatch)
+        return self._table("training_batches", "published batch", rows.TrainingBatch)
 
     @cached_property
-    def detectors(self) -> Table[Detector]:
+    def detectors(self) -> Table[rows.Detector]:
         """What is watched for in a run, and from when on it is told."""
-        return self._table("detectors", "detector", Detector)
+        return self._table("detectors", "detector", rows.Detector)
 
     @cached_property
-    def failures(self) -> Table[FailureSign]:
+    def failures(self) -> Table[rows.FailureSign]:
         """How runs that failed are recognised, causes before what they lead to."""
-        return self._table("failures", "failure", FailureSign)
+        return self._table("failures", "failure", rows.FailureSign)
 
     @cached_property
-    def checkpoint_files(self) -> Table[CheckpointFiles]:
+    def checkpoint_files(self) -> Table[rows.CheckpointFiles]:
         """What checkpoints on disk look like, the first whose names match first."""
-        return self._table("checkpoint_files", "kind of checkpoint", CheckpointFiles)
+        return self._table("checkpoint_files", "kind of checkpoint", rows.CheckpointFiles)
 
     @cached_property
-    def run_logs(self) -> Table[RunLog]:
+    def run_logs(self) -> Table[rows.RunLog]:
         """What the logs of training programs and inference engines look like, the first that reads a figure first."""
-        return self._table("run_logs", "run log", RunLog)
+        return self._table("run_logs", "run log", rows.RunLog)
 
     @cached_property
-    def modes(self) -> Table[Mode]:
+    def modes(self) -> Table[rows.Mode]:
         """Conservative, balanced and extreme."""
-        return self._table("modes", "mode", Mode)
+        return self._table("modes", "mode", rows.Mode)
 
     @cached_property
-    def model_sizes(self) -> Table[ModelSize]:
+    def model_sizes(self) -> Table[rows.ModelSize]:
         """Models by the count of their parameters alone."""
-        return self._table("model_sizes", "model size", ModelSize)
+        return self._table("model_sizes", "model size", rows.ModelSize)
 
     @cached_property
-    def workloads(self) -> Table[Workload]:
+    def workloads(self) -> Table[rows.Workload]:
         """What somebody runs on some instance, to compare others for."""
         named = {
             "scenario.current_instance": self.instances.find,
             "scenario.model_size": self.architectures.find,
             "scenario.precision": self.precisions.find,
         }
-        return self._table("workloads", "workload", Workload, named)
+        return self._table("workloads", "workload", rows.Workload, named)
 
     @cached_property
-    def workload_sets(self) -> Table[WorkloadSet]:
+    def workload_sets(self) -> Table[rows.WorkloadSet]:
         """Workloads that answer one question together."""
-        return self._table("workload_sets", "set of workloads", WorkloadSet, {"workloads": self.workloads.find})
+        return self._table("workload_sets", "set of workloads", rows.WorkloadSet, {"workloads": self.workloads.find})
 
-    def with_tables(self, tables: Mapping[str, Table[Row]]) -> Catalog:
+    def with_tables(self, tables: Mapping[str, Table[rows.Row]]) -> Catalog:
         """Return the catalogue with other tables in place of some, by the names of its attributes."""
         changed = Catalog(self.user_directory, self.fleet_files)
         read = {name: table for name, table in vars(self).items() if isinstance(table, Table)}
@@ -290,7 +257,7 @@ class Catalog:
             setattr(changed, name, table)
         return changed
 
-    def tables(self) -> Iterator[tuple[str, Table[Row]]]:
+    def tables(self) -> Iterator[tuple[str, Table[rows.Row]]]:
         """Yield the name and the table of each catalogue."""
         for name, attribute in vars(Catalog).items():
             if isinstance(attribute, cached_property) and not name.startswith("_"):
@@ -301,21 +268,21 @@ class Catalog:
         """Other names of ids, by the names of the tables' files."""
         return self._aliases[0]
 
-    def engine_rows(self, engine: str) -> Sequence[InferenceEngine]:
+    def engine_rows(self, engine: str) -> Sequence[rows.InferenceEngine]:
         """Return the rows of an inference engine, one for each of its back ends; the average of an unknown one."""
         known = self.engines.find_id(engine) or UNNAMED_ENGINE
         return [row for row in self.engines.values() if row.engine == self.engines[known].engine]
 
-    def instances_with(self, accelerator: str) -> Sequence[Instance]:
+    def instances_with(self, accelerator: str) -> Sequence[rows.Instance]:
         """Return the instances that have whole devices of an accelerator."""
         known = self._instances_by_accelerator
         if accelerator not in known:
-            rows = self.instances.where("accelerator", accelerator)
-            known[accelerator] = [row for row in rows if row.device_share == 1]
+            listed = self.instances.where("accelerator", accelerator)
+            known[accelerator] = [row for row in listed if row.device_share == 1]
         return known[accelerator]
 
     @cached_property
-    def _instances_by_accelerator(self) -> dict[str, Sequence[Instance]]:
+    def _instances_by_accelerator(self) -> dict[str, Sequence[rows.Instance]]:
         """The instances that were asked for by now."""
         return {}
 
@@ -346,7 +313,7 @@ class Catalog:
         row_id = None if self.accelerators.find_id(name) else self.instances.find_id(name)
         return 1 if row_id is None else self.instances[row_id].sold_devices
 
-    def find_hardware(self, name: str) -> Accelerator | Processor | Instance:
+    def find_hardware(self, name: str) -> rows.Accelerator | rows.Processor | rows.Instance:
         """Return the accelerator, processor or instance of a name; of a cluster its first devices.
 
         Raises:
@@ -366,7 +333,7 @@ class Catalog:
         raise CatalogError(f"no hardware is called {name!r}"[:200], hint=with_left_out(hint, name, problems))
 
     def _table(
-        self, folder: str, kind: str, row_type: type[RowT], named: Mapping[str, Callable[[str], Row]] | None = None
+        self, folder: str, kind: str, row_type: type[RowT], named: Mapping[str, Callable[[str], rows.Row]] | None = None
     ) -> Table[RowT]:
         return Table(kind, row_type, *self._parts(folder), self._fleet_content.documents.get(folder, ()), named)
 

@@ -11,9 +11,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from capacity_tui.engine.catalog.names import key_of
-from capacity_tui.engine.catalog.rows.models import Architecture
-from capacity_tui.engine.catalog.rows.numerics import Quantization
+from capacity_tui.engine.catalog.reading import key_of
+from capacity_tui.engine.catalog.rows.models import Architecture, Quantization
 from capacity_tui.engine.catalog.rows.prices import ModelSize
 from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table

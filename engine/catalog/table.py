@@ -14,9 +14,16 @@ from typing import Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from capacity_tui.engine.catalog.names import brand_pattern, brandless_key_of, key_of, nearest
 from capacity_tui.engine.catalog.prices import day_of_file
-from capacity_tui.engine.catalog.reading import Document, KeyPath, read_yaml
+from capacity_tui.engine.catalog.reading import (
+    Document,
+    KeyPath,
+    brand_pattern,
+    brandless_key_of,
+    key_of,
+    nearest,
+    read_yaml,
+)
 from capacity_tui.engine.catalog.rows.base import FROM_USER, Row
 from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place

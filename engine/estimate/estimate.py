@@ -29,11 +29,10 @@ from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Operator, Phase, Work
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models import Calculated, ModelPlugin, PluginSpec, Spec, plugin_of
-from capacity_tui.engine.models.classical import ClassicalSpec
+from capacity_tui.engine.models import Calculated, ClassicalSpec, ModelPlugin, PluginSpec, Spec, plugin_of
 from capacity_tui.engine.models.networks import NetworkSpec
-from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES, FP64_BYTES, format_number
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.serving.resolve import served_weights
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
-from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
+from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec, shape_from_huggingface
 from capacity_tui.engine.models.networks import network_spec_type
-from capacity_tui.engine.models.readers import shape_from_huggingface
 from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import (

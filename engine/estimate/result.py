@@ -14,9 +14,9 @@ from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Work
 from capacity_tui.engine.machine import Quantity
-from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Labels, Number
 from capacity_tui.engine.plan import Assumption
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.uncertainty import Interval, Range
 from capacity_tui.engine.units import format_percent
 from capacity_tui.engine.verdict import Holds, Verdict

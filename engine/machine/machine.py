@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from capacity_tui.engine.machine.facts import Fact, missing
-from capacity_tui.engine.notebook import ShownInNotebooks
+from capacity_tui.engine.printable import ShownInNotebooks
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency

@@ -8,7 +8,7 @@ from functools import partial
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.models.classical.specs import SPECS
+from capacity_tui.engine.models.classical import CLASSICAL_SPECS
 from capacity_tui.engine.models.families import CLASSICAL, FAMILIES, NETWORKS, TRANSFORMERS, Kind
 from capacity_tui.engine.models.networks.specs import network_spec_type
 from capacity_tui.engine.models.plugins import ModelPlugin, load_plugins
@@ -82,7 +82,9 @@ def _all(catalog: Catalog) -> Iterator[tuple[str, Callable[[], KnownModel]]]:
 
 def _classical(name: str, catalog: Catalog) -> KnownModel:
     row = catalog.algorithms[name]
-    return KnownModel(name, row.name, "classical", row.complexity, row.best_use, SPECS[name], beyond=row.instead)
+    return KnownModel(
+        name, row.name, "classical", row.complexity, row.best_use, CLASSICAL_SPECS[name], beyond=row.instead
+    )
 
 
 def _family_network(name: str) -> KnownModel:
@@ -134,7 +136,7 @@ def spec_type_of(name: str | None, kind: Kind, spec: Mapping[str, object] | None
         return None if plugin is None else plugin.spec_type
     if kind == "transformer":
         return transformer_spec_type(family, modern=_is_modern(family, spec or {})) if family in TRANSFORMERS else None
-    return network_spec_type(family) if kind == "network" else SPECS.get(family)
+    return network_spec_type(family) if kind == "network" else CLASSICAL_SPECS.get(family)
 
 
 def _is_modern(family: str, spec: Mapping[str, object]) -> bool:

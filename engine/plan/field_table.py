@@ -13,8 +13,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from capacity_tui.engine.catalog import parse_shipped
-from capacity_tui.engine.models import knob_of
-from capacity_tui.engine.models.classical import SPECS
+from capacity_tui.engine.models import CLASSICAL_SPECS, knob_of
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.schema import AUTO, Follows, Knob, Section
 
@@ -147,7 +146,7 @@ def paths_where(holds: Callable[[Knob], bool]) -> tuple[str, ...]:
 @cache
 def automatic_parameters() -> tuple[str, ...]:
     """Return the paths of those parameters of single families that the modes can choose."""
-    infos = ((name, knob_of(info)) for spec in SPECS.values() for name, info in spec.model_fields.items())
+    infos = ((name, knob_of(info)) for spec in CLASSICAL_SPECS.values() for name, info in spec.model_fields.items())
     names = dict.fromkeys(name for name, knob in infos if knob is not None and knob.automatic)
     return tuple(f"{OWN_PARAMETERS}{name}" for name in names)
 

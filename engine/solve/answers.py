@@ -14,7 +14,6 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Answer, estimate_resolved, resolve_plan
 from capacity_tui.engine.explain import Explanation, explain_estimate
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import (
     example_names,
@@ -25,6 +24,7 @@ from capacity_tui.engine.plan.files import (
     read_source,
 )
 from capacity_tui.engine.plan.imports import import_plan, is_of_tool
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.schema import TRAINED
 from capacity_tui.engine.solve.advice.advice import notes
 from capacity_tui.engine.solve.candidate import EstimatedPlan

@@ -31,9 +31,9 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate.timing import StepTime
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import FitError
-from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.modes.modes import fill
 from capacity_tui.engine.solve.steps import Swing, knob_swings, swing_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.storage.fitting import (
     deduplication_at_level,
     deduplication_of_length,

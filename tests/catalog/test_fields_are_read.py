@@ -79,7 +79,7 @@ def tables():
     """Return the classes of rows by the table of the catalogue that holds them, or by what looks some of them up."""
     members = {name: getattr(each, "func", each) for name, each in vars(Catalog).items() if not name.startswith("_")}
     kept = {name: getattr(each, "__annotations__", {}).get("return", "") for name, each in members.items()}
-    return {name: re.sub(r"Table|Sequence|\W", "", str(rows)) for name, rows in kept.items()}
+    return {name: re.sub(r"Table|Sequence|rows\.|\W", "", str(rows)) for name, rows in kept.items()}
 
 
 def copied(name):

@@ -25,7 +25,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/runs/accuracy/published.py": ({"fsdp"}, "a column of the measurements has that name"),
     "engine/catalog/catalog.py": ({"unnamed-engine"}, "row of software that is not known"),
     "engine/catalog/rows/devices.py": ({"tpu", "nvidia", "amd"}, TEXT + "; tpu is a kind of device"),
-    "engine/catalog/rows/numerics.py": (
+    "engine/catalog/rows/models.py": (
         {"nvidia", "amd", "adamw"},
         "names and texts of fields of one maker alone",
     ),
@@ -38,7 +38,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/estimate/serving/memory.py": ({"vllm", "tensorrt-llm"}, "source of an equation"),
     "engine/estimate/serving/resolve.py": ({"cpu-8c-3.5ghz-baseline"}, "processor assumed where a plan names none"),
     "engine/estimate/transformer/optimizer.py": ({"adamw"}, "source of an equation"),
-    "engine/models/classical/specs.py": ({"sgd"}, ALGORITHM),
+    "engine/models/classical.py": ({"sgd"}, ALGORITHM),
     "engine/models/families.py": ({"sgd", "transformers"}, f"{KIND}; {ALGORITHM}"),
     "engine/models/known_models.py": ({"transformers"}, KIND),
     "engine/nodes/jobs/job_request.py": ({"deepspeed"}, "commands that start processes by themselves"),

@@ -12,13 +12,13 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Answer, estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.estimate import work_of
-from capacity_tui.engine.models.classical import SPECS
+from capacity_tui.engine.models import CLASSICAL_SPECS
 from capacity_tui.engine.plan import plan_fields
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import result_as_dict
 
 CPU = "CPU_8C_3.5Ghz_baseline"
-ALGORITHMS = sorted(SPECS)
+ALGORITHMS = sorted(CLASSICAL_SPECS)
 VARIANTS = [
     *((name, {}) for name in ALGORITHMS),
     ("xgboost_like", {"method": "exact"}),

@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Answer, estimate_plan
 from capacity_tui.engine.models.networks import LayerList
-from capacity_tui.engine.models.networks.layers import Shape
+from capacity_tui.engine.models.networks.blocks import Shape
 from capacity_tui.engine.models.networks.reading import build_network
 from capacity_tui.engine.plan import plan_fields
 from capacity_tui.engine.plan.files import example_text, plan_from_data, plan_from_text

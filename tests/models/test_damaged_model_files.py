@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.models.readers import read_model_file
-from capacity_tui.engine.models.transformer.traits import load_file_names
+from capacity_tui.engine.models import read_model_file
+from capacity_tui.engine.models.transformer.shape import load_file_names
 from capacity_tui.engine.printable import printable
 
 SOUND = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
-from capacity_tui.engine.models.readers import read_model_file, shape_from_huggingface
+from capacity_tui.engine.models import read_model_file, shape_from_huggingface
 from capacity_tui.engine.models.transformer import count_parameters, shape_from_spec
 
 

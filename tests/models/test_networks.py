@@ -6,7 +6,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.models.networks import LayerList
-from capacity_tui.engine.models.networks.layers import Shape
+from capacity_tui.engine.models.networks.blocks import Shape
 from capacity_tui.engine.models.networks.reading import build_network
 from capacity_tui.engine.models.networks.specs import CatalogueNetwork
 

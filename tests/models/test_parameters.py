@@ -19,7 +19,7 @@ from capacity_tui.engine.models.transformer import (
     mean_context,
     shape_from_spec,
 )
-from capacity_tui.engine.models.transformer.operations import kv_elements_per_token
+from capacity_tui.engine.models.transformer.counts import kv_elements_per_token
 
 ROWS = {row.id: row for row in load_catalog().architectures.values() if row.kind != "cnn"}
 COUNTED = [row.id for row in ROWS.values() if row.params_total]

@@ -9,7 +9,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.models.readers import read_model_file
+from capacity_tui.engine.models import read_model_file
 from capacity_tui.engine.models.transformer import shape_from_spec
 
 CONFIG = {

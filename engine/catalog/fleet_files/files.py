@@ -11,8 +11,7 @@ from typing import Any
 
 from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark, read_commented_json
 from capacity_tui.engine.catalog.fleet_files.instance_entries import add_instances
-from capacity_tui.engine.catalog.names import key_of, nearest
-from capacity_tui.engine.catalog.reading import Document, KeyPath
+from capacity_tui.engine.catalog.reading import Document, KeyPath, key_of, nearest
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
 from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, ValidationError
 
 from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
-from capacity_tui.engine.catalog.names import brandless_key_of
 from capacity_tui.engine.catalog.prices import day_of_file
-from capacity_tui.engine.catalog.reading import Document, KeyPath
+from capacity_tui.engine.catalog.reading import Document, KeyPath, brandless_key_of
 from capacity_tui.engine.catalog.rows.base import IDENTIFIES, Informational
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
 from capacity_tui.engine.catalog.table import Table, refusals

@@ -13,7 +13,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.models.classical import ClassicalSpec
+from capacity_tui.engine.models import ClassicalSpec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import FP32_BYTES, FP64_BYTES, NANO
 

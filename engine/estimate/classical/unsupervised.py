@@ -14,7 +14,7 @@ from capacity_tui.engine.estimate.classical.rates import (
     prediction_flops,
 )
 from capacity_tui.engine.estimate.work import Operator
-from capacity_tui.engine.models.classical import PCA, KMeans
+from capacity_tui.engine.models import PCA, KMeans
 from capacity_tui.engine.numeric import Number
 
 

@@ -16,10 +16,10 @@ from capacity_tui.engine.estimate.classical.rates import Fit, Rates, rates_of
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Operator, Phase, Work
-from capacity_tui.engine.models import LARGEST_ROWS, read_spec
-from capacity_tui.engine.models.classical import (
+from capacity_tui.engine.models import (
+    CLASSICAL_SPECS,
+    LARGEST_ROWS,
     PCA,
-    SPECS,
     BoostedTrees,
     ClassicalSpec,
     DecisionTree,
@@ -31,6 +31,7 @@ from capacity_tui.engine.models.classical import (
     LogisticRegressionNewton,
     LogisticRegressionSGD,
     RandomForest,
+    read_spec,
 )
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import ModelSection, Plan
@@ -49,7 +50,7 @@ def settle_classical(plan: Plan, family: str, device: Device) -> ClassicalSpec:
     Raises:
         PlanError: an unknown key, a value that is not allowed, or one that is still ``auto``.
     """
-    spec = read_spec(SPECS[family], plan.model.spec)
+    spec = read_spec(CLASSICAL_SPECS[family], plan.model.spec)
     for name in ("precision", "n_jobs"):
         if getattr(spec, name) == AUTO:
             raise PlanError("still auto", hint="choose a mode, or give a value", place=_place(name))

@@ -25,7 +25,7 @@ from capacity_tui.engine.estimate.serving.run import (
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.readers import read_model_file
+from capacity_tui.engine.models import read_model_file
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import UNQUANTIZED, InferenceSection, ModelSection, Plan

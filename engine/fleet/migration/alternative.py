@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from capacity_tui.engine.notebook import ShownInNotebooks
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict as Judged
 

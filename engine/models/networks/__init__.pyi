@@ -1,4 +1,4 @@
-from .layers import Layer as Layer
-from .layers import LayerList as LayerList
+from .blocks import Layer as Layer
+from .blocks import LayerList as LayerList
 from .specs import NetworkSpec as NetworkSpec
 from .specs import network_spec_type as network_spec_type

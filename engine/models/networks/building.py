@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from capacity_tui.engine.models.networks.blocks import Cell
-from capacity_tui.engine.models.networks.layers import Layer, LayerList, Moves, Shape
+from capacity_tui.engine.models.networks.blocks import Cell, Layer, LayerList, Moves, Shape
 
 # Kernels that a compiler writes into one with what stands before them; a product is a library's kernel of its own.
 _FUSED_BEHIND = frozenset({"norm", "activation", "add", "copy"})

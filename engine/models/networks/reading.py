@@ -9,11 +9,9 @@ from typing import Any
 
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.models.networks.attention_blocks import ATTENTION_BLOCKS
-from capacity_tui.engine.models.networks.blocks import BLOCKS, CELLS, Block, Entries, rounded
+from capacity_tui.engine.models.networks.blocks import BLOCKS, CELLS, Block, Entries, LayerList, Shape, rounded
 from capacity_tui.engine.models.networks.building import LayerBuilder
-from capacity_tui.engine.models.networks.detection_blocks import DETECTION_BLOCKS
-from capacity_tui.engine.models.networks.layers import LayerList, Shape
+from capacity_tui.engine.models.networks.composite_blocks import ATTENTION_BLOCKS, DETECTION_BLOCKS
 
 # Stands for the number of classes wherever a size is asked for; ``4 classes`` for four times as many.
 CLASSES = "classes"

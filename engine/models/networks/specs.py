@@ -11,8 +11,7 @@ from pydantic import Field
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.networks.blocks import CELLS
-from capacity_tui.engine.models.networks.layers import LayerList, Shape
+from capacity_tui.engine.models.networks.blocks import CELLS, LayerList, Shape
 from capacity_tui.engine.models.networks.reading import build_network
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Size, Spec
 from capacity_tui.engine.schema import Knob

@@ -16,9 +16,8 @@ from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Spec
-from capacity_tui.engine.models.transformer.parameters import count_parameters
-from capacity_tui.engine.models.transformer.shape import TransformerShape, resolve_shape
-from capacity_tui.engine.models.transformer.traits import class_fields, load_traits
+from capacity_tui.engine.models.transformer.counts import count_parameters
+from capacity_tui.engine.models.transformer.shape import TransformerShape, class_fields, load_traits, resolve_shape
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import format_count, format_number, parse_count, parse_length

@@ -22,9 +22,9 @@ from capacity_tui.engine.estimate import (
     unsaid,
 )
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.solve.modes.field_limits import serving_room
 from capacity_tui.engine.solve.modes.run_sections import (
     settings_alone,

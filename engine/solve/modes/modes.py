@@ -23,7 +23,6 @@ from capacity_tui.engine.estimate import (
     resolve_plan,
 )
 from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan import (
     Plan,
     chosen_unless_given,
@@ -36,6 +35,7 @@ from capacity_tui.engine.plan import (
     with_following,
     with_values,
 )
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.fallbacks import explained, with_fallbacks
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Reasons, Settled, Values, memory_budget

@@ -10,7 +10,7 @@ from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import Estimate, ResolvedPlan
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.classical import ClassicalSpec, LinearRegressionNormal
+from capacity_tui.engine.models import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.solve.modes.mode_plan import Reasons, Values
 from capacity_tui.engine.solve.modes.serving_settings import BATCH, FORMATS, LARGEST_BATCH, WEIGHTS
 from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH

@@ -12,8 +12,8 @@ from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
-from capacity_tui.engine.notebook import ShownInNotebooks
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, field_value, plan_fields
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.schema import LARGEST_COUNT, Knob
 from capacity_tui.engine.solve.candidate import Candidate, Evaluator, is_better
 from capacity_tui.engine.solve.need.names import DEVICES, besides

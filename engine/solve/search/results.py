@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.notebook import ShownInNotebooks
+from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.solve.space.grid import Axis, Floats, Values
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import reading_error
-from capacity_tui.engine.models.transformer.traits import load_file_names
+from capacity_tui.engine.models.transformer.shape import load_file_names
 from capacity_tui.engine.printable import printable
 
 _MAGIC = b"GGUF"

@@ -10,15 +10,18 @@ from typing import Any
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import reading_error, typed_path
-from capacity_tui.engine.models.readers.gguf import GgufHeader, read_gguf
+from capacity_tui.engine.models.gguf import GgufHeader, read_gguf
 from capacity_tui.engine.models.transformer.shape import (
     AT_LEAST_ONE,
     LARGEST_SIZE,
     PARTS,
+    Condition,
+    ModelClass,
     TransformerShape,
+    load_file_names,
+    load_traits,
     resolve_shape,
 )
-from capacity_tui.engine.models.transformer.traits import Condition, ModelClass, load_file_names, load_traits
 from capacity_tui.engine.printable import printable
 
 LARGEST_CONFIG = 4 * 2**20

@@ -270,7 +270,7 @@ class PCA(ClassicalSpec):
         return float(self.power_iterations or (7 if few else 4))
 
 
-SPECS: Mapping[str, type[ClassicalSpec]] = {
+CLASSICAL_SPECS: Mapping[str, type[ClassicalSpec]] = {
     "linear_regression_normal": LinearRegressionNormal,
     "linear_regression_qr": LinearRegressionQR,
     "logistic_regression_newton": LogisticRegressionNewton,
