@@ -49,6 +49,8 @@ class Key(StrEnum):
     TRAINING_ADAPTER_KIND = "training.adapter.kind"
     TRAINING_ADAPTER_RANK = "training.adapter.rank"
     TRAINING_ADAPTER_TARGETS = "training.adapter.targets"
+    TRAINING_ADAPTER_FP32 = "training.adapter.fp32"
+    TRAINING_ADAPTER_FP32_BASE = "training.adapter.fp32_base"
     TRAINING_ADAPTER_TRAIN_EMBEDDINGS = "training.adapter.train_embeddings"
     TRAINING_QUANTIZATION = "training.quantization"
     INFERENCE_PROMPT_TOKENS = "inference.prompt_tokens"

@@ -213,6 +213,11 @@ def _has_load(plan: Plan) -> bool:
     return plan.inference.request_rate is not None or plan.inference.concurrency is not None
 
 
+def _has_plain_base(plan: Plan) -> bool:
+    training = plan.training
+    return training.quantization is None and (training.adapter is None or training.adapter.kind != "qlora")
+
+
 SAMPLES = Need(
     "needs samples (training.samples), or tokens in their place: without a length there is neither time nor cost",
     lambda here: here.plan.training.samples is None,
@@ -225,6 +230,9 @@ def _may_be_unlike(plan: Plan) -> bool:
 
 CONDITIONS: Mapping[Condition, Need] = {
     "adapter": Need("needs an adapter: method lora, qlora or dora", lambda here: here.plan.training.adapter is None),
+    "quantized base": Need(
+        "needs a quantized base: method qlora, or base weights", lambda here: _has_plain_base(here.plan)
+    ),
     "nodes": Need("needs more than one node", _lacks_nodes),
     "devices": Need("needs more than one device", lambda here: here.devices == 1),
     "experts": Need("needs a mixture of experts", lambda here: here.has_experts is False),

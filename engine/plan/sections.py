@@ -39,6 +39,8 @@ class Adapter(Section):
     rank: Count = 16
     targets: Literal["all", "attention", "mlp", "query+value"] = "all"
     train_embeddings: bool = False
+    fp32: bool | None = None
+    fp32_base: Literal["none", "norms", "all"] | None = None
 
 
 def adapter_of(method: object) -> Adapter | None:

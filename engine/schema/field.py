@@ -103,6 +103,7 @@ Rule = Literal[
 """How one field follows another: the functions of these names are in ``engine/plan/consequences.py``."""
 Condition = Literal[
     "adapter",
+    "quantized base",
     "files",
     "samples",
     "epochs",

@@ -82,6 +82,22 @@ class Framework(Row):
         0, ge=0, le=1, description="1: inputs of matrices are kept in the type of their products"
     )
     adapter_copies: NonNegativeFloat = Field(description="copies of its input an adapter with dropout keeps")
+    separate_adapters: int = Field(
+        0,
+        ge=0,
+        le=1,
+        description="1: adapters of queries, keys and values keep a copy of their input each; 0: one for all",
+    )
+    fp32_adapters: int = Field(0, ge=0, le=1, description="1: adapters are kept in fp32 beside a 16-bit base")
+    fp32_norms: tuple[str, ...] = Field(
+        (), description="formats of a base whose norms are cast to fp32, unless it is sharded"
+    )
+    frozen_units: int = Field(
+        0,
+        ge=0,
+        le=1,
+        description="1: sharded units without trained weights keep inputs and gradients for all the backward pass",
+    )
     quantized_copies: NonNegativeFloat = Field(description="copies kept of what quantized matrices put out")
     gradient_copies: float = Field(ge=0, le=1, description="1: low-precision gradients stay beside fp32 ones")
     gradient_buffer: int = Field(ge=0, le=1, description="1: gradients have a buffer that stays between steps")

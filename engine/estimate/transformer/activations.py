@@ -18,10 +18,10 @@ KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
 
 
 @equation(
-    "layer = element_bytes · (norms + projections + feed_forward + adapters) + softmax + scores",
+    "layer = stream_bytes · norms + element_bytes · (projections + feed_forward + adapters) + softmax + scores",
     unit="B per token",
     source=SOURCE,
-    units={"element_bytes": "B", "softmax": "B", "scores": "B"},
+    units={"stream_bytes": "B", "element_bytes": "B", "softmax": "B", "scores": "B"},
     origins={
         "norms": "kept_norms",
         "projections": "kept_projections",
@@ -29,6 +29,7 @@ KEPT_PRODUCTS = 1.0 - counted("recomputed-products")
     },
 )
 def layer_activation(
+    stream_bytes: Number,
     element_bytes: Number,
     norms: Number,
     projections: Number,
@@ -40,7 +41,8 @@ def layer_activation(
     """Bytes one layer keeps for the backward pass, for each token.
 
     Args:
-        element_bytes: bytes of an element.
+        stream_bytes: bytes of an element of what layers pass on.
+        element_bytes: bytes of another element.
         norms: elements in and out of the norms, after sequence parallelism.
         projections: queries, keys, values and attention output, after tensor parallelism.
         feed_forward: feed-forward elements, after tensor parallelism.
@@ -48,7 +50,7 @@ def layer_activation(
         softmax: bytes of the log-sum-exp.
         scores: bytes of stored score matrices, 0 with fused attention.
     """
-    return element_bytes * (norms + projections + feed_forward + adapters) + softmax + scores
+    return stream_bytes * norms + element_bytes * (projections + feed_forward + adapters) + softmax + scores
 
 
 @equation(
@@ -214,21 +216,21 @@ def adapter_elements(run: TransformerRun, recompute: Recompute) -> Number:
     return attention + (1.0 - recompute.mlp) * feed_forward
 
 
-@equation("input = element_bytes · hidden / split", unit="B per token", source=SOURCE, units={"element_bytes": "B"})
-def input_bytes(element_bytes: Number, hidden: Number, split: Number) -> Number:
+@equation("input = stream_bytes · hidden / split", unit="B per token", source=SOURCE, units={"stream_bytes": "B"})
+def input_bytes(stream_bytes: Number, hidden: Number, split: Number) -> Number:
     """Bytes a token keeps in a layer of which only the input is kept.
 
     Args:
-        element_bytes: bytes of an element.
+        stream_bytes: bytes of an element of what layers pass on.
         hidden: width of the model.
         split: devices the residual stream is split over.
     """
-    return element_bytes * hidden / split
+    return stream_bytes * hidden / split
 
 
 def layer_input(run: TransformerRun) -> Number:
     """Bytes a token keeps in a layer of which only the input is kept."""
-    return input_bytes(run.numerics.element_bytes, run.shape.hidden, run.split)
+    return input_bytes(run.stream_bytes, run.shape.hidden, run.split)
 
 
 def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.0) -> Number:
@@ -250,6 +252,7 @@ def kept_per_token(run: TransformerRun, recompute: Recompute, tiles: Number = 1.
         scores = stored * SCORE_COPIES * numerics.element_bytes * shape.heads * run.data.seq_len / layout.tp
     fed = feed_forward_elements(run, recompute)
     everything = layer_activation(
+        run.stream_bytes,
         numerics.element_bytes,
         norm_elements(run, recompute),
         projections,
@@ -292,21 +295,32 @@ def working_bytes(tokens: Number, gradients: Number, layer: Number, kept: Number
 
 
 @equation(
-    "gradients = element_bytes · (2 · hidden + ffn + gathered)",
+    "gradients = stream_bytes · 2 · hidden + element_bytes · (ffn + gathered) + fp32_bytes · adapted",
     unit="B per token",
-    source="gradients of a layer's input and output and of its feed-forward are alive side by side",
-    units={"element_bytes": "B"},
+    source="gradients of a layer's input and output and of its feed-forward lie side by side; what adapters put out",
+    units={"stream_bytes": "B", "element_bytes": "B", "fp32_bytes": "B"},
 )
-def flowing_gradients(element_bytes: Number, hidden: Number, ffn: Number, gathered: Number) -> Number:
+def flowing_gradients(
+    stream_bytes: Number,
+    hidden: Number,
+    element_bytes: Number,
+    ffn: Number,
+    gathered: Number,
+    fp32_bytes: Number,
+    adapted: Number,
+) -> Number:
     """Bytes a token has in gradients on their way through a layer.
 
     Args:
-        element_bytes: bytes of an element.
+        stream_bytes: bytes of an element of what layers pass on.
         hidden: elements of the residual stream on the device.
+        element_bytes: bytes of another element.
         ffn: elements between the products of the feed-forward on the device.
         gathered: elements of a product's input and gradient that are gathered to their full width.
+        fp32_bytes: bytes of an element in fp32.
+        adapted: elements that matrices with adapters in fp32 put out.
     """
-    return element_bytes * (2.0 * hidden + ffn + gathered)
+    return stream_bytes * 2.0 * hidden + element_bytes * (ffn + gathered) + fp32_bytes * adapted
 
 
 def gradients_per_token(run: TransformerRun) -> Number:
@@ -317,74 +331,6 @@ def gradients_per_token(run: TransformerRun) -> Number:
     shape = run.shape
     feed_forward = (1 + shape.gated) * shape.ffn / run.layout.tp / run.data.tiles
     gathered = where(run.split > 1, 2.0 * shape.hidden, 0.0)
-    return flowing_gradients(run.numerics.element_bytes, shape.hidden / run.split, feed_forward, gathered)
-
-
-@equation(
-    "gathered = used · stored + reduced · (stored_gradients + reduced_gradients)",
-    unit="B",
-    source="Rajbhandari et al. 2020: what is sharded is whole while it is used",
-    units={"stored": "B", "stored_gradients": "B", "reduced_gradients": "B"},
-)
-def whole_bytes(
-    used: Number, stored: Number, reduced: Number, stored_gradients: Number, reduced_gradients: Number
-) -> Number:
-    """Bytes of sharded parameters and gradients while they are whole.
-
-    Args:
-        used: parameters that are whole at a time.
-        stored: bytes of one of them.
-        reduced: parameters whose gradients are whole at a time.
-        stored_gradients: bytes of a gradient as it is computed.
-        reduced_gradients: bytes of a gradient as it is reduced.
-    """
-    return used * stored + reduced * (stored_gradients + reduced_gradients)
-
-
-def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[Number, Number]:
-    """Bytes of sharded or offloaded layers while they are used: alone, and with gradients before they are sharded.
-
-    Two layers are whole at a time, the one at work and the next, or as many parameters as an engine gathers at a time.
-    Software that keeps a pipeline stage whole between micro-batches holds all its parameters and gradients.
-
-    Args:
-        run: the run.
-        layer: parameters of the mean layer on the device, unsharded.
-        stage: parameters of the stage's layers.
-    """
-    numerics, layout = run.numerics, run.layout
-    if not any_true(layout.zero >= 2) and not any_true(layout.offload_parameters > 0):
-        return 0.0, 0.0
-    trained = run.trained_share
-    stored = where(
-        run.adapter.frozen_bytes > 0,
-        np.minimum(run.adapter.frozen_bytes, numerics.element_bytes),
-        numerics.element_bytes,
-    )
-    sharded = (layout.zero >= 3) & (layout.shard > 1)
-    whole = where(sharded & (layout.pp > 1), run.software.stage_gather, 0.0)
-    grouped = np.asarray(run.software.group_parameters > 0)
-    ahead = np.minimum(where(grouped, run.software.group_parameters, 2.0 * layer), stage)
-    used = where(sharded | np.asarray(layout.offload_parameters > 0), ahead, 0.0)
-    # An engine that gathers matrix by matrix reduces gradients so, through its buckets.
-    reduced = where((layout.zero >= 2) & (layout.shard > 1) & ~grouped, layer * trained, 0.0)
-    idle = whole_bytes.named("idle")(used, stored, 0.0, 0.0, 0.0)
-    busy = whole_bytes.named("busy")(used, stored, reduced, numerics.element_bytes, numerics.gradient_bytes)
-    if not any_true(whole > 0):
-        return idle, busy
-    everything = whole * whole_bytes(stage, stored, stage * trained, 0.0, numerics.gradient_bytes)
-    return everything + (1.0 - whole) * idle, everything + (1.0 - whole) * busy
-
-
-def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
-    """Bytes of sharded or offloaded embedding and head around the loss, with the head's gradient on its way."""
-    numerics, layout = run.numerics, run.layout
-    used = ((layout.zero >= 3) & (layout.shard > 1)) | np.asarray(layout.offload_parameters > 0)
-    if not any_true(used):
-        return 0.0
-    projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
-    gradients = run.trained_ends * projection
-    buffers = whole_bytes.named("ends")(
-        embedding + head, numerics.element_bytes, gradients, numerics.element_bytes, numerics.gradient_bytes
-    )
-    return where(used, buffers, 0.0)
+    adapted = run.adapter.adapted.fp32 * run.adapter.adapted.outputs / run.layout.tp
+    return flowing_gradients(run.stream_bytes, shape.hidden / run.split, run.numerics.element_bytes, feed_forward,
+                             gathered, FP32_BYTES, adapted)  # fmt: skip

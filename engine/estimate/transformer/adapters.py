@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_bytes
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import Adapter, TrainingSection
+from capacity_tui.engine.units import FP32_BYTES
 
+# What of a quantized base is cast to fp32, by the words plans use.
+NOTHING, NORMS, ALL = "none", "norms", "all"
 # What LoRA adapts, by the names plans use.
 TARGETS = {
     "all": frozenset({"query", "key", "value", "output", "up", "down"}),
@@ -46,6 +50,7 @@ class Adapted:
         outputs: elements of all their outputs for a token.
         rank: inner size of an adapter.
         dropout: 1 where inputs of adapters are dropped out.
+        fp32: 1 where adapters are fp32 beside narrower activations.
     """
 
     matrices: Number = 0.0
@@ -53,6 +58,7 @@ class Adapted:
     outputs: Number = 0.0
     rank: Number = 0.0
     dropout: Number = 0.0
+    fp32: Number = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,8 @@ class Finetuning:
         trainable: parameters of the adapters.
         frozen_bytes: bytes of a frozen base parameter; 0 where everything is trained.
         frozen_end_bytes: the same outside the layers, where quantization stops.
+        fp32_norms: 1 where the norms of a quantized base are cast to fp32, unless it is sharded.
+        fp32_ends: 1 where its embedding and head are too.
         embeddings_trained: 1 where embedding and head are trained whole beside adapters.
         quantized: 1 where the frozen base is unpacked for each product.
         inputs: what a layer keeps for its adapters.
@@ -88,6 +96,8 @@ class Finetuning:
     trainable: Number = 0.0
     frozen_bytes: Number = 0.0
     frozen_end_bytes: Number = 0.0
+    fp32_norms: Number = 0.0
+    fp32_ends: Number = 0.0
     embeddings_trained: Number = 0.0
     quantized: Number = 0.0
     inputs: AdapterInputs = field(default_factory=AdapterInputs)
@@ -96,28 +106,43 @@ class Finetuning:
 
 
 def finetuning(
-    training: TrainingSection, shape: TransformerShape, element_bytes: float, copies: Number, catalog: Catalog
+    training: TrainingSection, shape: TransformerShape, element_bytes: float, row: Framework, catalog: Catalog
 ) -> Finetuning:
     """Return what a plan trains beside a frozen base.
 
     Args:
         element_bytes: bytes of an activation, and of a base parameter that no format is given for.
-        copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
+        row: what the framework does.
     """
     adapter, stored = training.adapter, base_format(training)
     if adapter is None:
         return Finetuning()
-    frozen = _frozen_bytes(stored, element_bytes, catalog)
+    frozen, copies = _frozen_bytes(stored, element_bytes, catalog), row.adapter_copies
+    narrow = element_bytes < FP32_BYTES
     return Finetuning(
         trainable=adapter_parameters(shape, adapter),
         frozen_bytes=frozen,
         frozen_end_bytes=element_bytes if frozen else 0.0,
+        fp32_norms=float(narrow and in_fp32(training, row) != NOTHING),
+        fp32_ends=float(narrow and in_fp32(training, row) == ALL),
         embeddings_trained=float(adapter.train_embeddings),
         quantized=float(0.0 < frozen < element_bytes),
-        inputs=adapter_inputs(shape, adapter, copies),
-        adapted=adapted_matrices(shape, adapter, copies),
+        inputs=adapter_inputs(shape, adapter, copies, separate=row.separate_adapters > 0),
+        adapted=replace(adapted_matrices(shape, adapter, copies), fp32=float(narrow and _is_wide(adapter, row))),
         unpacking=_unpacking(stored, frozen, element_bytes, catalog),
     )
+
+
+def in_fp32(training: TrainingSection, row: Framework) -> str:
+    """Return what of a plan's quantized base is cast to fp32, by the words of plans; nothing is where it is sharded."""
+    adapter, stored = training.adapter, base_format(training)
+    if adapter is None or stored is None:
+        return NOTHING
+    return adapter.fp32_base or (NORMS if stored in row.fp32_norms else NOTHING)
+
+
+def _is_wide(adapter: Adapter, row: Framework) -> bool:
+    return row.fp32_adapters > 0 if adapter.fp32 is None else adapter.fp32
 
 
 def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
@@ -161,20 +186,25 @@ def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: N
     )
 
 
-def adapter_inputs(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> AdapterInputs:
+def adapter_inputs(
+    shape: TransformerShape, adapter: Adapter | None, copies: Number, *, separate: bool
+) -> AdapterInputs:
     """Return what a layer keeps for its adapters: inputs nothing else keeps, or dropped-out copies.
 
     Args:
         shape: the model.
         adapter: the adapters, None for none.
         copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
+        separate: whether queries, keys and values keep a copy each.
     """
     if adapter is None:
         return AdapterInputs()
     targets = TARGETS[adapter.targets]
-    attention = float(bool(targets & {"query", "key", "value"}))
+    projections = len(targets & {"query", "key", "value"})
+    attention = float(projections > 0)
     output, up, down = (float(name in targets) for name in ("output", "up", "down"))
     if any_true(copies > 0):
+        attention = float(projections) if separate else attention
         return AdapterInputs(copies * attention, copies * output, copies * (1 + shape.gated) * up, copies * down)
     return AdapterInputs(attention, 0.0, up, down)
 

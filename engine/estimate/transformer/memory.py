@@ -7,15 +7,13 @@ frameworks that read the whole checkpoint hold most while they load.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
+from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.transformer.activations import (
-    embedding_and_head_buffers,
-    gathered_bytes,
     gradients_per_token,
     kept_per_token,
     layer_input,
@@ -25,7 +23,12 @@ from capacity_tui.engine.estimate.transformer.activations import (
 from capacity_tui.engine.estimate.transformer.attention import exchange_memory
 from capacity_tui.engine.estimate.transformer.loss import loss_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import (
+    FIRST,
     GRADIENTS,
+    LAST,
+    SECOND,
+    StageMemory,
+    TrainingMemory,
     activation_bytes,
     alive_activations,
     buffer_bytes,
@@ -35,165 +38,14 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     state_bytes,
     weight_bytes,
 )
-from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
-from capacity_tui.engine.numeric import Number, OnDemand, added, any_true, where
+from capacity_tui.engine.estimate.transformer.run import SHARDED_PARAMETERS, Recompute, TransformerRun
+from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
 
-PHASES = {
-    "load": "while the checkpoint is loaded",
-    "loss": "in the loss",
-    "layer": "at the start of the backward pass",
-    "backward": "at the end of the backward pass",
-    "optimizer": "in the optimizer's step",
-    "checkpoint": "while a checkpoint is written",
-}
-PHASES_AT = {
-    "load": ("load",),
-    "forward peak": ("loss",),
-    "backward peak": ("layer", "backward"),
-    "optimizer": ("optimizer",),
-    "checkpoint": ("checkpoint",),
-}
-"""The phases of each moment that results tell."""
-FIRST, SECOND, LAST = "first", "second", "last"
 BUCKETS = 2.0
 """Buckets of a kind that communicate at a time: one is filled while the other is sent."""
-
-
-@dataclass(frozen=True)
-class StageMemory:
-    """Bytes on one device of a pipeline stage.
-
-    Attributes:
-        phases: bytes inside the framework's allocator, by phase of a step and by part.
-        streamed: further bytes by phase, of blocks that the allocator keeps for a stream of their own.
-        host: bytes in host memory.
-        host_state: those of them that a checkpoint holds.
-    """
-
-    phases: Mapping[str, Mapping[str, Number]]
-    streamed: Mapping[str, Number]
-    host: Number
-    host_state: Number
-
-    @cached_property
-    def timeline(self) -> dict[str, Number]:
-        """Bytes by phase."""
-        return {phase: added(parts.values()) for phase, parts in self.phases.items()}
-
-    @cached_property
-    def peak(self) -> Number:
-        """Bytes in the fullest phase."""
-        return largest(self.timeline.values())
-
-    @cached_property
-    def stranded(self) -> Number:
-        """Bytes that the allocator holds beyond the peak because blocks of one stream are of no use to another."""
-        held = (bytes_ + self.streamed.get(phase, 0.0) for phase, bytes_ in self.timeline.items())
-        return largest(held) - self.peak
-
-    @cached_property
-    def parts(self) -> Mapping[str, Number]:
-        """Bytes by part in the fullest phase."""
-        return OnDemand(next(iter(self.phases.values())), self._in_fullest_phase)
-
-    def _in_fullest_phase(self, part: str) -> Number:
-        first, *_ = self.phases
-        chosen = self.phases[first][part]
-        for phase, here in self._fullest:
-            chosen = where(here, self.phases[phase][part], chosen)
-        return chosen
-
-    @cached_property
-    def _fullest(self) -> list[tuple[str, object]]:
-        """Where each phase but the first is the fullest; phases that never are do not stand here."""
-        _, *others = self.phases
-        here = ((phase, self.timeline[phase] >= self.peak) for phase in others)
-        return [(phase, flags) for phase, flags in here if any_true(flags)]
-
-
-@dataclass(frozen=True)
-class TrainingMemory:
-    """Bytes on the devices of the pipeline stages that may be the fullest (one, without a pipeline)."""
-
-    stages: Mapping[str, StageMemory]
-
-    @cached_property
-    def peak(self) -> Number:
-        """Bytes in the fullest phase of the fullest stage."""
-        return largest(stage.peak for stage in self.stages.values())
-
-    @cached_property
-    def parts(self) -> Mapping[str, Number]:
-        """Bytes by part in the fullest phase of the fullest stage."""
-        names = self.stages[FIRST].parts
-        return OnDemand(names, lambda part: self._on_fullest(lambda stage: stage.parts[part]))
-
-    @cached_property
-    def timeline(self) -> Mapping[str, Number]:
-        """Bytes by moment on the fullest stage."""
-        return OnDemand(PHASES_AT, lambda moment: largest(map(self._at, PHASES_AT[moment])))
-
-    @cached_property
-    def stranded(self) -> Number:
-        """Bytes that the allocator of the fullest stage holds beyond its peak for the sake of streams."""
-        return self._on_fullest(lambda stage: stage.stranded)
-
-    @cached_property
-    def host(self) -> Number:
-        """Bytes in host memory for a device of the fullest stage."""
-        return self._on_fullest(lambda stage: stage.host)
-
-    @cached_property
-    def host_state(self) -> Number:
-        """Bytes in host memory that a checkpoint of the fullest stage holds."""
-        return self._on_fullest(lambda stage: stage.host_state)
-
-    @property
-    def ends(self) -> dict[str, Number]:
-        """Peaks of the first, the last and the fullest stage; all the same without a pipeline."""
-        first = self.stages[FIRST]
-        return {FIRST: first.peak, LAST: self.stages.get(LAST, first).peak, "fullest": self.peak}
-
-    @property
-    def places(self) -> dict[str, Number]:
-        """Bytes by phase and stage, in words."""
-        ending = ", on the {} pipeline stage" if len(self.stages) > 1 else ""
-        return {
-            f"{PHASES[phase]}{ending.format(name)}": bytes_
-            for name, stage in self.stages.items()
-            for phase, bytes_ in stage.timeline.items()
-        }
-
-    def _at(self, phase: str) -> Number:
-        return self._on_fullest(lambda stage: stage.timeline[phase])
-
-    def _on_fullest(self, read: Callable[[StageMemory], Number]) -> Number:
-        """Return what is read of the fullest stage: chosen place by place where arrays are estimated."""
-        found = read(self.stages[FIRST])
-        for stage, fuller in self._fuller:
-            found = where(fuller, read(stage), found)
-        return found
-
-    @cached_property
-    def _fuller(self) -> list[tuple[StageMemory, object]]:
-        """Where each stage is fuller than all before it; stages that never are do not stand here."""
-        first, *others = self.stages.values()
-        peak, found = first.peak, list[tuple[StageMemory, object]]()
-        for other in others:
-            fuller = other.peak > peak
-            if any_true(fuller):
-                found.append((other, fuller))
-                peak = np.maximum(peak, other.peak)
-        return found
-
-
-def largest(values: Iterable[Number]) -> Number:
-    """The largest of some numbers, place by place."""
-    found, *others = sorted(values, key=np.size)
-    for value in others:
-        found = np.maximum(found, value)
-    return found
+INPUT_AND_GRADIENT = 2.0
+"""Copies of a layer's input that its value and its gradient are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +119,8 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
 
     at_loss = alive_activations(activations, layout.offload_activations, outputs, 0.0)
     at_layer = alive_activations(activations, layout.offload_activations, outputs, at_work)
-    at_end = alive_activations(0.0, 0.0, 0.0, alone_at_work)
+    retained = _retained(run, layers * inputs)
+    at_end = alive_activations(retained, 0.0, 0.0, alone_at_work)
     loading = software.loads_whole * ((layout.zero >= 3) & (layout.shard > 1))
     whole_stage = run.stored_bytes * (held.dense + held.experts) + run.embedding_and_head_bytes * held.ends
     # The largest unit, that of embedding and head, is copied when it is flattened.
@@ -329,6 +182,21 @@ def _gradients(run: TransformerRun, held: Parameters, kept: Number) -> Gradients
     return Gradients(loss, layer, where(buffer, kept, 0.0), streamed)
 
 
+def _retained(run: TransformerRun, inputs: Number) -> Number:
+    """Bytes of inputs, and of their gradients, that frozen sharded units keep to the end of the backward pass.
+
+    Nothing of theirs is reduced: what frees their parameters waits on the gradients of their inputs, and holds both.
+
+    Args:
+        run: the run.
+        inputs: bytes a token has in the inputs of the stage's layers.
+    """
+    layout = run.layout
+    frozen = (run.adapter.frozen_bytes > 0) & (layout.zero >= SHARDED_PARAMETERS) & (layout.shard > 1)
+    holds = np.asarray(run.software.frozen_units) > 0
+    return where(frozen & holds, run.tokens * INPUT_AND_GRADIENT * inputs, 0.0)
+
+
 def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Number]:
     """Bytes of weights, gradients and optimizer states on the device, and what lies in host memory."""
     layout, numerics = run.layout, run.numerics
@@ -387,6 +255,76 @@ def _cast_gradients(run: TransformerRun, held: Parameters) -> Number:
     group = run.software.group_parameters
     grouped = (layout.zero >= 3) & np.asarray(group > 0)
     return where(grouped, np.minimum(casts, cast * group), casts) if any_true(grouped) else casts
+
+
+@equation(
+    "gathered = used · stored + reduced · (stored_gradients + reduced_gradients)",
+    unit="B",
+    source="Rajbhandari et al. 2020: what is sharded is whole while it is used",
+    units={"stored": "B", "stored_gradients": "B", "reduced_gradients": "B"},
+)
+def whole_bytes(
+    used: Number, stored: Number, reduced: Number, stored_gradients: Number, reduced_gradients: Number
+) -> Number:
+    """Bytes of sharded parameters and gradients while they are whole.
+
+    Args:
+        used: parameters that are whole at a time.
+        stored: bytes of one of them.
+        reduced: parameters whose gradients are whole at a time.
+        stored_gradients: bytes of a gradient as it is computed.
+        reduced_gradients: bytes of a gradient as it is reduced.
+    """
+    return used * stored + reduced * (stored_gradients + reduced_gradients)
+
+
+def gathered_bytes(run: TransformerRun, layer: Number, stage: Number) -> tuple[Number, Number]:
+    """Bytes of sharded or offloaded layers while they are used: alone, and with gradients before they are sharded.
+
+    Two layers are whole at a time, the one at work and the next, or as many parameters as an engine gathers at a time.
+    Software that keeps a pipeline stage whole between micro-batches holds all its parameters and gradients.
+
+    Args:
+        run: the run.
+        layer: parameters of the mean layer on the device, unsharded.
+        stage: parameters of the stage's layers.
+    """
+    numerics, layout = run.numerics, run.layout
+    if not any_true(layout.zero >= 2) and not any_true(layout.offload_parameters > 0):
+        return 0.0, 0.0
+    trained = run.trained_share
+    stored = where(
+        run.adapter.frozen_bytes > 0,
+        np.minimum(run.adapter.frozen_bytes, numerics.element_bytes),
+        numerics.element_bytes,
+    )
+    sharded = (layout.zero >= 3) & (layout.shard > 1)
+    whole = where(sharded & (layout.pp > 1), run.software.stage_gather, 0.0)
+    grouped = np.asarray(run.software.group_parameters > 0)
+    ahead = np.minimum(where(grouped, run.software.group_parameters, 2.0 * layer), stage)
+    used = where(sharded | np.asarray(layout.offload_parameters > 0), ahead, 0.0)
+    # An engine that gathers matrix by matrix reduces gradients so, through its buckets.
+    reduced = where((layout.zero >= 2) & (layout.shard > 1) & ~grouped, layer * trained, 0.0)
+    idle = whole_bytes.named("idle")(used, stored, 0.0, 0.0, 0.0)
+    busy = whole_bytes.named("busy")(used, stored, reduced, numerics.element_bytes, numerics.gradient_bytes)
+    if not any_true(whole > 0):
+        return idle, busy
+    everything = whole * whole_bytes(stage, stored, stage * trained, 0.0, numerics.gradient_bytes)
+    return everything + (1.0 - whole) * idle, everything + (1.0 - whole) * busy
+
+
+def embedding_and_head_buffers(run: TransformerRun, embedding: Number, head: Number) -> Number:
+    """Bytes of sharded or offloaded embedding and head around the loss, with the head's gradient on its way."""
+    numerics, layout = run.numerics, run.layout
+    used = ((layout.zero >= 3) & (layout.shard > 1)) | np.asarray(layout.offload_parameters > 0)
+    if not any_true(used):
+        return 0.0
+    projection = np.maximum(head, embedding) if run.shape.tied_embeddings else head
+    gradients = run.trained_ends * projection
+    buffers = whole_bytes.named("ends")(
+        embedding + head, numerics.element_bytes, gradients, numerics.element_bytes, numerics.gradient_bytes
+    )
+    return where(used, buffers, 0.0)
 
 
 def training_memory(run: TransformerRun) -> TrainingMemory:

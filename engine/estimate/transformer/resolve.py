@@ -102,7 +102,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         software=training_software(row, training, numerics, catalog, shape),
         kernels=_kernels(plan, cluster.device, row, catalog),
         recompute=resolve_recompute(training.checkpointing, catalog),
-        adapter=finetuning(training, shape, numerics.element_bytes, row.adapter_copies, catalog),
+        adapter=finetuning(training, shape, numerics.element_bytes, row, catalog),
     )
 
 

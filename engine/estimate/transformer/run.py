@@ -16,6 +16,7 @@ from capacity_tui.engine.estimate.transformer.software import Software
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, present, where
+from capacity_tui.engine.units import FP32_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Recompute:
 
 
 DROPOUT_PASSES = counted("dropout-passes")
+# Stage of ZeRO that shares the parameters out as well.
+SHARDED_PARAMETERS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,17 @@ class TransformerRun:
     @property
     def embedding_and_head_bytes(self) -> Number:
         """Bytes of a base parameter outside the layers, between uses."""
-        return where(self.adapter.frozen_bytes > 0, self.adapter.frozen_end_bytes, self.numerics.weight_bytes)
+        kept = where(self._unsharded * self.adapter.fp32_ends > 0, FP32_BYTES, self.adapter.frozen_end_bytes)
+        return where(self.adapter.frozen_bytes > 0, kept, self.numerics.weight_bytes)
+
+    @property
+    def stream_bytes(self) -> Number:
+        """Bytes of an element of what layers pass on; norms of a base that is sharded stay as they are."""
+        return where(self._unsharded * self.adapter.fp32_norms > 0, FP32_BYTES, self.numerics.element_bytes)
+
+    @property
+    def _unsharded(self) -> Number:
+        return where(self.layout.zero < SHARDED_PARAMETERS, 1.0, 0.0)
 
     @property
     def autocast(self) -> Number:

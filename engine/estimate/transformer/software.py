@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Framework
 from capacity_tui.engine.estimate.numerics import Numerics
 from capacity_tui.engine.estimate.run import numbers_of
+from capacity_tui.engine.estimate.transformer.adapters import ALL, in_fp32
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import TrainingSection
@@ -43,6 +44,7 @@ class Software:
     saved_norm: Number
     saved_norm_fused: Number
     quantized_copies: Number
+    frozen_units: Number
     gradient_copies: Number
     gradient_buffer: Number
     flat_gradients: Number
@@ -146,10 +148,17 @@ def _standard_logit_bytes(
     if numerics.element_bytes >= FP32_BYTES:
         return np.maximum(row.logit_bytes, copies), np.maximum(sharded, copies / 2.0)
     if training.logits is not None:
-        return (copies, copies) if training.logits != "fp32" else (row.logit_bytes, sharded)
+        return _own_copies(training, row, copies) if training.logits != "fp32" else (row.logit_bytes, sharded)
     pure = numerics.master_bytes == 0.0 and numerics.weight_bytes < FP32_BYTES
     # Adapters train under automatic mixed precision, whatever type their base has.
     autocast = row.hub_models and (training.adapter is not None or not pure)
     if pure and (not row.logit_upcast or not (casts or autocast)):
-        return copies, copies
+        return _own_copies(training, row, copies)
     return (row.logit_bytes if casts else AUTOCAST_LOGIT_BYTES), sharded
+
+
+def _own_copies(training: TrainingSection, row: Framework, copies: Number) -> tuple[Number, Number]:
+    """Return the bytes of a logit whose loss has the type of the head: fp32 where that of a quantized base was cast."""
+    if in_fp32(training, row) == ALL:
+        copies = LOGIT_COPIES * FP32_BYTES
+    return copies, copies

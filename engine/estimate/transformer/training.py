@@ -10,7 +10,8 @@ from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.scaling_law import learned
 from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
 from capacity_tui.engine.estimate.transformer.launches import host_launch_seconds
-from capacity_tui.engine.estimate.transformer.memory import TrainingMemory, training_memory
+from capacity_tui.engine.estimate.transformer.memory import training_memory
+from capacity_tui.engine.estimate.transformer.memory_terms import TrainingMemory
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun

@@ -1,0 +1,106 @@
+"""What adapters and frozen bases take beside their parameters, counted tensor by tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate import MemoryEstimate, estimate_plan
+from capacity_tui.engine.plan.files import plan_from_data
+
+CATALOG = load_catalog()
+# Llama 3 8B at 4096 tokens, 4 samples.
+LAYERS, HIDDEN, FFN, KEYS, VOCAB, TOKENS = 32, 4096, 14336, 1024, 128256, 4 * 4096
+OUTSIDE = 2 * VOCAB * HIDDEN
+
+
+def memory(framework: str = "transformers", zero: int = 0, devices: int = 1, **training: Any) -> MemoryEstimate:
+    adapter = {"kind": "lora", "rank": 16, "targets": "attention"} | training.pop("adapter", {})
+    settings = {
+        "seq_len": 4096,
+        "micro_batch": 4,
+        "global_batch": 4 * devices,
+        "checkpointing": "full",
+        "loss": "fused",
+    }
+    data = {
+        "task": "finetune",
+        "model": {"name": "llama-3-8b"},
+        "training": {**settings, "framework": framework, "master_weights": "none", "adapter": adapter, **training},
+        "hardware": {"name": "h200-sxm", "devices": devices},
+        "parallelism": {"zero": zero},
+    }
+    return estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory
+
+
+def activations(found: MemoryEstimate) -> float:
+    return float(found.parts["activations"])
+
+
+def test_adapters_in_fp32_put_out_once_more_in_fp32_in_the_layer_at_work():
+    wide, narrow = (memory(adapter={"fp32": switch}) for switch in (True, False))
+    assert activations(wide) - activations(narrow) == pytest.approx(TOKENS * 4 * (2 * HIDDEN + 2 * KEYS))
+
+
+def test_separate_adapters_keep_a_copy_of_their_input_each():
+    row = CATALOG.frameworks["transformers"]
+    attention, outputs = (memory(adapter={"fp32": False, "targets": name}) for name in ("attention", "query+value"))
+    # Queries, keys, values and the attention's output against queries and values.
+    assert activations(attention) - activations(outputs) == pytest.approx(TOKENS * 2 * row.adapter_copies * 2 * HIDDEN)
+
+
+def test_sharded_frozen_units_keep_inputs_and_their_gradients_to_the_end_of_the_backward_pass():
+    """As much as the checkpoints themselves once more, beside the layer at work."""
+    alone, sharded = memory(), memory(zero=3, devices=8)
+    assert activations(sharded) - activations(alone) == pytest.approx(TOKENS * LAYERS * HIDDEN * 2, rel=0.05)
+    assert sharded.peak == "at the end of the backward pass"
+
+
+def test_all_units_with_trained_weights_free_their_inputs_as_the_backward_pass_goes():
+    adapted, whole = (
+        memory(zero=3, devices=8),
+        estimate_plan(
+            plan_from_data(
+                {
+                    "task": "finetune",
+                    "model": {"name": "llama-3-8b"},
+                    "training": {"seq_len": 4096, "micro_batch": 4, "global_batch": 32, "checkpointing": "full",
+                                 "loss": "fused", "framework": "transformers"},
+                    "hardware": {"name": "h200-sxm", "devices": 8},
+                    "parallelism": {"zero": 3},
+                }
+            ),
+            None,
+            CATALOG,
+        ).estimate.memory,
+    )  # fmt: skip
+    end = "backward peak"
+    assert float(adapted.timeline[end]) > 2 * TOKENS * LAYERS * HIDDEN * 2
+    assert float(whole.parts["activations"]) < activations(adapted)
+
+
+class TestRestOfAQuantizedBase:
+    def test_norms_in_fp32_double_what_layers_pass_on_and_a_head_in_fp32_its_weights(self):
+        none, norms, whole = (memory(adapter={"kind": "qlora", "fp32_base": word}) for word in ("none", "norms", "all"))
+        assert activations(norms) - activations(none) > TOKENS * LAYERS * HIDDEN * 2
+        assert float(norms.parts["weights"]) == float(none.parts["weights"])
+        assert float(whole.parts["weights"]) - float(none.parts["weights"]) == pytest.approx(2 * OUTSIDE, rel=1e-3)
+
+    def test_is_left_as_it_is_where_it_is_sharded(self):
+        whole, none = (
+            memory(zero=3, devices=8, adapter={"kind": "qlora", "fp32_base": word}) for word in ("all", "none")
+        )
+        assert float(whole.per_device_bytes.value) == pytest.approx(float(none.per_device_bytes.value))
+
+    @pytest.mark.parametrize(("stored", "word"), [("nf4", "norms"), ("gptq-4", "none")])
+    def test_follows_the_format_where_nothing_is_said(self, stored, word):
+        given, left = (
+            memory(adapter={"kind": "qlora", **switch}, quantization=stored) for switch in ({"fp32_base": word}, {})
+        )
+        assert float(left.per_device_bytes.value) == float(given.per_device_bytes.value)
+
+    def test_has_logits_of_sixteen_bytes_out_of_mixed_precision(self):
+        found = memory(adapter={"kind": "qlora", "fp32_base": "all"}, loss="standard", logits="bf16")
+        assert float(found.parts["logits"]) == pytest.approx(16 * TOKENS * VOCAB, rel=0.01)
