@@ -16,8 +16,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.runs.monitor.anomalies import divergence, not_finite, spike, stall, stragglers, throttling
-from capacity_tui.engine.runs.monitor.forecast import filling, growth
+from capacity_tui.engine.runs.monitor.anomalies import (
+    divergence,
+    filling,
+    growth,
+    not_finite,
+    spike,
+    stall,
+    stragglers,
+    throttling,
+)
 
 GB, MB = 1e9, 1e6
 MEMORY_SECONDS, STEPS = 5400, 3000

@@ -159,7 +159,7 @@ ROOMS = (
              "max(1, value // 2)", "value", LADDER, "guard"),
     Mutation("a processor computes in what it has no units for", "engine/runs/guard/recovery_policy.py",
              "    while precision in runs_as:\n        precision = runs_as[precision]\n", "", LADDER, "guard"),
-    Mutation("memory grows without its swing", "engine/runs/monitor/forecast.py",
+    Mutation("memory grows without its swing", "engine/runs/monitor/anomalies.py",
              "capacity - grows.level - grows.swing", "capacity - grows.level",
              ("tests/runs/test_foresight.py",), "guard"),
     Mutation("a command's exit code is what the disk says", "engine/runs/guard/attempt.py",

@@ -14,12 +14,12 @@ from .cluster import hardware_facts as hardware_facts
 from .detected_machine import cluster_of_machine as cluster_of_machine
 from .detected_machine import detected_processor as detected_processor
 from .detected_machine import usable_devices as usable_devices
+from .hardware_match import device_key as device_key
 from .hardware_match import match_hardware as match_hardware
+from .hardware_match import with_measured as with_measured
 from .levels import Level as Level
-from .measured import device_key as device_key
-from .measured import with_measured as with_measured
-from .node_host import network_bandwidth as network_bandwidth
-from .node_host import roomiest_disk as roomiest_disk
+from .levels import network_bandwidth as network_bandwidth
+from .levels import roomiest_disk as roomiest_disk
 from .placement import placement_advice as placement_advice
 from .pricing import HOUR as HOUR
 from .pricing import device_price as device_price

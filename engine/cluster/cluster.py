@@ -8,8 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from capacity_tui.engine.cluster.levels import Level
-from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost
+from capacity_tui.engine.cluster.levels import UNKNOWN_HOST, Level, NodeHost
 from capacity_tui.engine.cluster.quotes import Quote
 from capacity_tui.engine.machine import FitError, Provenance, Quantity
 from capacity_tui.engine.numeric import Curve, Number

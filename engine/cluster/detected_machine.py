@@ -9,11 +9,8 @@ from dataclasses import dataclass, replace
 from capacity_tui.engine.catalog import Catalog, Processor
 from capacity_tui.engine.cluster.catalogue_devices import accelerator_device, power_limited, processor_device, shared
 from capacity_tui.engine.cluster.cluster import Device
-from capacity_tui.engine.cluster.hardware_match import HardwareMatch
-from capacity_tui.engine.cluster.levels import machine_network
-from capacity_tui.engine.cluster.measured import with_benchmarks, with_measured
-from capacity_tui.engine.cluster.mixed import combined
-from capacity_tui.engine.cluster.node_host import machine_host
+from capacity_tui.engine.cluster.hardware_match import HardwareMatch, combined, with_benchmarks, with_measured
+from capacity_tui.engine.cluster.levels import machine_host, machine_network
 from capacity_tui.engine.machine import Accelerator, Machine, Provenance, detected, device_names, missing
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Mixed

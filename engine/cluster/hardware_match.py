@@ -1,11 +1,21 @@
-"""The hardware a plan names: an accelerator, a processor or an instance."""
+"""The hardware a plan names: an accelerator, a processor or an instance, as measured, and unlike ones combined."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
-from capacity_tui.engine.catalog.rows import NODE, ClusterGroup, ClusterRow, LevelRow
+from capacity_tui.engine.catalog.rows import (
+    NODE,
+    ClusterGroup,
+    ClusterRow,
+    LevelRow,
+    MeasuredCurve,
+    MeasuredDevice,
+    MeasuredError,
+)
 from capacity_tui.engine.cluster.catalogue_devices import (
     UNKNOWN_SOURCE,
     accelerator_device,
@@ -14,13 +24,23 @@ from capacity_tui.engine.cluster.catalogue_devices import (
     row_provenance,
     shared,
 )
-from capacity_tui.engine.cluster.cluster import Device, Price
-from capacity_tui.engine.cluster.levels import Network, fabric_of, instance_network, machine_network, usual_network
-from capacity_tui.engine.cluster.node_host import UNKNOWN_HOST, NodeHost, instance_host
+from capacity_tui.engine.cluster.cluster import FIGURES, Device, Efficiency, Price
+from capacity_tui.engine.cluster.levels import (
+    UNKNOWN_HOST,
+    Network,
+    NodeHost,
+    fabric_of,
+    instance_host,
+    instance_network,
+    machine_network,
+    usual_network,
+)
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine import Provenance
-from capacity_tui.engine.plan import DeviceGroup, HardwareSection
+from capacity_tui.engine.machine import FitError, MeasuredEfficiency, MeasuredFacts, Provenance
+from capacity_tui.engine.numeric import Curve
+from capacity_tui.engine.plan import DeviceGroup, HardwareSection, Mixed
+from capacity_tui.engine.units import format_bytes, format_flops
 
 NO_PRICE = Price()
 
@@ -30,24 +50,18 @@ class HardwareMatch:
     """A device with what its row says about its surroundings.
 
     Attributes:
-        device: one device.
         devices: how many there are where a plan does not say.
         per_node: devices that share a node's fast link.
         unit: what holds those: node, or a rack or slice that is one.
-        levels: what usually stands around them.
-        network: what joins nodes.
+        levels: what usually stands around them, from the innermost out.
         host_memory_bytes: host memory for each device; None where unknown.
-        accelerator: its id where it was named itself and so has no price of its own.
-        instance: the cloud instance it belongs to.
-        assumed: what was not found.
-        host_memory_known: how the host memory came about.
-        host: what else stands beside the devices of a node.
+        accelerator: its id where the plan names it and not an instance; its price is then that of instances.
+        assumed: what stands in for figures that nothing tells, one line each.
         is_joined: whether these devices reach others at all; slices of a device do not.
-        is_one_machine: whether all of them sit in one machine.
-        parts: the groups of unlike devices that these stand for.
-        mix: what those are, in words.
-        mix_reason: why these are used of unlike devices.
-        price: what an hour of one device costs by its own row; without one its instances are asked.
+        is_one_machine: whether all of them are in one machine.
+        parts: the groups of unlike devices that these stand for; ``mix`` names them.
+        mix_reason: why these of the unlike devices are used.
+        price: an hour of one device by its row; without one the prices of its instances count.
     """
 
     device: Device
@@ -144,12 +158,7 @@ _HOST_MEMORY = "host_memory_gib"
 
 
 def with_named_cluster(section: HardwareSection, catalog: Catalog) -> HardwareSection:
-    """Return the hardware of a plan with what its name stands for, where that is a cluster; any other as it is.
-
-    Args:
-        section: the plan's hardware, whose own values stay.
-        catalog: rows of clusters.
-    """
+    """Return the hardware of a plan with what its name stands for, where that is a cluster; values it states stay."""
     row_id = catalog.clusters.find_id(section.name)
     if row_id is None:
         return section
@@ -181,3 +190,197 @@ def _devices(section: HardwareSection, row: ClusterRow) -> dict[str, object]:
 
 def _group(group: ClusterGroup) -> DeviceGroup:
     return DeviceGroup(name=group.name, devices=group.devices, per_node=group.per_node)
+
+
+def combined(groups: Sequence[HardwareMatch], mixed: Mixed) -> HardwareMatch:
+    """Return what a plan runs on of several groups of equal devices, with the reason where they are not all alike.
+
+    Work is shared out evenly, so that every device waits for the slowest one: together they give as many times its
+    arithmetic as there are devices. One group alone gives its own. ``best`` takes whichever is more.
+
+    Args:
+        groups: equal devices in equal nodes each; one at least.
+        mixed: ``all`` of them, ``one`` group, or the ``best`` of the two.
+    """
+    if len(groups) == 1:
+        return groups[0]
+    strongest = max(groups, key=_arithmetic)
+    joined = [group for group in groups if group.is_joined]
+    together = _together(joined) if len(joined) > 1 else None
+    if together is None or (mixed != "all" and (mixed == "one" or _arithmetic(together) <= _arithmetic(strongest))):
+        return _alone(strongest, groups, together)
+    return replace(together, mix=f"{_listed(joined)} at the pace of the slowest", mix_reason=_why(together, strongest))
+
+
+def _alone(chosen: HardwareMatch, groups: Sequence[HardwareMatch], together: HardwareMatch | None) -> HardwareMatch:
+    others = _listed(group for group in groups if group is not chosen)
+    if together is None:
+        reason = f"{others} left out: not joined to the others"
+    else:
+        reason = (
+            f"{others} left out: all {together.devices} together would work at the pace of the slowest, "
+            f"{_speed(together)} in all, {_count(chosen)} alone {_speed(chosen)}"
+        )
+    return replace(chosen, mix_reason=reason)
+
+
+def _why(together: HardwareMatch, strongest: HardwareMatch) -> str:
+    memory = together.device.memory_bytes
+    least = "" if memory is None else f", and with the least memory of them, {format_bytes(float(memory))}"
+    return (
+        f"all {together.devices} devices share the work evenly at the pace of the slowest{least}: "
+        f"{_speed(together)} in all, {_count(strongest)} alone {_speed(strongest)}"
+    )
+
+
+def _together(groups: Sequence[HardwareMatch]) -> HardwareMatch:
+    """Return all groups as so many devices that are each as slow, and each node as small, as the least of them."""
+    slowest = min(groups, key=lambda group: _arithmetic(group) / group.devices)
+    count = sum(group.devices for group in groups)
+    hosts = [group.host_memory_bytes for group in groups]
+    nodes = {group.per_node for group in groups}
+    return replace(
+        slowest,
+        device=_least([group.device for group in groups], slowest.device, [group.devices for group in groups]),
+        devices=count,
+        per_node=count if slowest.is_one_machine else min(nodes),
+        network=min((group.network for group in groups), key=lambda network: network.device_bandwidth(min(nodes))),
+        host_memory_bytes=None if None in hosts else min(host for host in hosts if host is not None),
+        accelerator=None,
+        instance=None,
+        parts=tuple(groups),
+        assumed=tuple(dict.fromkeys(line for group in groups for line in group.assumed)),
+    )
+
+
+def _least(devices: Sequence[Device], slowest: Device, counts: Sequence[int]) -> Device:
+    """Return a device that has of every figure the least among some; its power is their mean."""
+    # A type that only some multiply in runs in another on the rest.
+    kinds = [kind for kind in slowest.peaks if all(kind in device.peaks for device in devices)]
+    peaks = {kind: min(device.peaks[kind] * float(device.clock) for device in devices) for kind in kinds}
+    known: dict[str, Provenance] = dict(slowest.known)
+    least: dict[str, float] = {}
+    for name in FIGURES.keys() & slowest.known.keys() - {"tdp_watts"}:
+        rated = [device for device in devices if getattr(device, name) is not None]
+        if rated:
+            device = min(rated, key=lambda device: float(getattr(device, name)))
+            least[name], known[name] = float(getattr(device, name)), device.known[name]
+    for kind in kinds:
+        device = min(devices, key=lambda device: device.peaks[kind] * float(device.clock))
+        known[f"peaks.{kind}"] = device.known[f"peaks.{kind}"]
+    watts = [device.tdp_watts for device in devices]
+    rated_watts = [float(watt) * count for watt, count in zip(watts, counts, strict=True) if watt is not None]
+    return replace(
+        slowest,
+        name=" and ".join(dict.fromkeys(device.name for device in devices)),
+        peaks=peaks,
+        clock=1.0,
+        tdp_watts=sum(rated_watts) / sum(counts) if len(rated_watts) == len(watts) else None,
+        known={name: origin for name, origin in known.items() if not name.startswith("peaks.") or name[6:] in peaks},
+        **least,  # type: ignore[arg-type]  # figures of a device by their names
+    )
+
+
+def _arithmetic(match: HardwareMatch) -> float:
+    device = match.device
+    return device.peaks[device.half_precision] * float(device.clock) * match.devices
+
+
+def _speed(match: HardwareMatch) -> str:
+    return f"{format_flops(_arithmetic(match), per_second=True)} {match.device.half_precision}"
+
+
+def _count(match: HardwareMatch) -> str:
+    return f"{match.devices} x {match.device.id}"
+
+
+def _listed(groups: Iterable[HardwareMatch]) -> str:
+    return " + ".join(map(_count, groups))
+
+
+_CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves", "errors"}
+
+
+def device_key(device: Device) -> str:
+    """Return the name a device's measurements go by: its catalogue id, or CPU model and usable cores."""
+    if device.kind != "cpu":
+        return device.id
+    words = re.sub(r"[^a-z0-9]+", "-", device.name.lower()).strip("-")
+    return f"cpu-{words}-{device.units:g}"
+
+
+def with_measured(device: Device, measurements: tuple[MeasuredEfficiency, ...], where: str = "this machine") -> Device:
+    """Return a device with what was measured on it, if anything was.
+
+    Args:
+        where: the machine or cluster it was measured on, in words.
+    """
+    key = device_key(device)
+    match = next((measured for measured in measurements if measured.device == key), None)
+    return device if match is None else replace(device, efficiency=_with_constants(device.efficiency, match, where))
+
+
+def _with_constants(efficiency: Efficiency, measured: MeasuredEfficiency, where: str) -> Efficiency:
+    """Return what a device reaches, with what was measured in place of the catalogue's constants."""
+    numbers = {name: value for name, value in measured.constants.items() if name in _CONSTANTS}
+    changed = replace(efficiency, **numbers)  # type: ignore[arg-type]  # only names of numeric fields
+    source = f"measured on {where}, {measured.date}"
+    return replace(
+        changed,
+        gemm={**efficiency.gemm, **measured.gemm},
+        source=source,
+        curves=measured.curves,
+        errors=measured.errors,
+    )
+
+
+def with_benchmarks(device: Device, benchmarks: MeasuredFacts | None) -> Device:
+    """Return a processor with what was measured on it: its memory bandwidth, and the shares of its peaks it reaches.
+
+    Peaks stay those of the datasheet or of the clock; what is measured is the share of them that is reached. All of a
+    measured bandwidth is reached, and by elementwise work as much of it as before.
+    """
+    if benchmarks is None:
+        return device
+    efficiency = device.efficiency
+    rates = {"fp32": benchmarks.fp32_flops, "fp64": benchmarks.fp64_flops}
+    measured = {name: fact for name, fact in rates.items() if fact.value and name in device.peaks}
+    shares = {name: (fact.value or 0.0) / device.peaks[name] for name, fact in measured.items()}
+    bandwidth = benchmarks.memory_bandwidth
+    if bandwidth.value:
+        device = device.with_bandwidth(bandwidth.value, bandwidth.provenance)
+        efficiency = replace(efficiency, stream=1.0, elementwise=efficiency.elementwise / efficiency.stream)
+    sources = [fact.source for fact in (*measured.values(), bandwidth) if fact.value]
+    if not sources:
+        return device
+    gemm = {**efficiency.gemm, **shares}
+    return replace(device, efficiency=replace(efficiency, gemm=gemm, source=f"measured here: {'; '.join(sources)}"))
+
+
+def with_cluster_measurements(match: HardwareMatch, name: str, catalog: Catalog) -> HardwareMatch:
+    """Return hardware with what was measured on the cluster of a name, where that is one and something was."""
+    cluster = catalog.clusters.find_id(name)
+    rows = [row for row in catalog.measured_devices.values() if row.cluster == cluster]
+    if cluster is None or not rows:
+        return match
+    return replace(match, device=with_measured(match.device, tuple(map(_constants, rows)), cluster))
+
+
+def _constants(row: MeasuredDevice) -> MeasuredEfficiency:
+    return MeasuredEfficiency(
+        device=row.device,
+        date=str(row.checked),
+        software=row.software,
+        gemm=row.gemm,
+        constants=row.constants,
+        curves=tuple(map(_curve, row.curves)),
+        errors=tuple(map(_error, row.errors)),
+    )
+
+
+def _curve(row: MeasuredCurve) -> Curve:
+    return Curve(row.name, row.sizes, row.ratios)
+
+
+def _error(row: MeasuredError) -> FitError:
+    return FitError(row.name, row.count, row.median, row.worst, row.interpolated)

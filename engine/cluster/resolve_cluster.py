@@ -17,10 +17,14 @@ from capacity_tui.engine.cluster.catalogue_devices import (
     power_limited,
 )
 from capacity_tui.engine.cluster.cluster import Cluster, Device, Price
-from capacity_tui.engine.cluster.hardware_match import HardwareMatch, match_hardware, with_named_cluster
+from capacity_tui.engine.cluster.hardware_match import (
+    HardwareMatch,
+    combined,
+    match_hardware,
+    with_cluster_measurements,
+    with_named_cluster,
+)
 from capacity_tui.engine.cluster.levels import Level, cluster_levels, named_network, slower_outside
-from capacity_tui.engine.cluster.measured import with_cluster_measurements
-from capacity_tui.engine.cluster.mixed import combined
 from capacity_tui.engine.cluster.pricing import (
     chosen_price,
     device_price,

@@ -7,10 +7,10 @@ from .live_run import work_folder as work_folder
 from .metrics_export import Outlets as Outlets
 from .processes import ProcessSample as ProcessSample
 from .processes import TreeSample as TreeSample
-from .run_follower import RunCourse as RunCourse
-from .run_follower import RunFollower as RunFollower
-from .run_follower import course_of as course_of
-from .run_follower import gpus_of as gpus_of
-from .run_follower import newest_look as newest_look
-from .run_follower import number as number
-from .run_writer import RunWriter as RunWriter
+from .run_events import RunCourse as RunCourse
+from .run_events import RunFollower as RunFollower
+from .run_events import RunWriter as RunWriter
+from .run_events import course_of as course_of
+from .run_events import gpus_of as gpus_of
+from .run_events import newest_look as newest_look
+from .run_events import number as number

@@ -43,7 +43,7 @@ ALLOWED: dict[str, tuple[set[str], str]] = {
     "engine/models/known_models.py": ({"transformers"}, KIND),
     "engine/nodes/jobs/job_request.py": ({"deepspeed"}, "commands that start processes by themselves"),
     "engine/plan/fields.py": ({"vllm", "sglang"}, TEXT),
-    "engine/plan/files/legacy_format.py": ({"adamw"}, "what the older form of plans meant without an optimizer"),
+    "engine/plan/files/loading.py": ({"adamw"}, "what the older form of plans meant without an optimizer"),
     "engine/plan/layout_rules.py": ({"vllm", "sglang", "tensorrt-llm", "megatron"}, TEXT),
     "engine/plan/consequences.py": ({"transformers"}, KIND),
     "engine/plan/sections.py": ({"transformers", "adamw"}, "defaults of fields"),

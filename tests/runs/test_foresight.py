@@ -10,8 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.runs.monitor.anomalies import divergence, not_finite, spike, stall, stragglers, throttling
-from capacity_tui.engine.runs.monitor.forecast import filling, full, growth, order, seconds_until_full, slope
+from capacity_tui.engine.runs.monitor.anomalies import (
+    divergence,
+    filling,
+    full,
+    growth,
+    not_finite,
+    order,
+    seconds_until_full,
+    slope,
+    spike,
+    stall,
+    stragglers,
+    throttling,
+)
 
 DETECTORS = load_catalog().detectors
 LEAK = DETECTORS["leak"].thresholds

@@ -13,8 +13,7 @@ import pytest
 
 from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.runs.guard.attempt import Attempt
-from capacity_tui.engine.runs.guard.halts import Halts, supply_now
-from capacity_tui.engine.runs.guard.pauses import Supply
+from capacity_tui.engine.runs.guard.pauses import Halts, Supply, supply_now
 from capacity_tui.engine.solve import answer
 
 PLAN = """

@@ -18,8 +18,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.runs.guard import Listeners, begin, new_order, supervisor
-from capacity_tui.engine.runs.guard.halts import Pause
-from capacity_tui.engine.runs.guard.pauses import Supply
+from capacity_tui.engine.runs.guard.pauses import Pause, Supply
 from capacity_tui.engine.solve import answer
 
 PLAN = """

@@ -14,7 +14,7 @@ import pytest
 
 from capacity_tui.engine.errors import MissingPartError, StorageError
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_place, record_run
-from capacity_tui.engine.runs.history.mongodb_store import MongoStore
+from capacity_tui.engine.runs.history.history import MongoStore
 
 VARIABLE = "CAPACITY_TEST_MONGODB_URI"
 STEP = "computation.step_seconds"

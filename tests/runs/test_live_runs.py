@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import StorageError
-from capacity_tui.engine.runs import RunFollower, RunWriter, list_runs, live_run, run_writer
+from capacity_tui.engine.runs import RunFollower, RunWriter, list_runs, live_run, run_events
 from capacity_tui.engine.runs.history import RunRecord
 from capacity_tui.engine.runs.live_run import ABOUT, EVENTS, identity_of, read_run
-from capacity_tui.engine.runs.run_writer import thinned
+from capacity_tui.engine.runs.run_events import thinned
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_run_that_nobody_watches_any_more_is_taken_up_again(tmp_path, gone, fo
 
 
 def test_events_are_bounded_and_read_anew_when_they_are_thinned_out(tmp_path, monkeypatch, followed):
-    monkeypatch.setattr(run_writer, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(run_events, "MOST_BYTES", 20_000)
     monkeypatch.setattr(thinned, "__defaults__", (50, 20))
     writer = begun(tmp_path)
     follower = followed(writer.run.folder)

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.runs.logs import LineReader, LineSplitter, open_log
-from capacity_tui.engine.runs.logs.event_records import EventReader, masked_checksum
-from capacity_tui.engine.runs.logs.followed_file import FollowedFile
+from capacity_tui.engine.runs.logs.log_files import EventReader, FollowedFile, masked_checksum
 from capacity_tui.engine.runs.logs.sources import READING_SECONDS, PipedLog, read_metrics
 
 LINE = "iter {}: loss {}, time 250.00ms, mfu 3%\n"
@@ -299,7 +298,7 @@ def test_a_pipe_is_read_until_whoever_writes_ends(reader):
 
 
 def test_a_followed_file_is_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("capacity_tui.engine.runs.logs.followed_file.MOST_BYTES", 10)
+    monkeypatch.setattr("capacity_tui.engine.runs.logs.log_files.MOST_BYTES", 10)
     path = tmp_path / "x"
     path.write_bytes(b"0123456789abcdef")
     file = FollowedFile(path)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.cluster.node_host import NodeHost
+from capacity_tui.engine.cluster.levels import NodeHost
 from capacity_tui.engine.estimate import estimate_resolved
 from capacity_tui.engine.estimate.data import usual_workers
 from capacity_tui.engine.plan.files import plan_from_data

@@ -1,6 +1,6 @@
-from .legacy_format import OLDER_KEYS as OLDER_KEYS
-from .legacy_format import SPEC_NAMES as SPEC_NAMES
 from .loading import CURRENT_VERSION as CURRENT_VERSION
+from .loading import OLDER_KEYS as OLDER_KEYS
+from .loading import SPEC_NAMES as SPEC_NAMES
 from .loading import apply_settings as apply_settings
 from .loading import example_names as example_names
 from .loading import example_text as example_text

@@ -19,8 +19,8 @@ from capacity_tui.engine.runs.guard.callback import SAVE_EVERY, SAVED
 from capacity_tui.engine.runs.guard.checkpoints import Checkpoint, CheckpointFolder, save_interval
 from capacity_tui.engine.runs.guard.event_log import CommandOutput, Event, Listeners, TrainerWords
 from capacity_tui.engine.runs.guard.failures import Failure, KernelWatch, failure_of, failure_of_alarm
-from capacity_tui.engine.runs.guard.halts import Halts, step_seconds_of
 from capacity_tui.engine.runs.guard.order import Order
+from capacity_tui.engine.runs.guard.pauses import Halts, step_seconds_of
 from capacity_tui.engine.runs.history.records import RunRecord
 from capacity_tui.engine.runs.logs.line_reader import LineReader
 from capacity_tui.engine.runs.logs.sources import open_log

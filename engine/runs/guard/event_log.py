@@ -16,8 +16,8 @@ from capacity_tui.engine.runs.guard.attempt import Attempt
 from capacity_tui.engine.runs.guard.callback import RESTART, TRAINER_EVENTS
 from capacity_tui.engine.runs.guard.keeper import OLDER, OUTPUTS
 from capacity_tui.engine.runs.history.records import RunRecord
-from capacity_tui.engine.runs.logs.followed_file import FollowedFile, LineSplitter
 from capacity_tui.engine.runs.logs.line_reader import LONGEST_LINE, LineReader, LogEntry
+from capacity_tui.engine.runs.logs.log_files import FollowedFile, LineSplitter
 from capacity_tui.engine.runs.monitor.run_monitor import RunState
 
 PassOn: TypeAlias = Callable[[int, bytes], None]

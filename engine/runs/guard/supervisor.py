@@ -24,7 +24,6 @@ from capacity_tui.engine.runs.guard.attempt_monitor import AttemptEnd, Following
 from capacity_tui.engine.runs.guard.checkpoints import CheckpointFolder
 from capacity_tui.engine.runs.guard.event_log import Event, Listeners
 from capacity_tui.engine.runs.guard.failures import Failure
-from capacity_tui.engine.runs.guard.halts import Pause, supply_now
 from capacity_tui.engine.runs.guard.order import (
     Order,
     keys_not_taken,
@@ -34,13 +33,12 @@ from capacity_tui.engine.runs.guard.order import (
     whole_environment,
     write_copies,
 )
-from capacity_tui.engine.runs.guard.pauses import battery_plan
+from capacity_tui.engine.runs.guard.pauses import Pause, battery_plan, supply_now
 from capacity_tui.engine.runs.guard.placeholders import CHECKPOINT, variable_of
 from capacity_tui.engine.runs.guard.recovery_policy import Step, next_step, smaller_batch, why_no_step
 from capacity_tui.engine.runs.history.records import history_entry
 from capacity_tui.engine.runs.live_run import LOOKS, LiveRun, list_runs
-from capacity_tui.engine.runs.run_follower import RunFollower
-from capacity_tui.engine.runs.run_writer import RunWriter
+from capacity_tui.engine.runs.run_events import RunFollower, RunWriter
 from capacity_tui.engine.solve import answer
 
 _PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"))

@@ -1,10 +1,18 @@
-"""The entries of one place: kept, found and removed."""
+"""The entries of one place: kept, matched and removed; and the store of those in a MongoDB that the user names."""
 
 from __future__ import annotations
 
-from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.runs.history.records import RunRecord
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
+
+from capacity_tui.engine.errors import CapacityError, Place, PlanError, StorageError
+from capacity_tui.engine.mongodb import DATABASE, connected, require_pymongo
+from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
 from capacity_tui.engine.runs.history.stores import (
+    ESTIMATES_KEPT,
     HistoryPlace,
     Store,
     WantedRuns,
@@ -14,6 +22,11 @@ from capacity_tui.engine.runs.history.stores import (
     reason_of,
     taken,
 )
+
+if TYPE_CHECKING:
+    from pymongo.collection import Collection
+
+    Runs: TypeAlias = Collection[dict[str, object]]
 
 _SHORTEST_PREFIX = 3
 
@@ -115,8 +128,6 @@ def _opened(place: HistoryPlace) -> Store:
         MissingPartError: the program that it needs is not installed.
     """
     if place.uri:
-        from capacity_tui.engine.runs.history.mongodb_store import MongoStore  # noqa: PLC0415 - an optional extra
-
         return MongoStore(place)
     from capacity_tui.engine.runs.history.sqlite_store import SqliteStore  # noqa: PLC0415 - loads sqlite3
 
@@ -149,3 +160,118 @@ def record_run(entry: RunRecord, where: Where = None) -> str:
     history = History(place)
     history.take_in()
     return "; ".join(history.notes)
+
+
+_COLLECTION = "runs"
+_NEWEST_FIRST = [("started", -1), ("_id", -1)]
+_LARGEST_WHOLE = 2**63 - 1
+
+
+class MongoStore:
+    """Entries as documents.
+
+    A document has what is searched for, the plan, and the figures as lists, for queries of the user's own; ``entry`` is
+    the whole as text, which is what is read.
+
+    Raises:
+        MissingPartError: pymongo is not installed.
+    """
+
+    def __init__(self, place: HistoryPlace, most_estimates: int = ESTIMATES_KEPT) -> None:
+        require_pymongo("a history in MongoDB")
+        self.notes: list[str] = []
+        self._place = place
+        self._most_estimates = most_estimates
+
+    def add(self, records: Sequence[RunRecord]) -> None:
+        """Store entries; see ``Store``. Where that stops in between, storing the same ones again completes it."""
+        with self._opened() as runs:
+            for record in records:
+                if record.kind == "estimate" and _says_nothing_new(runs, record):
+                    continue
+                runs.update_one({"_id": record.id}, {"$setOnInsert": _document(record)}, upsert=True)
+            self._thin(runs)
+
+    def find(self, wanted: WantedRuns) -> tuple[RunRecord, ...]:
+        """Return entries, the newest first; see ``Store``."""
+        with self._opened() as runs:
+            documents = runs.find(_query(wanted), {"entry": 1}).sort(_NEWEST_FIRST).limit(wanted.most)
+            return tuple(self._record(document) for document in documents)
+
+    def forget(self, ids: Sequence[str]) -> int:
+        """Remove entries, and return how many were there; see ``Store``."""
+        with self._opened() as runs:
+            return int(runs.delete_many({"_id": {"$in": list(ids)}}).deleted_count)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Runs]:
+        """Connect for a block.
+
+        Raises:
+            StorageError: the database cannot be reached, or refuses.
+        """
+        with connected(self._place.uri, "the history cannot be used") as client:
+            yield client.get_default_database(DATABASE)[_COLLECTION]
+
+    def _record(self, document: Mapping[str, object]) -> RunRecord:
+        try:
+            return of_data(json.loads(str(document["entry"])))
+        except (KeyError, ValueError) as error:
+            detail = f"{document.get('_id')}: {error}"
+            raise StorageError("an entry cannot be read", detail, place=Place(self._place.label)) from error
+
+    def _thin(self, runs: Runs) -> None:
+        """Drop every other estimate of the older half where there are too many."""
+        count = runs.count_documents({"kind": "estimate"})
+        if count > self._most_estimates:
+            older = runs.find({"kind": "estimate"}, {"_id": 1}).sort([("started", 1), ("_id", 1)]).limit(count // 2)
+            runs.delete_many({"_id": {"$in": [document["_id"] for document in older][1::2]}})
+
+
+def _says_nothing_new(runs: Runs, record: RunRecord) -> bool:
+    same = {"kind": "estimate", "fingerprint": record.fingerprint}
+    newest = runs.find_one(same, {"entry": 1}, sort=_NEWEST_FIRST)
+    return newest is not None and record.repeats(of_data(json.loads(str(newest["entry"]))))
+
+
+def _document(record: RunRecord) -> dict[str, object]:
+    return {
+        "kind": record.kind,
+        "started": record.started,
+        "device": record.device,
+        "model": record.model,
+        "hardware": record.hardware,
+        "fingerprint": record.fingerprint,
+        "measured": bool(record.actual),
+        "plan": _storable(record.plan),
+        "predicted": [{"figure": key, **ends} for key, ends in record.predicted.items()],
+        "actual": [{"figure": key, "value": value} for key, value in record.actual.items()],
+        "entry": json.dumps(as_data(record), separators=(",", ":")),
+    }
+
+
+def _storable(value: object) -> object:
+    """Return plain data as documents can hold them: whole numbers of 64 bits, names without dots."""
+    if isinstance(value, Mapping):
+        return {str(key).replace(".", "_").replace("$", "_"): _storable(entry) for key, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return [_storable(entry) for entry in value]
+    return float(value) if isinstance(value, int) and abs(value) > _LARGEST_WHOLE else value
+
+
+def _query(wanted: WantedRuns) -> dict[str, object]:
+    query: dict[str, object] = {}
+    if wanted.kinds:
+        query["kind"] = {"$in": list(wanted.kinds)}
+    for name, text in (("model", wanted.model), ("hardware", wanted.hardware)):
+        if text:
+            query[name] = {"$regex": re.escape(text), "$options": "i"}
+    if wanted.since:
+        query["started"] = {"$gte": wanted.since}
+    if wanted.device:
+        query["device"] = wanted.device
+    if wanted.measured:
+        query["measured"] = True
+    if wanted.id_starts:
+        query["_id"] = {"$regex": f"^{re.escape(wanted.id_starts)}"}
+    return query

@@ -15,14 +15,17 @@ from capacity_tui.engine.runs.logs.run_curve import Numbers, RunCurve
 from capacity_tui.engine.runs.monitor.anomalies import (
     LossRise,
     divergence,
+    filling,
+    full,
+    growth,
     held_over,
     not_finite,
+    seconds_until_full,
     spike,
     stall,
     stragglers,
     throttling,
 )
-from capacity_tui.engine.runs.monitor.forecast import filling, full, growth, seconds_until_full
 from capacity_tui.engine.runs.monitor.run_samples import RunSamples
 from capacity_tui.engine.units import (
     format_bandwidth,

@@ -1,13 +1,236 @@
-"""Anomalies of a run: losses that jump or diverge, steps that stop, devices that are throttled or stand out."""
+"""Anomalies of a run and forecasts from its noisy samples.
+
+Losses that jump or diverge, steps that stop, devices that are throttled or stand out; memory that grows without end, a
+disk that fills up.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from capacity_tui.engine.runs.monitor.forecast import Numbers, order, width
+from capacity_tui.engine.uncertainty import Interval
+
+Numbers = NDArray[np.float64]
+
+_LOW, _HIGH = 0.1, 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """Change a second: the median over all pairs of points, and what eight of ten pairs far apart keep to."""
+
+    value: float
+    low: float
+    high: float
+
+
+def lower_envelope(times: Numbers, values: Numbers, blocks: int) -> tuple[Numbers, Numbers]:
+    """Return the least value of each of some equal parts, with the time of the middle of the part."""
+    parts = [part for part in np.array_split(np.arange(values.size), blocks) if part.size]
+    return (
+        np.asarray([times[part].mean() for part in parts]),
+        np.asarray([values[part].min() for part in parts]),
+    )
+
+
+def order(values: Numbers) -> float:
+    """Return by how many standard deviations values rise more often than they would by chance (Mann and Kendall)."""
+    n = values.size
+    if n < 3:
+        return 0.0
+    signs = np.sign(values[None, :] - values[:, None])
+    score = float(np.sum(np.triu(signs, 1)))
+    _, ties = np.unique(values, return_counts=True)
+    variance = (n * (n - 1) * (2 * n + 5) - float(np.sum(ties * (ties - 1) * (2 * ties + 5)))) / 18
+    return 0.0 if variance <= 0 or score == 0 else (score - math.copysign(1, score)) / math.sqrt(variance)
+
+
+def slope(times: Numbers, values: Numbers) -> Slope:
+    """Return the slope through points in order of time (Theil and Sen)."""
+    first, second = np.triu_indices(values.size, 1)
+    apart = times[second] - times[first]
+    usable = apart > 0
+    if not np.any(usable):
+        return Slope(0.0, 0.0, 0.0)
+    slopes = (values[second] - values[first])[usable] / apart[usable]
+    far = slopes[apart[usable] >= apart[usable].max() / 3]
+    low, high = np.quantile(far, (_LOW, _HIGH))
+    return Slope(float(np.median(slopes)), float(low), float(high))
+
+
+def scatter(times: Numbers, values: Numbers, line: Slope) -> float:
+    """Return the standard deviation around a line, from the median of what is off it."""
+    off = values - line.value * times
+    return float(1.4826 * np.median(np.abs(off - np.median(off))))
+
+
+def width(values: Numbers) -> float:
+    """Return the distance from the median that nine of ten values keep to."""
+    return float(np.quantile(np.abs(values - np.median(values)), _HIGH))
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Memory that grows steadily.
+
+    Attributes:
+        slope: bytes a second.
+        level: bytes of the lower envelope at the end.
+        swing: bytes by which memory goes above that envelope now and then.
+        since_seconds: how long it has been watched growing.
+    """
+
+    slope: Slope
+    level: float
+    swing: float
+    since_seconds: float
+
+
+def growth(times: Numbers, values: Numbers, limits: Mapping[str, float]) -> Growth | None:
+    """Return how memory grows without end; None where it does not, or not for long enough yet.
+
+    A window counts where its lower envelope rises in order and steadily, the window before it was flat or rose alike,
+    and it ends well above everything before, now as a while ago: garbage collection has a floor, warm-up slows down, a
+    season turns.
+
+    Args:
+        times: seconds, ascending.
+        values: bytes at those times.
+        limits: thresholds of the detector ``leak``.
+    """
+    kept = np.isfinite(values)
+    times, values = times[kept], values[kept]
+    window = round(limits["window"])
+    while (back := round(limits["persistence"] * window)) + 2 * window <= values.size:
+        result = _growth_in_window(times, values, window, limits)
+        if result is not None and _growth_in_window(times[:-back], values[:-back], window, limits) is not None:
+            return result
+        window *= 2
+    return None
+
+
+def _growth_in_window(times: Numbers, values: Numbers, window: int, limits: Mapping[str, float]) -> Growth | None:
+    blocks = round(limits["blocks"])
+    at, floor = lower_envelope(times[-window:], values[-window:], blocks)
+    if order(floor) < limits["order"]:
+        return None
+    line = slope(at, floor)
+    grown = line.value * (at[-1] - at[0])
+    level = float(np.median(floor[-3:]))
+    least = max(limits["least_bytes"], limits["least_share"] * abs(level), limits["noise"] * scatter(at, floor, line))
+    if grown < least:
+        return None
+    if not _is_straight(at, floor, limits) or not _follows(times, values, window, line, grown, limits):
+        return None
+    size = max(1, window // blocks)
+    _, earlier = lower_envelope(times[:-window], values[:-window], max(1, (values.size - window) // size))
+    if earlier.max() > level - limits["clearance"] * grown:
+        return None
+    swing = float(np.max(values[-window:] - np.interp(times[-window:], at, floor)))
+    return Growth(line, float(floor[-1]), max(0.0, swing), float(times[-1] - times[-2 * window]))
+
+
+def _follows(
+    times: Numbers, values: Numbers, window: int, line: Slope, grown: float, limits: Mapping[str, float]
+) -> bool:
+    """Return whether the window before one was flat, or rose as it does: warm-up rose faster, a season turned."""
+    blocks = round(limits["blocks"])
+    at, floor = lower_envelope(times[-2 * window : -window], values[-2 * window : -window], blocks)
+    if np.ptp(floor) <= limits["flat"] * grown:
+        return True
+    alike = limits["steadiness"] <= line.value / max(slope(at, floor).value, 1e-9) <= 1.0 / limits["least_before"]
+    return alike and _is_straight(*lower_envelope(times[-2 * window :], values[-2 * window :], 2 * blocks), limits)
+
+
+def _is_straight(times: Numbers, floor: Numbers, limits: Mapping[str, float]) -> bool:
+    """Return whether memory rises in each part alike.
+
+    Warm-up rises less and less, a season most in its middle: what never falls has to rise in thirds alike. Where it
+    fell in between, a season turned and the rise outlived it, so that halves are enough.
+    """
+    falls = -float(np.min(np.diff(floor))) > limits["turn"] * (floor[-1] - floor[0])
+    pieces = zip(*(np.array_split(axis, 2 if falls else 3) for axis in (times, floor)), strict=True)
+    slopes = [slope(part_times, level).value for part_times, level in pieces]
+    if falls:
+        return slopes[-1] >= limits["steadiness"] * slopes[0]
+    return min(slopes) >= limits["straightness"] * max(slopes)
+
+
+def seconds_until_full(grows: Growth, capacity: float) -> Interval | None:
+    """Return when growing memory reaches a capacity; None where its slope may be none at all."""
+    room = max(0.0, capacity - grows.level - grows.swing)
+    if grows.slope.value <= 0:
+        return None
+    low = room / max(grows.slope.high, grows.slope.value)
+    high = room / grows.slope.low if grows.slope.low > 0 else np.inf
+    return Interval(room / grows.slope.value, low, max(high, room / grows.slope.value))
+
+
+def full(shares: Numbers, limits: Mapping[str, float]) -> bool:
+    """Return whether the newest shares of a memory all lie above the threshold of ``memory_full``."""
+    newest = shares[-round(limits["samples"]) :]
+    return newest.size >= limits["samples"] and bool(np.all(newest >= limits["share"]))
+
+
+@dataclass(frozen=True, slots=True)
+class DiskFilling:
+    """When a disk is full.
+
+    Attributes:
+        free_bytes: free now.
+        rise_bytes: the largest that it took at once; 0 where it takes little by little.
+        seconds: until it is full at this rate; infinite where it never is.
+    """
+
+    free_bytes: float
+    rise_bytes: float
+    seconds: float
+
+
+def filling(times: Numbers, free: Numbers, total: float, limits: Mapping[str, float]) -> DiskFilling | None:
+    """Return that a disk will be full soon; None where it will not.
+
+    Args:
+        times: seconds, ascending.
+        free: free bytes at those times.
+        total: bytes of the disk.
+        limits: thresholds of the detector ``disk``.
+    """
+    kept = np.isfinite(free)
+    times, free = times[kept], free[kept]
+    if free.size < 2 or total <= 0:
+        return None
+    now = float(free[-1])
+    rises = _rises(-free, limits["rise_share"] * total)
+    largest = max(rises, default=0.0)
+    middle = int(np.searchsorted(times, (times[0] + times[-1]) / 2))
+    # What is deleted again makes the newer half slower.
+    rate = min(_rate(times, free, 0), _rate(times, free, middle))
+    seconds = now / rate if rate > 0 else np.inf
+    soon = len(rises) >= limits["rises"] and seconds <= limits["soon"]
+    little = rate > 0 and len(rises) > 1 and now < limits["fits"] * largest
+    if soon or little or now < limits["least_free_share"] * total:
+        return DiskFilling(now, largest, seconds)
+    return None
+
+
+def _rate(times: Numbers, free: Numbers, start: int) -> float:
+    """Return bytes taken a second since a sample."""
+    passed = float(times[-1] - times[start])
+    return float(free[start] - free[-1]) / passed if passed > 0 else 0.0
+
+
+def _rises(used: Numbers, least: float) -> list[float]:
+    """Return how much each stretch of growth added, where that is worth telling."""
+    changes = np.diff(used)
+    starts = np.flatnonzero(np.diff(np.concatenate(([False], changes > 0, [False]))))
+    rises = [float(used[end] - used[start]) for start, end in zip(starts[::2], starts[1::2], strict=True)]
+    return [rise for rise in rises if rise >= least]
 
 
 @dataclass(frozen=True, slots=True)

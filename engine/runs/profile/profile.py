@@ -15,9 +15,8 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.runs.command import Ended
 from capacity_tui.engine.runs.history.records import RunRecord, this_host
 from capacity_tui.engine.runs.profile.bottleneck import Bottleneck
-from capacity_tui.engine.runs.profile.latency import Latency
 from capacity_tui.engine.runs.profile.snapshots import GPU_NUMBERS, ResourceSnapshot
-from capacity_tui.engine.runs.profile.usage import GpuUsage, Usage
+from capacity_tui.engine.runs.profile.usage import GpuUsage, Latency, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from capacity_tui.engine.machine import Sampler
 from capacity_tui.engine.runs.command import Ended
 from capacity_tui.engine.runs.processes import ProcessTree, observe
 from capacity_tui.engine.runs.profile.bottleneck import bottleneck_of
-from capacity_tui.engine.runs.profile.latency import LatencyProbe
 from capacity_tui.engine.runs.profile.profile import (
     Entry,
     OpenStage,
@@ -27,7 +26,7 @@ from capacity_tui.engine.runs.profile.profile import (
     profile_as_json,
 )
 from capacity_tui.engine.runs.profile.snapshots import ResourceSnapshot, Timeline
-from capacity_tui.engine.runs.profile.usage import Account
+from capacity_tui.engine.runs.profile.usage import Account, LatencyProbe
 
 SHORTEST_INTERVAL = 0.05
 
