@@ -31,8 +31,8 @@ def adapters(settings: Settings) -> None:
     method = settings.value(METHOD)
     if method in (None, "full"):
         if METHOD in settings.chosen and settings.value("bits"):
-            settings.clash("quantized_without_adapters", "a base in fewer bits is trained with adapters alone",
-                           (METHOD, "bits"))  # fmt: skip
+            why = "a base in fewer bits is trained with adapters alone"
+            settings.clash("quantized_without_adapters", why, (METHOD, "bits"))
         for name in [name for name in settings.chosen if name.startswith(_ADAPTER)]:
             del settings.chosen[name]
         return
@@ -96,8 +96,8 @@ def weights(settings: Settings) -> None:
     keys, values = settings.chosen.get(CACHE), settings.chosen.get("cache_of_values")
     differ = keys is not None and values is not None and keys.value not in (values.value, *values.besides)
     if differ:
-        settings.clash("cache_types", "keys and values are kept in two formats; that of the keys is counted",
-                       (CACHE, "cache_of_values"))  # fmt: skip
+        why = "keys and values are kept in two formats; that of the keys is counted"
+        settings.clash("cache_types", why, (CACHE, "cache_of_values"))
     elif keys is None and values is not None:
         settings.set(CACHE, values.value, values)
 
@@ -138,8 +138,8 @@ def _lengths(settings: Settings, longest: int) -> None:
     source = settings.chosen.get("longest") or settings.chosen["longest_together"]
     if prompt and output:
         if prompt + output > longest:
-            settings.clash("context", f"requests of {prompt} + {output} tokens do not go into {longest}",
-                           (PROMPT, OUTPUT, source.field))  # fmt: skip
+            why = f"requests of {prompt} + {output} tokens do not go into {longest}"
+            settings.clash("context", why, (PROMPT, OUTPUT, source.field))
         return
     if not output:
         output = max(1, longest - prompt) if prompt else max(1, min(_USUAL_OUTPUT, longest // _LEAST_SHARE))
@@ -163,13 +163,9 @@ def assumed_load(settings: Settings, plan: Plan) -> Iterator[str]:
 MICRO, GLOBAL, STEPS = Key.TRAINING_MICRO_BATCH, Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_STEPS
 
 PRECISION, ZERO, SHARD = Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.PARALLELISM_SHARD
-
 CHECKPOINTING, OFFLOAD = Key.TRAINING_CHECKPOINTING, Key.PARALLELISM_OFFLOAD
-
 DEVICES, PER_NODE = Key.HARDWARE_DEVICES, Key.HARDWARE_PER_NODE
-
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism", "pricing")
-
 _SPLITS = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_CP)
 
 _LENGTHS = (STEPS, Key.TRAINING_TOKENS, Key.TRAINING_EPOCHS)
@@ -239,6 +235,9 @@ def _two_shardings(settings: Settings) -> None:
 
 def _precision(settings: Settings) -> None:
     """Let matrices in TF32 count where no shorter type is given."""
+    decoder = settings.chosen.get("decoder_length")
+    if decoder is not None:
+        settings.set(Key.TRAINING_SEQ_LEN, decoder.value, decoder)  # the other length is that of an encoder
     if settings.value("matrices") == "tf32" and not settings.is_given(PRECISION):
         settings.set(PRECISION, "tf32", settings.chosen["matrices"])
 
@@ -279,8 +278,8 @@ def _world(settings: Settings, processes: int, nodes: int) -> None:
         settings.set(PER_NODE, per_node, settings.chosen["per_node"])
     if nodes > 1 and settings.is_given("nodes"):
         if processes % nodes:
-            settings.clash("world_size", f"{processes} processes on {nodes} nodes do not come out even",
-                           ("processes", "nodes"))  # fmt: skip
+            why = f"{processes} processes on {nodes} nodes do not come out even"
+            settings.clash("world_size", why, ("processes", "nodes"))
         elif PER_NODE not in settings.chosen:
             settings.derive(PER_NODE, processes // nodes, f"{processes} processes on {nodes} nodes")
 
@@ -311,6 +310,9 @@ def _context(settings: Settings) -> None:
 def _batches(settings: Settings) -> None:
     """Settle the batches: micro-batch x accumulation x replicas is the batch of a step."""
     replicas = _replicas(settings)
+    of_process, micro = settings.count("batch_of_process"), settings.count(MICRO)
+    if of_process and micro and not settings.is_given("accumulation"):
+        settings.derive("accumulation", max(1, of_process // micro), settings.chosen["batch_of_process"].words)
     micro, steps, whole = settings.count(MICRO), settings.count("accumulation"), settings.count(GLOBAL)
     if is_kept(settings.chosen.get(GLOBAL)) and micro and settings.is_given("accumulation"):
         whole = None

@@ -28,6 +28,8 @@ _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
 _PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*\d+\)?")
 _NINE = (Key.PARALLELISM_PP, Key.PARALLELISM_TP, "replicas", Key.TRAINING_MICRO_BATCH, "shape.heads",
          Key.TRAINING_SEQ_LEN, "shape.hidden", "accumulation", "per_node")  # fmt: skip
+_GPT2_VOCABULARY = 50257
+"""Radford et al. 2019: 50 000 merges, 256 bytes and an end of text."""
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
@@ -218,6 +220,11 @@ def gguf(value: Plain) -> object:
     return None if match is None else {"weights_named": match[1].casefold()}
 
 
+def gpt2_vocabulary(value: Plain) -> object:
+    """Return the vocabulary of a file of merges, which GPT-2's tokenizer alone has."""
+    return None if value is None else {"shape.vocab_of_tokenizer": _GPT2_VOCABULARY}
+
+
 MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
     {
         "text": text,
@@ -240,6 +247,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "layers": layers,
         "served": served,
         "gguf": gguf,
+        "gpt2_vocabulary": gpt2_vocabulary,
     }
 )
 """By the name that tables use; each returns a value, values by field, or None for nothing."""

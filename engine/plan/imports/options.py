@@ -13,6 +13,7 @@ from capacity_tui.engine.plan.imports.tools import NOTHING, Option, Tool, tool, 
 
 _OPEN = frozenset({"auto", "null", "none", ""})
 _LONGEST = 60
+_SERVED, _NOT_TRAINED = "infer", "nothing in it trains"
 
 
 def read_document(document: Document, owner: Tool, path: KeyPath = ()) -> Reading:
@@ -55,6 +56,9 @@ class _Options:
             seen |= self._option(above + key, value, owner, (*path, key))
         if not above:
             self._defaults(owner, seen, path)
+            if owner.trained_by and not any(owner.named(key) in owner.trained_by for key in data):
+                source = ImportedSetting("", None, Place(self._document.file), _NOT_TRAINED, owner.id)
+                self._add({"task": _SERVED}, source)
 
     def _option(self, written: str, value: Plain, owner: Tool, path: KeyPath) -> set[str]:
         """Read one option; return the names of what was given."""
@@ -132,12 +136,12 @@ class _Options:
     def _word(self, option: Option, value: Plain, place: Place) -> object:
         word = word_of(value)
         words = {word_of(written): written for written in option.values}
-        if word in words:
-            return option.values[words[word]]
         reasons = {word_of(written): why for written, why in option.unmodelled.items()}
         if word in reasons:
             self._reading.unmodelled.append(Remark(place, reasons[word]))
-        elif word not in _OPEN:
+        if word in words:
+            return option.values[words[word]]
+        if word not in _OPEN and word not in reasons:
             close = nearest(word, words, 1)
             meant = f", did you mean {words[close[0]]}?" if close else ""
             self._reading.unmodelled.append(Remark(place, f"{shown(value)} is not known{meant}"))

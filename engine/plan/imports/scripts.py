@@ -6,148 +6,14 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.errors import DocumentError, Place
+from capacity_tui.engine.plan.imports.shell import Script
+from capacity_tui.engine.plan.imports.shell_words import Word
 from capacity_tui.engine.plan.imports.tools import Tool, tools
-
-_TOKEN = re.compile(
-    r"(?P<space>[ \t\r]+|\\\n)|(?P<comment>\#[^\n]*)|(?P<end>\n|;|&&|\|\|?|&)|(?P<open>\()|(?P<close>\))"
-    r"|(?P<word>(?:\\.|\"(?:\\.|[^\"\\])*\"|'[^']*'|\$\([^()]*\)|\$\{[^}]*\}|`[^`]*`|[^\s;&|()\"'\\`])+)",
-    re.DOTALL,
-)
-
-_PART = re.compile(r"\\(.)|\"((?:\\.|[^\"\\])*)\"|'([^']*)'|([^\\\"']+)", re.DOTALL)
-
-_ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
-
-_WHOLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?:\[[@*]\])?\}?")
-
-_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)(?::?-([^}]*))?\}|([A-Za-z_]\w*))")
-
-_DEEPEST = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a command.
-
-    Attributes:
-        text: without quotes, variables put in where the script sets them.
-        line: counted from 1.
-        quoted: whether quotes hold it together.
-    """
-
-    text: str
-    line: int
-    quoted: bool = False
-
-    @property
-    def is_open(self) -> bool:
-        """Whether only the shell knows what it is."""
-        return "$" in self.text or "`" in self.text
-
-
-def commands(text: str, name: str) -> Iterator[tuple[Word, ...]]:
-    """Yield the commands of a script.
-
-    Args:
-        text: the script.
-        name: of its file, for messages.
-
-    Raises:
-        DocumentError: a quote is not closed.
-    """
-    variables: dict[str, tuple[Word, ...]] = {}
-    for statement in _statements(text, name):
-        words = list(statement)
-        while words and (assigned := _ASSIGNED.fullmatch(words[0].text)) and not words[0].quoted:
-            value = words.pop(0)
-            inner = tuple(word for word in _array(assigned[2], value))
-            variables[assigned[1]] = tuple(_expanded(inner, variables))
-        if words and words[0].text in {"export", "declare", "local", "readonly"}:
-            for word in words[1:]:
-                if assigned := _ASSIGNED.fullmatch(word.text):
-                    variables[assigned[1]] = tuple(_expanded((replace(word, text=assigned[2]),), variables))
-            continue
-        if words:
-            yield tuple(_expanded(tuple(words), variables))
-
-
-_ARRAY = "\x1f"
-"""Between the words of an array that stands for one."""
-
-
-def _array(text: str, value: Word) -> Iterator[Word]:
-    """Yield the words that are assigned: those of an array, or one."""
-    if _ARRAY not in text:
-        yield replace(value, text=text)
-        return
-    for entry in text.split(_ARRAY)[1:]:
-        line, _, word = entry.partition(" ")
-        yield Word(word, int(line), True)
-
-
-def _statements(text: str, name: str) -> Iterator[list[Word]]:
-    """Yield the words between ends of lines and semicolons; an array is one word."""
-    words: list[Word] = []
-    depth, line, at = 0, 1, 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise DocumentError("a quote is not closed", place=Place(name, line))
-        kind, token = match.lastgroup, match[0]
-        if kind == "word":
-            word = Word(_unquoted(token), line, token[0] in "\"'")
-            if depth and words and words[-1].text.partition(_ARRAY)[0].endswith("="):
-                words[-1] = replace(words[-1], text=f"{words[-1].text}{_ARRAY}{line} {word.text}")
-            else:
-                words.append(word)
-        elif kind in {"open", "close"}:
-            depth = max(0, depth + (1 if kind == "open" else -1))
-        elif kind == "end" and not depth:
-            if words:
-                yield words
-            words = []
-        line += token.count("\n")
-        at = match.end()
-    if words:
-        yield words
-
-
-def _unquoted(token: str) -> str:
-    return "".join(
-        escaped or re.sub(r"\\([\"\\$`\n])", r"\1", double) or single or plain
-        for escaped, double, single, plain in _PART.findall(token)
-    )
-
-
-def _expanded(words: tuple[Word, ...], variables: Mapping[str, tuple[Word, ...]], depth: int = 0) -> Iterator[Word]:
-    """Yield words with variables put in; one that stands alone may be several words."""
-    for word in words:
-        whole = _WHOLE.fullmatch(word.text)
-        if whole is not None and whole[1] in variables and depth < _DEEPEST:
-            yield from _split(variables[whole[1]])
-        else:
-            yield replace(word, text=_VARIABLE.sub(lambda match: _value(match, variables), word.text))
-
-
-def _split(words: tuple[Word, ...]) -> Iterator[Word]:
-    """Yield words; a text of options is split into them."""
-    for word in words:
-        if re.search(r"(^|\s)--?\w", word.text) and " " in word.text:
-            yield from (Word(part, word.line) for part in word.text.replace("\\\n", " ").split())
-        else:
-            yield word
-
-
-def _value(match: re.Match[str], variables: Mapping[str, tuple[Word, ...]]) -> str:
-    name = match[1] or match[3]
-    if name in variables:
-        return " ".join(word.text for word in variables[name])
-    return match[2] if match[2] else match[0]
-
 
 LAUNCHER = "launcher"
 
@@ -162,6 +28,11 @@ _NUMBER = re.compile(r"-\d+(\.\d+)?")
 
 _OPTION = re.compile(r"--?[A-Za-z_]")
 
+_PRINTS = frozenset({"echo", "printf", "cat", "tee"})
+"""Programs that show a command rather than run it."""
+
+_PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
+
 _SCRIPT = re.compile(r".*\.py")
 
 
@@ -171,29 +42,58 @@ def is_command(text: str) -> bool:
     return _A_COMMAND.match(first) is not None
 
 
-def documents(text: str, name: str) -> Iterator[tuple[Document, Tool | None]]:
-    """Yield the options of each command with the tool that its program says; None where only options tell it.
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that starts a tool, or may start one.
+
+    Attributes:
+        document: its options.
+        owner: the tool whose program it starts; None where only options tell it.
+        program: the words before its options.
+    """
+
+    document: Document
+    owner: Tool | None = None
+    program: str = ""
+
+    def serves(self, owner: Tool) -> bool:
+        """Whether the program of a tool generates or evaluates rather than trains."""
+        return any(word in self.program for word in owner.serves)
+
+
+def tool_commands(script: Script, name: str) -> Iterator[Command]:
+    """Yield the commands of a script that may start tools.
 
     Raises:
         DocumentError: a quote is not closed.
     """
+    if script.open_quote is not None:
+        raise DocumentError("a quote is not closed", place=Place(name, script.open_quote))
     alone: list[Word] = []
-    for words in commands(text, name):
+    for words in script.commands:
+        if _is_inline_python(words) or words[0].text in _PRINTS:
+            continue
         if _OPTION.match(words[0].text):
             alone += words
             continue
         launcher, program = _programs(words)
         if launcher:
-            yield _options(launcher, name), tools()[LAUNCHER]
+            yield Command(_options(launcher, name), tools()[LAUNCHER])
         if program:
-            yield _options(program, name), _tool(program)
+            called = " ".join(word.text for word in _before_options(program))
+            yield Command(_options(program, name), _tool(called), called)
     if alone:
-        yield _options(alone, name), None
+        yield Command(_options(alone, name))
 
 
-def _tool(words: Sequence[Word]) -> Tool | None:
-    """Return the tool whose program a command starts; None for another program."""
-    called = " ".join(word.text for word in _before_options(words))
+def _is_inline_python(words: Sequence[Word]) -> bool:
+    """Whether a command runs a program that stands in its own arguments: ``python -c "..."``."""
+    texts = [word.text for word in words]
+    return any(_PYTHON.fullmatch(text) and after == "-c" for text, after in pairwise(texts))
+
+
+def _tool(called: str) -> Tool | None:
+    """Return the tool whose program is called; None for another program."""
     known = tools().values()
     return next((candidate for candidate in known if any(_starts(name, called) for name in candidate.programs)), None)
 
@@ -249,11 +149,14 @@ def _options(words: Sequence[Word], name: str) -> Document:
         word = rest.pop(0)
         if not _OPTION.match(word.text):
             continue
-        key, equals, value = word.text.partition("=")
+        key, equals, text = word.text.partition("=")
         lines[key,] = word.line
-        values = [Word(value, word.line)] if equals else []
+        values = [Word(text, word.line)] if equals else []
         while not equals and rest and (not rest[0].text.startswith("-") or _NUMBER.fullmatch(rest[0].text)):
-            values.append(rest.pop(0))
+            value = rest.pop(0)
+            # Behind a value, what only the shell knows is options as a rule, as $EXTRA_ARGS.
+            if not (values and value.is_open):
+                values.append(value)
         data[key] = _plain(values[0]) if len(values) == 1 else [_plain(part) for part in values] if values else True
     return Document(data, name, lines)
 

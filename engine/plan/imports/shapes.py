@@ -47,6 +47,9 @@ def _sizes(settings: Settings) -> Mapping[str, object]:
     sizes = {name.removeprefix(SHAPE): value for name, value in given}
     hidden, heads = settings.count(SHAPE + "hidden", 0) or 0, settings.count(SHAPE + "heads", 1) or 1
     sizes.setdefault("gated", False)
+    of_tokenizer = sizes.pop("vocab_of_tokenizer", None)
+    if of_tokenizer is not None:
+        sizes.setdefault("vocab", of_tokenizer)
     # By default a user-defined model has the context that it is trained on.
     length = settings.count(Key.TRAINING_SEQ_LEN, 0)
     if length:

@@ -7,6 +7,7 @@ import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -17,8 +18,9 @@ from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.files.saved import setting_text
 from capacity_tui.engine.plan.imports.options import read_document
-from capacity_tui.engine.plan.imports.scripts import LAUNCHER, calls, documents, is_command, is_python
+from capacity_tui.engine.plan.imports.scripts import LAUNCHER, calls, is_command, is_python, tool_commands
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
+from capacity_tui.engine.plan.imports.shell import Script, read_script
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 from capacity_tui.engine.plan.plan import Plan
 
@@ -134,11 +136,34 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     Raises:
         CapacityError: it cannot be read, or starts no known tool.
     """
-    owned = [(document, owner or tool_of(document.data)) for document, owner in documents(text, name)]
-    readings = [read_document(document, owner) for document, owner in owned if owner is not None]
+    script = read_script(text)
+    readings = []
+    for command in tool_commands(script, name):
+        owner = command.owner or tool_of(command.document.data)
+        if owner is not None:
+            readings.append(read_document(command.document, owner))
+            if command.serves(owner):
+                readings[-1].settings.append(ImportedSetting("task", "infer", Place(name), command.program, owner.id))
+    readings += _read_written(script, readings, name)
     if all(reading.tool.id == LAUNCHER for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
+
+
+def _read_written(script: Script, readings: Sequence[Reading], name: str) -> list[Reading]:
+    """Return what the files say that a script writes and then hands to a program."""
+    written = {file.name: file for file in script.files}
+    further: list[Reading] = []
+    for reading in readings:
+        for named, _ in reading.named:
+            file = next((written.pop(known) for known in list(written) if Path(known) == named), None)
+            if file is not None:
+                document = _document(file.text, name)
+                lines = {path: line + file.line - 1 for path, line in document.lines.items()}
+                further += _readings(replace(document, lines=lines))
+        there = {Path(file.name) for file in script.files}
+        reading.named = [entry for entry in reading.named if entry[0] not in there]
+    return further
 
 
 def _document(text: str, name: str) -> Document:

@@ -59,6 +59,8 @@ class Tool:
         ignored: options without a part in an estimate, and sections of them.
         models: what the tool calls models, by their names on the model hub.
         calls: functions and classes of Python whose arguments its options are.
+        serves: words in the name of a program that generates or evaluates rather than trains.
+        trained_by: options of which a file that trains has one; empty where its files are of one task.
     """
 
     id: str
@@ -74,6 +76,8 @@ class Tool:
     ignored: frozenset[str]
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     calls: tuple[str, ...] = ()
+    serves: tuple[str, ...] = ()
+    trained_by: tuple[str, ...] = ()
 
     @property
     def short_name(self) -> str:
@@ -157,6 +161,8 @@ def _tool(name: str) -> Tool:
         ignored=frozenset(rows.get("ignored", ())),
         models={model: tuple(map(str, words)) for model, words in rows.get("models", {}).items()},
         calls=tuple(rows.get("calls", ())),
+        serves=tuple(rows.get("serves", ())),
+        trained_by=tuple(rows.get("trained_by", ())),
     )
 
 

@@ -1,0 +1,327 @@
+"""Shell scripts read without being run: their commands with variables, arrays, functions and here-documents put in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from capacity_tui.engine.plan.imports.shell_words import Variables, Word, joined, source_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+_DEEPEST = 12
+"""Scripts within scripts and functions within functions that are followed."""
+
+_SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
+
+_RUN_INPUT = _SHELLS | {"sbatch", "ssh"}
+"""Programs that run a here-document as a script."""
+
+_WRITERS = frozenset({"cat", "tee"})
+"""Programs that write a here-document to a file as it is."""
+
+_BLOCKS = frozenset(
+    {
+        "program",
+        "list",
+        "pipeline",
+        "subshell",
+        "compound_statement",
+        "do_group",
+        "while_statement",
+        "negated_command",
+        "ERROR",
+    }
+)
+
+_REMARK = re.compile(r"`\s*#[^`\n]*`")
+"""Between options, where a comment would hide what follows."""
+
+_SLURM: Mapping[str, tuple[str, ...]] = {
+    r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    r"--(?:gres=gpu|gpus-per-node)(?:[:=][\w.-]*?)??[:=]": ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"),
+    r"--ntasks-per-node[= ]": ("SLURM_NTASKS_PER_NODE",),
+}
+"""Variables of a Slurm job, by the options that set them."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file that a script writes from a here-document.
+
+    Attributes:
+        line: of the script on which its text begins.
+    """
+
+    name: str
+    text: str
+    line: int
+
+
+@dataclass(slots=True)
+class Script:
+    """What a script would do.
+
+    Attributes:
+        open_quote: the line on which a quote begins that is never closed; None where all are.
+        commands: the words of each command, in the order of the script.
+        files: what it writes from here-documents.
+    """
+
+    commands: list[tuple[Word, ...]] = field(default_factory=list)
+    files: list[WrittenFile] = field(default_factory=list)
+    open_quote: int | None = None
+
+
+def read_script(text: str) -> Script:
+    """Return the commands of a shell script and the files that it writes.
+
+    Branches are followed where variables of the script decide them, else all are; loops run once, functions where they
+    are called. What only the shell can know, as the output of a program, stays as it is written.
+    """
+    script = Script()
+    _Reader(dict(_slurm_variables(text)), 0, script, {}, 0).read(text)
+    return script
+
+
+def _slurm_variables(text: str) -> Iterator[tuple[str, tuple[Word, ...]]]:
+    """Yield the variables that Slurm sets from the head of a batch script."""
+    for line, content in enumerate(text.splitlines(), 1):
+        for pattern, names in _SLURM.items():
+            match = re.match(rf"#SBATCH\s+(?:{pattern})(\d+)", content)
+            for name in names if match is not None else ():
+                yield name, (Word(match[1] if match else "", line),)
+
+
+@cache
+def _parser() -> Parser:
+    import tree_sitter_bash  # noqa: PLC0415 - few files are shell scripts
+    from tree_sitter import Language, Parser  # noqa: PLC0415
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+@dataclass(slots=True)
+class _Reader(Variables):
+    """A script while it is read.
+
+    Attributes:
+        script: what was read so far.
+        functions: bodies by name.
+        depth: scripts and functions around it.
+    """
+
+    script: Script
+    functions: dict[str, Node]
+    depth: int
+
+    def read(self, text: str) -> None:
+        """Read a text."""
+        root = _parser().parse(_REMARK.sub("", text).encode()).root_node
+        broken = (
+            child
+            for child in _within_node(root, "ERROR")
+            if source_of(child).count("'") % 2 or source_of(child).count('"') % 2
+        )
+        if not self.depth and root.has_error and (first := next(broken, None)) is not None:
+            self.script.open_quote = self.line(first)
+        self._statement(root)
+
+    def _statement(self, node: Node) -> None:
+        if node.type in _BLOCKS:
+            for child in node.named_children:
+                self._statement(child)
+        elif node.type in _STATEMENTS:
+            _STATEMENTS[node.type](self, node)
+
+    # Statements
+
+    def _declare(self, node: Node) -> None:
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                self._assign(child)
+
+    def _define(self, node: Node) -> None:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is not None and body is not None:
+            self.functions[source_of(name)] = body
+
+    def _assign(self, node: Node) -> None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None:
+            return
+        key = source_of(name).partition("[")[0]
+        words = self._values(value)
+        is_added = any(child.type == "+=" for child in node.children)
+        if not is_added:
+            self.values[key] = words
+        elif value is not None and value.type == "array":
+            self.values[key] = (*self.values.get(key, ()), *words)
+        else:
+            before, added = joined(self.values.get(key, ())), joined(words)
+            self.values[key] = (Word(before + added, self.line(node)),)
+
+    def _values(self, value: Node | None) -> tuple[Word, ...]:
+        if value is None:
+            return ()
+        if value.type == "array":
+            entries = (child for child in value.named_children if child.type != "comment")
+            return tuple(word for entry in entries for word in self.words(entry))
+        return (Word(joined(self.words(value, is_split=False)), self.line(value), True),)
+
+    def _command(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        parts = [child for child in node.children_by_field_name("argument") if child.type != "heredoc_redirect"]
+        words = [word for part in ([name] if name else []) + parts for word in self.words(part)]
+        if not words:
+            return
+        body = self.functions.get(words[0].text)
+        if body is not None and self.depth < _DEEPEST:
+            self._within(words[1:]).run(body)
+            return
+        inner = _inner_script(words)
+        if inner is not None and self.depth < _DEEPEST:
+            self._within(()).read_inner(inner.text, inner.line)
+            return
+        self.script.commands.append(tuple(words))
+
+    def run(self, body: Node) -> None:
+        """Read the body of a function."""
+        self._statement(body)
+
+    def read_inner(self, text: str, line: int) -> None:
+        """Read a script that is an argument or a here-document, which begins on a line."""
+        self.first_line = line - 1
+        self.read(text)
+
+    def _within(self, arguments: Sequence[Word]) -> _Reader:
+        numbered = {str(index): (word,) for index, word in enumerate(arguments, 1)}
+        values = {**self.values, **numbered, "@": tuple(arguments), "*": tuple(arguments)} if arguments else self.values
+        return _Reader(values, self.first_line, self.script, self.functions, self.depth + 1)
+
+    def _redirected(self, node: Node) -> None:
+        body = node.child_by_field_name("body")
+        for redirect in node.children_by_field_name("redirect"):
+            text = next((child for child in redirect.named_children if child.type == "heredoc_body"), None)
+            if text is not None:
+                self._here_document(node, body, text)
+                return
+        if body is not None:
+            self._statement(body)
+
+    def _here_document(self, node: Node, body: Node | None, text: Node) -> None:
+        words = self._command_words(body)
+        target = next((found for found in _within_node(node, "file_redirect")), None)
+        written = source_of(text)
+        for variable in _within_node(text, "simple_expansion", "expansion"):
+            written = written.replace(source_of(variable), joined(self.words(variable, is_split=False)))
+        destination = target.child_by_field_name("destination") if target is not None else None
+        if words and words[0].text in _WRITERS:
+            name = joined(self.words(destination)) if destination is not None else words[-1].text
+            self.script.files.append(WrittenFile(name, written, self.line(text)))
+        elif words and words[0].text.rpartition("/")[2] in _RUN_INPUT and self.depth < _DEEPEST:
+            self._within(()).read_inner(written, self.line(text))
+
+    def _command_words(self, body: Node | None) -> list[Word]:
+        if body is None or body.type != "command":
+            return []
+        name = body.child_by_field_name("name")
+        parts = ([name] if name else []) + body.children_by_field_name("argument")
+        return [word for part in parts for word in self.words(part)]
+
+    def _branches(self, node: Node) -> None:
+        children = node.named_children
+        holds = self._holds(children[0]) if children else None
+        for child in children[1:]:
+            if child.type == "elif_clause":
+                if holds is not True:
+                    inner = child.named_children
+                    branch = self._holds(inner[0]) if inner else None
+                    if branch is not False:
+                        self._all(inner[1:])
+                    holds = branch if holds is False else holds
+            elif child.type == "else_clause":
+                if holds is not True:
+                    self._all(child.named_children)
+            elif holds is not False:
+                self._statement(child)
+
+    def _all(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self._statement(node)
+
+    def _holds(self, test: Node) -> bool | None:
+        """Return whether a comparison of texts holds; None where only the shell knows."""
+        body = next(iter(test.named_children), None) if test.type == "test_command" else None
+        if body is None:
+            return None
+        if body.type == "unary_expression":
+            sign = next((child for child in body.children if child.type == "test_operator"), None)
+            value = joined(self.words(body.named_children[-1], is_split=False))
+            answers = {"-n": bool(value), "-z": not value}
+            return None if sign is None or "$" in value else answers.get(source_of(sign))
+        left, right = body.child_by_field_name("left"), body.child_by_field_name("right")
+        sign = body.child_by_field_name("operator")
+        if body.type != "binary_expression" or left is None or right is None or sign is None:
+            return None
+        texts = [joined(self.words(side, is_split=False)) for side in (left, right)]
+        if any("$" in text or "*" in text for text in texts):
+            return None
+        equal = texts[0] == texts[1]
+        return {"=": equal, "==": equal, "-eq": equal, "!=": not equal, "-ne": not equal}.get(source_of(sign))
+
+    def _loop(self, node: Node) -> None:
+        variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
+        values = [word for value in node.children_by_field_name("value") for word in self.words(value)]
+        if variable is not None and values:
+            self.values[source_of(variable)] = (values[0],)
+        if body is not None:
+            self._statement(body)
+
+    def _cases(self, node: Node) -> None:
+        value = node.child_by_field_name("value")
+        text = joined(self.words(value, is_split=False)) if value is not None else "$"
+        for item in node.named_children:
+            if item.type != "case_item":
+                continue
+            patterns = [source_of(pattern).strip("\"'") for pattern in item.children_by_field_name("value")]
+            if "$" not in text and (text in patterns or "*" in patterns):
+                self._all([child for child in item.named_children if child not in item.children_by_field_name("value")])
+                return
+
+
+_STATEMENTS: Mapping[str, Callable[[_Reader, Node], None]] = {
+    "variable_assignment": _Reader._assign,
+    "declaration_command": _Reader._declare,
+    "command": _Reader._command,
+    "redirected_statement": _Reader._redirected,
+    "function_definition": _Reader._define,
+    "if_statement": _Reader._branches,
+    "for_statement": _Reader._loop,
+    "case_statement": _Reader._cases,
+}
+
+
+def _inner_script(words: Sequence[Word]) -> Word | None:
+    """Return the script that a shell is given as an argument; None where it is given none."""
+    if words[0].text == "eval":
+        return Word(" ".join(word.text for word in words[1:]), words[0].line)
+    shell = next((at for at, word in enumerate(words) if word.text.rpartition("/")[2] in _SHELLS), None)
+    if shell is None:
+        return None
+    rest = words[shell + 1 :]
+    options = list(takewhile(lambda word: word.text.startswith("-"), rest))
+    is_given = any(word.text.endswith("c") for word in options) and len(rest) > len(options)
+    return rest[len(options)] if is_given else None
+
+
+def _within_node(node: Node, *kinds: str) -> Iterator[Node]:
+    for child in node.named_children:
+        if child.type in kinds:
+            yield child
+        yield from _within_node(child, *kinds)

@@ -1,0 +1,160 @@
+"""Words of a shell script as its commands get them: quotes taken off, variables and sums put in."""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+_DEFAULT = re.compile(r"\$\{(\w+):?[-=](.*)\}", re.DOTALL)
+
+_NAME = re.compile(r"\$\{?(\w+|[@*])(?:\[[@*]\])?\}?")
+
+_BLANK = re.compile(r"(?:\s|\\\n)+")
+"""Before a variable in quotes, which the grammar counts to the variable."""
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a command.
+
+    Attributes:
+        text: without quotes, variables put in where the script sets them.
+        line: counted from 1.
+        quoted: whether quotes hold it together.
+    """
+
+    text: str
+    line: int
+    quoted: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only the shell knows what it is."""
+        return "$" in self.text or "`" in self.text
+
+
+@dataclass(slots=True)
+class Variables:
+    """The variables of a script while it is read.
+
+    Attributes:
+        values: words of each variable; those of a function's arguments by number.
+        first_line: lines above the text that is read.
+    """
+
+    values: dict[str, tuple[Word, ...]]
+    first_line: int
+
+    def words(self, node: Node, *, is_split: bool = True) -> list[Word]:
+        """Return the words that a part of a command stands for; an unquoted variable may be several."""
+        kind, source = node.type, source_of(node)
+        if kind == "command_name":
+            return [word for child in node.named_children or [node] for word in self.words(child)]
+        if kind in {"simple_expansion", "expansion"} and (words := self._variable(node)) is not None:
+            return [part for word in words for part in _parts(word, is_split)]
+        if kind == "string":
+            return self._string(node)
+        if kind == "concatenation":
+            source = "".join(joined(self.words(child, is_split=False)) for child in node.children)
+        elif kind == "arithmetic_expansion":
+            source = self._number(source)
+        elif kind in {"raw_string", "ansi_c_string"}:
+            return [Word(source.removeprefix("$")[1:-1], self.line(node), True)]
+        else:
+            source = _ESCAPED.sub(lambda match: match[1].replace("\n", ""), source)
+        return [Word(source, self.line(node))]
+
+    def _string(self, node: Node) -> list[Word]:
+        inner = node.named_children
+        if len(inner) == 1 and inner[0].type == "expansion" and "[@]" in source_of(inner[0]):
+            words = self._variable(inner[0])
+            if words is not None and source_of(node) == f'"{source_of(inner[0])}"':
+                return list(words)
+        source = node.text or b""
+        text, at = "", 1
+        for child in inner:
+            start, end = child.start_byte - node.start_byte, child.end_byte - node.start_byte
+            text += source[at:start].decode(errors="replace")
+            if child.type == "string_content":
+                text += re.sub(r"\\([\"\\$`\n])", lambda match: match[1].strip("\n"), source_of(child))
+            else:
+                text += " " * bool(_BLANK.match(source_of(child))) + joined(self.words(child, is_split=False))
+            at = end
+        return [Word(text + source[at:-1].decode(errors="replace"), self.line(node), True)]
+
+    def _variable(self, node: Node) -> tuple[Word, ...] | None:
+        """Return the words of a variable, or of its default; None where the script sets none."""
+        source = _BLANK.sub("", source_of(node), count=1)
+        named = _NAME.fullmatch(source)
+        if named is not None:
+            return self.values.get(named[1])
+        default = _DEFAULT.fullmatch(source)
+        if default is None:
+            return None
+        words = self.values.get(default[1])
+        if words:
+            return words
+        text = default[2].strip("\"'")
+        inner = _NAME.fullmatch(text)
+        return self.values.get(inner[1]) if inner is not None else (Word(text, self.line(node)),)
+
+    def _number(self, source: str) -> str:
+        """Return the value of whole numbers and variables, as ``$((NODES * 8))``; the text where it has none."""
+        inner = re.sub(r"\$?\{?([A-Za-z_]\w*)\}?", lambda match: joined(self.values.get(match[1], ())), source[3:-2])
+        try:
+            return str(_calculated(ast.parse(inner.strip(), mode="eval").body))
+        except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+            return source
+
+    def line(self, node: Node) -> int:
+        """Return the line of the script on which a part of it begins, counted from 1."""
+        return self.first_line + node.start_point.row + 1
+
+
+def _calculated(node: ast.expr) -> int:
+    """Return the value of an expression of whole numbers.
+
+    Raises:
+        ValueError: it holds anything else.
+    """
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_calculated(node.left), _calculated(node.right))
+    raise ValueError(ast.dump(node)[:60])
+
+
+def _parts(word: Word, is_split: bool) -> Iterator[Word]:
+    """Yield a variable's word as the shell splits it where no quotes stand around it."""
+    if not is_split:
+        yield word
+        return
+    yield from (Word(part.strip("\"'"), word.line) for part in word.text.replace("\\\n", " ").split())
+
+
+def joined(words: Sequence[Word]) -> str:
+    """Return words as one text."""
+    return " ".join(word.text for word in words)
+
+
+def source_of(node: Node) -> str:
+    """Return a part of a script as it is written."""
+    return (node.text or b"").decode(errors="replace")

@@ -1,0 +1,65 @@
+"""Shell scripts are read as a shell would read them, without being run."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity_tui.engine.plan.imports.shell import read_script
+
+
+def last_words(text):
+    return [word.text for word in read_script(text).commands[-1]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('A=(--tp 2)\nA+=(--pp 4)\nrun "${A[@]}"\n', ["run", "--tp", "2", "--pp", "4"]),
+        ('A="--tp 2"\nA+=" --pp 4"\nrun $A\n', ["run", "--tp", "2", "--pp", "4"]),
+        ("A=( --tp 2 # two\n  --pp 4 )\nrun ${A[@]}", ["run", "--tp", "2", "--pp", "4"]),
+        ('A=(--x 1)\nA=("${A[@]}" --y 2)\nrun ${A[@]}', ["run", "--x", "1", "--y", "2"]),
+        ("N=4\nrun --n $((N * 8 / 2))", ["run", "--n", "16"]),
+        ("run --n ${N:-3} --m $UNKNOWN", ["run", "--n", "3", "--m", "$UNKNOWN"]),
+        ("CMD='run --a 1'\nsrun -l bash -x -c '$CMD --b \"two words\"'", ["run", "--a", "1", "--b", "two words"]),
+        ("f() { run --name $1 $2; }\nf a b", ["run", "--name", "a", "b"]),
+        ("for m in 1 2; do run $m; done", ["run", "1"]),
+        ('X=1\nif [ "$X" = 1 ]; then run yes; else run no; fi', ["run", "yes"]),
+        ("X=2\nif [[ $X == 1 ]]; then run yes; elif [ $X -eq 2 ]; then run two; else run no; fi", ["run", "two"]),
+        ("S=big\ncase $S in small) N=1;; big) N=8;; esac\nrun $N", ["run", "8"]),
+        ("#SBATCH --nodes=4\n#SBATCH --gres=gpu:h100:8\nrun $SLURM_NNODES $SLURM_GPUS_ON_NODE", ["run", "4", "8"]),
+        ("sbatch <<EOF\n#!/bin/bash\nsrun run --a 1\nEOF\n", ["srun", "run", "--a", "1"]),
+        ("run --a 1 `# a remark` --b 2", ["run", "--a", "1", "--b", "2"]),
+        ("export A=1 B=2\nrun $A$B", ["run", "12"]),
+    ],
+)
+def test_a_command_gets_the_words_that_a_shell_would_give_it(text, words):
+    assert last_words(text) == words
+
+
+def test_a_branch_that_only_the_shell_can_decide_is_followed():
+    text = "if [ -f x ]; then run one; else run two; fi"
+    assert [words[1].text for words in read_script(text).commands] == ["one", "two"]
+
+
+def test_files_that_a_script_writes_have_its_variables_and_lines():
+    script = read_script('STAGE=2\ncat <<EOT > ds.json\n{"stage": $STAGE}\nEOT\n')
+    (file,) = script.files
+    assert (file.name, file.text.strip(), file.line) == ("ds.json", '{"stage": 2}', 3)
+
+
+def test_words_keep_the_line_on_which_they_stand():
+    text = "#!/bin/bash\nA=(\n  --x 1\n  --y 2\n)\nrun ${A[@]}\n"
+    assert {word.text: word.line for word in read_script(text).commands[-1]} == {
+        "run": 6,
+        "--x": 3,
+        "1": 3,
+        "--y": 4,
+        "2": 4,
+    }
+
+
+@given(st.text(alphabet="ab1 =$(){}[]'\"\\;&|<>\n`#-", max_size=60))
+def test_no_text_is_a_mistake(text):
+    read_script(text)
