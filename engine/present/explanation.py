@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate import Derivation, Input, interval_text
 from capacity_tui.engine.explain import Explanation, Sum, Term
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart
 from capacity_tui.engine.present.pictures.charts import Picture
 from capacity_tui.engine.solve import Explained, Lever, change_text, explain
 from capacity_tui.engine.units import format_percent, format_quantity
@@ -122,6 +123,21 @@ def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:
         remarks=found.remarks,
         steps=tuple(others[:_MOST_STEPS]),
     )
+
+
+def explanation_parts(shown: ExplanationText) -> Iterator[Part]:
+    """Yield why a figure is what it is: its parts, formulas with their numbers, sources, strongest lever."""
+    yield TextPart(f"{shown.result} ({shown.interval})" if shown.interval else shown.result, "strong", shown.title)
+    yield from (TextPart(remark) for remark in shown.remarks)
+    for step in (FormulaStep(shown.formula, shown.result, shown.inputs), *shown.steps):
+        if step.formula:
+            yield TextPart(f"{step.formula} = {step.result}", "strong")
+            rows = tuple((f"  {entry.name}", entry.text, entry.source) for entry in step.inputs)
+            yield SectionsPart(("value", "what it is"), (Section("", rows),), has_aside=True)
+    if shown.lever:
+        yield TextPart(f"Strongest lever: {shown.lever}")
+    yield from (TextPart(f"Assumed: {assumption}", "quiet") for assumption in shown.assumptions)
+    yield from (TextPart(f"Source: {source}", "quiet") for source in shown.sources)
 
 
 def explanation_as_dict(shown: ExplanationText) -> dict[str, object]:

@@ -1,20 +1,37 @@
-"""Parts of a report as data, which screen and command line lay out each in its own way."""
+"""Parts of a report as data, and as Markdown or an HTML page that needs nothing else, neither network nor script."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal
 
-Tone = Literal["plain", "strong", "quiet"]
+from capacity_tui.engine.present.results import to_json, to_yaml
+from capacity_tui.engine.printable import printable, printable_lines
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Tone = Literal["plain", "item", "strong", "quiet", "good", "warn", "bad", "dim"]
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A line of text; a strong one is a heading or a warning, a quiet one an aside."""
+    """A line of text.
+
+    Attributes:
+        text: the line.
+        tone: a strong one is a heading or a warning, a quiet one an aside, an item one of a list; the others are tones
+            of verdicts.
+        subject: what it is about; pages whose title says it leave it out.
+    """
 
     text: str = ""
     tone: Tone = "plain"
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +43,206 @@ class TablePart:
         rows: their cells.
         right: numbers of the columns that are flush right.
         kept: numbers of the columns that stay where not all have room; without any all stay, their cells folded.
+        spare: numbers of the columns that only draw what others say: left out first, and on pages altogether.
+        bars: how long the bar behind each row is, as a share; without any there are none. Pages draw them.
+        has_swatches: whether the rows are the parts of the picture above, each in its colour.
     """
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[int, ...] = ()
     kept: tuple[int, ...] = ()
+    spare: tuple[int, ...] = ()
+    bars: tuple[float, ...] = ()
+    has_swatches: bool = False
 
 
-Part = TextPart | TablePart
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows under a title; a name that begins with two spaces is a part of the row above."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionsPart:
+    """Rows under titles, in columns that all sections share.
+
+    Attributes:
+        heads: names of the columns but the first.
+        sections: titles and rows.
+        has_aside: whether the last column is an aside to the one before: terminals have it in brackets, without heads.
+    """
+
+    heads: tuple[str, ...]
+    sections: tuple[Section, ...]
+    has_aside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PicturePart:
+    """A picture, for pages.
+
+    Attributes:
+        svg: the picture, with its texts escaped; empty where it is of text alone.
+        lines: the same, or the like of it, as lines of text.
+        caption: what it shows.
+        labels: names of its lines or parts, in the order of their colours.
+    """
+
+    svg: str = ""
+    lines: tuple[str, ...] = ()
+    caption: str = ""
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CodePart:
+    """A file, as it stands."""
+
+    text: str
+    language: str = "yaml"
+
+
+Part = TextPart | TablePart | SectionsPart | PicturePart | CodePart
 
 
 def table_part(
-    heads: Iterable[str], rows: Iterable[Sequence[str]], right: Iterable[int] = (), kept: Iterable[int] = ()
+    heads: Iterable[str],
+    rows: Iterable[Sequence[str]],
+    right: Iterable[int] = (),
+    kept: Iterable[int] = (),
+    spare: Iterable[int] = (),
 ) -> TablePart:
     """Return a table of whatever holds its cells."""
-    return TablePart(tuple(heads), tuple(map(tuple, rows)), tuple(right), tuple(kept))
+    return TablePart(tuple(heads), tuple(map(tuple, rows)), tuple(right), tuple(kept), tuple(spare))
+
+
+VERDICTS: tuple[Tone, ...] = ("good", "warn", "bad", "dim")
+"""Tones of a verdict, which is a sentence of its own."""
+# What would end a cell, begin markup or open a tag in the texts of a table.
+_SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
+
+
+def write_parts(form: str, title: str, parts: Iterable[Part], data: Callable[[], object]) -> str:
+    """Return a report as json, yaml, markdown or html.
+
+    Args:
+        form: one of these.
+        title: of the page.
+        parts: what the page says.
+        data: returns the same for scripts.
+    """
+    if form == "json":
+        return to_json(data())
+    if form == "yaml":
+        return to_yaml(data())
+    return parts_as_markdown(title, parts) if form == "markdown" else parts_as_html(title, parts)
+
+
+def parts_as_markdown(title: str, parts: Iterable[Part]) -> str:
+    """Return parts as Markdown: strong lines are headings, other lines paragraphs, or items where several follow."""
+    return printable_lines("\n".join(_markdown(title, parts))) + "\n"
+
+
+def parts_as_html(title: str, parts: Iterable[Part]) -> str:
+    """Return parts as a page."""
+    return printable_lines(_template("page.html").render(title=title, parts=tuple(parts)))
+
+
+def parts_in_notebook(parts: Iterable[Part]) -> str:
+    """Return parts as HTML within a page of somebody else's."""
+    return printable_lines(_template("notebook.html").render(parts=tuple(parts)))
+
+
+def escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    return printable(text.translate(_SPECIAL))
+
+
+def sentence(text: str) -> str:
+    """Return a text with a capital letter."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _markdown(title: str, parts: Iterable[Part]) -> Iterator[str]:
+    yield f"# {escaped(title)}"
+    for is_text, run in groupby(parts, _is_line):
+        if is_text:
+            yield from _paragraphs([part for part in run if isinstance(part, TextPart)])
+            continue
+        for part in run:
+            yield ""
+            yield from _block(part)
+
+
+def _is_line(part: Part) -> bool:
+    return isinstance(part, TextPart) and part.tone in ("plain", "item", "quiet")
+
+
+def _paragraphs(run: Sequence[TextPart]) -> Iterator[str]:
+    lines = [part for part in run if part.text or part.subject]
+    is_list = len(lines) > 1 or any(part.tone == "item" for part in lines)
+    if lines:
+        yield ""
+    for part in lines:
+        subject = f"**{escaped(part.subject)}.** " if part.subject else ""
+        yield f"{'- ' if is_list else ''}{subject}{escaped(part.text)}".rstrip()
+
+
+def _block(part: Part) -> Iterator[str]:
+    if isinstance(part, TextPart):
+        yield f"**{escaped(sentence(part.text))}.**" if part.tone in VERDICTS else f"## {escaped(_heading(part))}"
+    elif isinstance(part, TablePart):
+        columns = [column for column in range(len(part.heads)) if column not in part.spare]
+        heads = [part.heads[column] for column in columns]
+        right = [place for place, column in enumerate(columns) if column in part.right]
+        yield from _table(heads, ([row[column] for column in columns] for row in part.rows), right)
+    elif isinstance(part, SectionsPart):
+        for place, section in enumerate(part.sections):
+            yield from ("",) * (place > 0)
+            yield from _table((section.title, *part.heads), section.rows, range(1, len(part.heads) + 1))
+    elif isinstance(part, CodePart):
+        yield from _fenced(part.language, part.text)
+    elif part.lines:
+        yield from _fenced("text", "\n".join(part.lines))
+
+
+def _heading(part: TextPart) -> str:
+    return f"{part.subject}: {part.text}" if part.subject else part.text
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int]) -> Iterator[str]:
+    flush = set(right)
+    yield f"| {' | '.join(map(escaped, heads))} |"
+    yield f"| {' | '.join('---:' if column in flush else '---' for column in range(len(heads)))} |"
+    for row in rows:
+        cells = (f"&nbsp;&nbsp;{escaped(cell.strip())}" if cell[:1] == " " else escaped(cell) for cell in row)
+        yield f"| {' | '.join(cells)} |"
+
+
+def _fenced(language: str, text: str) -> Iterator[str]:
+    """Yield a block of text whose fence is longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from (f"{fence}{language}", text.rstrip("\n"), fence)
+
+
+@cache
+def _template(name: str) -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - loaded where a page is written
+    from markupsafe import Markup  # noqa: PLC0415
+
+    environment = Environment(
+        loader=PackageLoader("capacity_tui.engine.present"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["sentence"] = sentence
+    environment.filters["svg"] = Markup  # pictures escape their texts where they are made
+    environment.globals["verdicts"] = VERDICTS
+    environment.tests["kind"] = lambda part, kind: type(part).__name__ == kind
+    return environment.get_template(name)

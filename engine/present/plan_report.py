@@ -1,16 +1,29 @@
-"""What a written report says beyond the figures: charts, advice with its effects, sources, the plan itself."""
+"""The page of an answer: verdict, advice, figures with ranges, charts, sources, and the plan itself."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from capacity_tui.engine.estimate import METRICS, Estimate, Metric, Note, Scaling, figure, limit_label, part_label
-from capacity_tui.engine.explain import Roofline
+from capacity_tui.engine.estimate import (
+    METRICS,
+    Estimate,
+    Metric,
+    Note,
+    Scaling,
+    figure,
+    limit_label,
+    part_label,
+)
+from capacity_tui.engine.explain import Roofline, memory_timeline, step_timeline
 from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.present.pictures.charts import Slice, curve_name
-from capacity_tui.engine.present.pictures.roofline_chart import intensity_text
+from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.present.parts import CodePart, Part, PicturePart, SectionsPart, TablePart, TextPart, table_part
+from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, curve_name, roofline_chart, scaling_chart
+from capacity_tui.engine.present.pictures.roofline_chart import intensity_text, limit_text, roofline_lines
+from capacity_tui.engine.present.pictures.timeline_chart import memory_lines, step_lines
+from capacity_tui.engine.present.summary import chosen, figure_sections, verdict_part
 from capacity_tui.engine.solve import Curve, curves
 from capacity_tui.engine.units import (
     devices_in_words,
@@ -23,19 +36,119 @@ from capacity_tui.engine.units import (
 )
 from capacity_tui.engine.verdict import Verdict
 
-KERNEL_HEADS = ("Kernel", "Intensity", "Reaches", "Kernel time", "Bound by")
+_WIDTH = 72
+"""Columns of drawings of text."""
+SCALING_HEADS = ("devices", "batch", "step", "speed-up", "efficiency", "waits for others", "limited by")
+_KERNEL_HEADS = ("Kernel", "Intensity", "Reaches", "Kernel time", "Bound by")
 
 
-SCALING_HEADS = ("Devices", "Batch", "Step", "Speed-up", "Efficiency", "Waits for others", "Limited by")
+def page_parts(plan: Plan, estimate: Estimate, roofline: Roofline | None = None) -> Iterator[Part]:
+    """Yield the page of an answer: verdict, advice, figures with ranges, charts, sources, the plan.
+
+    Args:
+        plan: the plan as resolved.
+        estimate: what was computed for it.
+        roofline: its roofline, where there is one.
+    """
+    report = plan.report
+    yield verdict_part(plan, estimate)
+    if text := open_length(plan, estimate):
+        yield TextPart(text, "quiet")
+    if estimate.warnings:
+        yield TextPart("Warnings", "strong")
+        yield from (TextPart(note.detail, "item", note.title) for note in estimate.warnings)
+    if report.include_recommendations and estimate.recommendations:
+        yield from _advice(estimate)
+    yield TextPart("Figures", "strong")
+    # Parts of memory and time have tables of their own here.
+    brief = plan.model_copy(update={"report": report.model_copy(update={"detailed_breakdown": False})})
+    yield SectionsPart(("Value", "Range, or where from"), figure_sections(brief, estimate), has_aside=True)
+    if report.detailed_breakdown:
+        yield from _memory(estimate, is_drawn=report.include_plots)
+        yield from _time(estimate, is_drawn=report.include_plots)
+    if roofline is not None:
+        yield from _bottleneck(roofline, estimate, is_drawn=report.include_plots, in_full=report.detailed_breakdown)
+    if estimate.scalability:
+        yield from _scalability(estimate, is_drawn=report.include_plots)
+    yield from _basis(plan, estimate)
+    yield TextPart("The plan", "strong")
+    yield TextPart("With every default filled in, as it can be loaded again.", "quiet")
+    yield CodePart(dump_plan(plan))
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """One part of a whole, with its share of it."""
+def _advice(estimate: Estimate) -> Iterator[Part]:
+    yield TextPart("Recommendations", "strong")
+    yield TextPart("Each was estimated alone, in place of the plan; effects do not add up.", "quiet")
+    rows = [(note.title, note.detail, ", ".join(savings(note, estimate))) for note in estimate.recommendations]
+    yield table_part(("What", "Effect", "Changes"), rows)
 
-    label: str
-    text: str
-    share: str
+
+def _memory(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
+    slices = memory_slices(estimate)
+    if slices:
+        yield TextPart("Where memory goes", "strong")
+        chart = bar_chart("Memory of a device", slices, _capacity_slice(estimate))
+        caption = "Memory of the fullest device, as its driver shows it."
+        lines = tuple(memory_lines(memory_timeline(estimate), _WIDTH))
+        yield from _drawn_table(PicturePart(chart, lines, caption), "Size", slices, is_drawn=is_drawn)
+
+
+def _time(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
+    slices = time_slices(estimate)
+    if slices:
+        yield TextPart("Where time goes", "strong")
+        chart = bar_chart("Time of a step", slices)
+        caption = "One step, by what the device does or waits for."
+        lines = tuple(step_lines(step_timeline(estimate), _WIDTH))
+        yield from _drawn_table(PicturePart(chart, lines, caption), "Time", slices, is_drawn=is_drawn)
+
+
+def _drawn_table(picture: PicturePart, head: str, slices: Sequence[Slice], *, is_drawn: bool) -> Iterator[Part]:
+    """Yield parts of a whole as a picture, and as a table with their shares."""
+    if is_drawn:
+        yield picture
+    total = sum(part.size for part in slices)
+    rows = tuple((part.label, part.text, format_percent(part.size / total, 1)) for part in slices)
+    yield TablePart(("Part", head, "Share"), rows, (1, 2), has_swatches=is_drawn)
+
+
+def _bottleneck(roofline: Roofline, estimate: Estimate, *, is_drawn: bool, in_full: bool) -> Iterator[Part]:
+    yield TextPart("What limits it", "strong")
+    yield TextPart(limit_text(roofline, estimate))
+    if is_drawn:
+        caption = (
+            "Roofline of one device; larger circles take more time, the diamond is the whole run. Both axes are "
+            "logarithmic."
+        )
+        yield PicturePart(roofline_chart(roofline), tuple(roofline_lines(roofline)), caption)
+    if in_full:
+        rows = tuple((f"{number} {row[0]}", *row[1:]) for number, row in enumerate(_kernel_rows(roofline), 1))
+        yield TablePart(_KERNEL_HEADS, rows, (1, 2, 3, 4), has_swatches=is_drawn)
+
+
+def _scalability(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
+    yield TextPart("Scalability", "strong")
+    yield from (TextPart(line) for line in scaling_text(estimate.scalability))
+    drawn = curves(estimate.scalability)
+    if is_drawn and (chart := scaling_chart(drawn)):
+        caption = "Speed-up over devices; the dashed line is ideal."
+        yield PicturePart(chart, (), caption, tuple(curve_name(curve) for curve in drawn))
+    yield scaling_table(estimate.scalability)
+
+
+def _basis(plan: Plan, estimate: Estimate) -> Iterator[Part]:
+    known = estimate.basis
+    yield TextPart("What this rests on", "strong")
+    rows = (
+        ("Method", known.method),
+        ("Calibration", known.calibration),
+        ("Catalogue", f"checked {known.catalogue_date or 'on a day that is not known'}"),
+        ("Prices", estimate.cost.source or "none known"),
+        ("Assumed", "; ".join(known.assumed) or "nothing"),
+        ("Chosen", "; ".join(chosen(plan, estimate))),
+        ("Ranges", "from the 10th to the 90th percentile of the error on comparable published runs"),
+    )
+    yield table_part(("", ""), [row for row in rows if row[1]])
 
 
 def memory_slices(estimate: Estimate) -> tuple[Slice, ...]:
@@ -46,7 +159,7 @@ def memory_slices(estimate: Estimate) -> tuple[Slice, ...]:
     )
 
 
-def capacity_slice(estimate: Estimate) -> Slice | None:
+def _capacity_slice(estimate: Estimate) -> Slice | None:
     """Return the memory of a device; None where it is unknown."""
     capacity = estimate.memory.capacity_bytes
     return None if capacity is None else Slice("capacity", float(capacity), format_bytes(float(capacity)))
@@ -60,13 +173,6 @@ def time_slices(estimate: Estimate) -> tuple[Slice, ...]:
         for name, seconds in parts
         if float(seconds) > 0
     )
-
-
-def shares(slices: Iterable[Slice]) -> tuple[Share, ...]:
-    """Return parts with their shares of the whole."""
-    found = tuple(slices)
-    total = sum(each.size for each in found)
-    return tuple(Share(each.label, each.text, format_percent(each.size / total, 1)) for each in found)
 
 
 def savings(note: Note, estimate: Estimate) -> tuple[str, ...]:
@@ -83,8 +189,8 @@ def _saving(metric: Metric, amount: float) -> str:
     return f"{metric.name} {'-' if amount < 0 else '+'}{format_quantity(abs(amount), metric.unit)}"
 
 
-def kernel_rows(roofline: Roofline) -> tuple[tuple[str, ...], ...]:
-    """Return the kernels of a roofline as cells under ``KERNEL_HEADS``."""
+def _kernel_rows(roofline: Roofline) -> tuple[tuple[str, ...], ...]:
+    """Return the kernels of a roofline as cells under ``_KERNEL_HEADS``."""
     return tuple(
         (
             point.name,
@@ -95,6 +201,18 @@ def kernel_rows(roofline: Roofline) -> tuple[tuple[str, ...], ...]:
         )
         for point in roofline.points
     )
+
+
+def open_length(plan: Plan, estimate: Estimate) -> str:
+    """Return why a report names no whole job, empty where it does."""
+    if estimate.computation.steps is not None or plan.task in ("infer", "fit"):
+        return ""
+    return "The plan gives no length: tokens, steps or epochs would give time, price and energy of the whole job."
+
+
+def scaling_table(points: Iterable[Scaling]) -> TablePart:
+    """Return the points of a scalability analysis as a table."""
+    return table_part(SCALING_HEADS, scaling_rows(points), range(len(SCALING_HEADS) - 1))
 
 
 def scaling_rows(points: Iterable[Scaling]) -> tuple[tuple[str, ...], ...]:
@@ -192,13 +310,6 @@ def knee_text(curve: Curve) -> str:
     if curve.knee is None:
         return f"No knee up to {format_number(curve.points[-1].devices)} devices."
     return f"The knee is at {format_number(curve.knee)}: there speed-up times efficiency is largest."
-
-
-def open_length(plan: Plan, estimate: Estimate) -> str:
-    """Return why a report names no whole job, empty where it does."""
-    if estimate.computation.steps is not None or plan.task in ("infer", "fit"):
-        return ""
-    return "The plan gives no length: tokens, steps or epochs would give time, price and energy of the whole job."
 
 
 def _taken_over(curve: Curve) -> str:

@@ -28,23 +28,11 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import yaml_text
-from capacity_tui.engine.present.reports import Report
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_count, format_number, format_quantity, parse_count
 
 # Speeds that models of images and tables have as samples alone.
 _OF_TOKENS = ("tokens_per_second", "tokens_per_second_per_device")
-
-
-def json_report(of: Report) -> str:
-    """Return a report as JSON; on one line where others follow."""
-    return to_json(result_as_dict(of.answer.plan, of.answer.estimate, of.not_understood), one_line=of.one_of_many)
-
-
-def yaml_report(of: Report) -> str:
-    """Return a report as YAML; a document of its own where others follow."""
-    text = to_yaml(result_as_dict(of.answer.plan, of.answer.estimate, of.not_understood))
-    return f"---\n{text}" if of.one_of_many else text
 
 
 def result_as_dict(plan: Plan, estimate: Estimate, not_understood: tuple[str, ...] = ()) -> dict[str, object]:

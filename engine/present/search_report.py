@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from capacity_tui.engine.estimate import Answer as NeededAnswer
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import all_fields, short_name
-from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_part
 from capacity_tui.engine.present.results import (
     column_figures,
     column_head,
@@ -23,7 +22,7 @@ from capacity_tui.engine.present.results import (
 )
 from capacity_tui.engine.solve import Candidate, CheckedConstraint
 from capacity_tui.engine.solve.need import GROWING, READS, Needed
-from capacity_tui.engine.solve.search import Answer, Rejected, SearchResult, unit_of
+from capacity_tui.engine.solve.search import Answer, SearchResult, unit_of
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_count, format_number, format_percent, format_quantity
 from capacity_tui.engine.verdict import Verdict
@@ -31,22 +30,7 @@ from capacity_tui.engine.verdict import Verdict
 # What a configuration runs, and on what, has a column of its own; of the rest only what is not plain.
 _OWN_COLUMNS = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
 
-
-@dataclass(frozen=True, slots=True)
-class SearchTable:
-    """The best of a search as a table.
-
-    Attributes:
-        heads: names of the columns: number, model and hardware, goal, settings, other figures, what dominates a row.
-        rows: their cells.
-        right: numbers of the columns that are flush right.
-        kept: how many columns from the left always stay.
-    """
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: tuple[int, ...]
-    kept: int
+_MOST_REASONS = 8
 
 
 def search_as_dict(answer: Answer) -> dict[str, object]:
@@ -78,7 +62,20 @@ def _found(found: SearchResult) -> dict[str, object]:
     }
 
 
-def search_table(answer: Answer) -> SearchTable:
+def search_parts(answer: Answer) -> Iterator[Part]:
+    """Yield the best configurations, and what the search looked at."""
+    if answer.top:
+        yield _best_table(answer)
+    else:
+        yield TextPart("nothing fits and keeps every limit", "bad")
+    yield from (TextPart(line) for line in search_lines(answer))
+    for title, reasons in (("impossible", answer.rejected), ("over a limit", answer.missed)):
+        if reasons:
+            rows = ((format_number(reason.count), reason.rule, reason.example) for reason in reasons[:_MOST_REASONS])
+            yield table_part((title, "why", "such as"), rows, (0,))
+
+
+def _best_table(answer: Answer) -> TablePart:
     """Return the best of a search as a table: what it runs on, the goal, settings that were varied, other figures."""
     varied = {path for path, _ in answer.varied}
     paths = tuple(path for path in dict.fromkeys(path for found in answer.top for path in found.set) if path in varied)
@@ -97,11 +94,11 @@ def search_table(answer: Answer) -> SearchTable:
         return (f"{place + 1}{mark}", *values, goal, *([told or "-"] if settings else []), *others, behind)
 
     goal, *others = (column_head(key) for key in figures) if figures else ("",)
-    heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "behind best")
+    heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "beaten by")
     rows = tuple(row(place, found) for place, found in enumerate(answer.top))
     kept = 2 + len(own) + bool(settings)
     right = (0, 1 + len(own), *range(kept, kept + len(others)))
-    return SearchTable(heads, rows, right, kept)
+    return TablePart(heads, rows, right, tuple(range(kept)))
 
 
 def search_lines(answer: Answer) -> Iterator[str]:
@@ -128,11 +125,6 @@ def progress_text(answer: Answer) -> str:
         return tried
     best = format_quantity(mean(answer.top[0].figures[answer.goal].value), unit_of(answer.goal))
     return f"{tried}; {label_of(answer.goal)} {best} so far; ctrl-c stops"
-
-
-def reason_rows(reasons: tuple[Rejected, ...]) -> list[tuple[str, str, str]]:
-    """Return reasons that excluded something as rows: how many, why, and an example."""
-    return [(format_number(each.count), each.rule, each.example) for each in reasons]
 
 
 def figure_text(key: str, value: Interval) -> str:

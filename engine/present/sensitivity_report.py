@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.errors import Place
-from capacity_tui.engine.estimate import figure
-from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.plan import all_fields
-from capacity_tui.engine.plan.imports import ImportedSetting
-from capacity_tui.engine.present.markdown import escaped, table_lines
+from capacity_tui.engine.present.parts import Part, TextPart, parts_as_markdown, table_part
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS
-from capacity_tui.engine.present.results import plan_value_text, result_as_dict
-from capacity_tui.engine.printable import printable_lines
-from capacity_tui.engine.solve import RATIO, Audit, Finding, Narrowing, Sensitivity, Swing
+from capacity_tui.engine.present.results import plan_value_text
+from capacity_tui.engine.solve import RATIO, Narrowing, Sensitivity, Swing
 from capacity_tui.engine.units import format_percent, format_quantity
-from capacity_tui.engine.verdict import Verdict
 
 TITLES = {"knob": "Fields, one step", "unknown": "Unknowns, end to end"}
 
@@ -137,12 +130,27 @@ def sensitivity_as_data(found: Sensitivity, plan_name: str) -> dict[str, object]
 
 def sensitivity_as_markdown(found: Sensitivity, plan_name: str, top: int) -> str:
     """Return what moves a figure as Markdown."""
-    lines = [f"# {escaped(tornado_headline(found, plan_name))}"]
-    for table in tornado_tables(found, top):
-        lines += table_lines(table.title, ("", *TORNADO_HEADS), ((row.label, *row.cells) for row in table.rows))
+    _, *parts = sensitivity_parts(found, plan_name, top)
+    return parts_as_markdown(tornado_headline(found, plan_name), parts)
+
+
+def sensitivity_parts(found: Sensitivity, plan_name: str, top: int, ascii_only: bool = False) -> Iterator[Part]:
+    """Yield the figure, what moves it with bars on one scale, and what to measure next.
+
+    Args:
+        found: what moves it.
+        plan_name: how commands name the plan.
+        top: rows of each table.
+        ascii_only: whether bars are drawn with ASCII characters alone.
+    """
+    yield TextPart(tornado_headline(found, plan_name), "strong")
+    for table in tornado_tables(found, top, ascii_only):
+        rows = ((row.label, row.bar, *row.cells) for row in table.rows)
+        right = range(2, 2 + len(TORNADO_HEADS))
+        yield table_part((table.title, "", *TORNADO_HEADS), rows, right, kept=(0,), spare=(1,))
         if table.others:
-            lines += ["", f"{table.others} more move it less."]
-    return printable_lines("\n".join([*lines, "", escaped(measurement_advice(found, plan_name))])) + "\n"
+            yield TextPart(f"and {table.others} more that move it less", "quiet")
+    yield TextPart(measurement_advice(found, plan_name))
 
 
 def _narrowing_as_data(best: Narrowing, plan_name: str) -> dict[str, object]:
@@ -196,89 +204,3 @@ class _Scale:
 
     def _place(self, value: float) -> float:
         return math.log(max(value, 1e-300))
-
-
-_TRAINED = (
-    Figure.MEMORY_RESERVED_BYTES, Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND,
-    Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.COST_USD_PER_HOUR,
-)  # fmt: skip
-
-_SERVED = (
-    Figure.MEMORY_RESERVED_BYTES, Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, Figure.REQUESTS_PER_SECOND,
-    Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_MILLION_TOKENS,
-)  # fmt: skip
-
-
-def audit_as_dict(audit: Audit) -> dict[str, object]:
-    """Return the whole audit as plain data."""
-    imported, answer = audit.imported, audit.answer
-    return {
-        "files": [{"file": each.file, "tool": each.tool.name} for each in imported.readings],
-        "plan": (answer.plan if answer else imported.plan).plain_data(),
-        "settings": [_setting(path, setting) for path, setting in imported.settings.items()],
-        "fits": answer.estimate.fits if answer else False,
-        "verdict": answer.estimate.verdict.value if answer else Verdict.CANNOT_RUN.value,
-        "moments": [
-            {"moment": each.name, "bytes": round(each.size), "short_bytes": round(each.short)} for each in audit.moments
-        ],
-        "contradictions": [
-            {"rule": each.code, "title": each.title, "detail": each.detail, "places": _places(each.places)}
-            for each in audit.contradictions
-        ],
-        "wasted": [_wasted(each) for each in audit.wasted],
-        "not_modelled": [
-            {**_place(each.place), "why": each.why} for reading in imported.readings for each in reading.unmodelled
-        ],
-        "unknown": [
-            {**_place(each.place), "nearest": each.why or None}
-            for reading in imported.readings
-            for each in reading.unknown
-        ],
-        "ignored": _places(place for reading in imported.readings for place in reading.ignored),
-        "guessed": list(imported.guesses),
-        "result": result_as_dict(answer.plan, answer.estimate) if answer else None,
-    }
-
-
-def setting_rows(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return the settings of the plan as understood: what, its value, and where it comes from."""
-    fields = all_fields()
-    order = {path: place for place, path in enumerate(("task", *fields))}
-    rows = []
-    for path, setting in sorted(audit.imported.settings.items(), key=lambda entry: order.get(entry[0], 0)):
-        known = fields.get(path)
-        rows.append((known.knob.label if known else path, plan_value_text(setting.value), setting.words))
-    return rows
-
-
-def figure_rows(audit: Audit) -> list[tuple[str, str, str]]:
-    """Return what the run comes to: figures, each with its range."""
-    if audit.answer is None:
-        return []
-    estimate = audit.answer.estimate
-    keys = _SERVED if audit.answer.plan.task == "infer" else _TRAINED
-    found = (figure(estimate, key) for key in keys)
-    return [(each.metric.label, each.text, each.range_text) for each in found if each.number is not None]
-
-
-def _setting(path: str, setting: ImportedSetting) -> dict[str, object]:
-    return {
-        "field": path,
-        "value": setting.value,
-        "from": setting.level,
-        **_place(setting.place),
-        "words": setting.words,
-    }
-
-
-def _place(place: Place) -> dict[str, object]:
-    return {"file": place.file, "line": place.line, "key": place.field}
-
-
-def _places(places: Iterable[Place]) -> list[dict[str, object]]:
-    return [_place(place) for place in places]
-
-
-def _wasted(found: Finding) -> dict[str, object]:
-    return {"code": found.code, "title": found.title, "detail": found.detail, "saves": dict(found.saves)}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from capacity_tui.engine.estimate import METRICS, Answer, FigureValue, figure
+from capacity_tui.engine.estimate import METRICS, Answer, Estimate, FigureValue, figure
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.plan import OWN_PARAMETERS, all_fields, plan_values
-from capacity_tui.engine.present.html import template
-from capacity_tui.engine.present.markdown import escaped, table_lines
-from capacity_tui.engine.present.results import plan_value_text, to_json, to_yaml
-from capacity_tui.engine.present.summary import headline
-from capacity_tui.engine.printable import printable_lines
+from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, all_fields, plan_values
+from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart, table_part, write_parts
+from capacity_tui.engine.present.results import plan_value_text
+from capacity_tui.engine.present.summary import figure_sections, headline
 from capacity_tui.engine.uncertainty import Interval
-from capacity_tui.engine.units import PERCENT
+from capacity_tui.engine.units import PERCENT, format_count
 
 # Differences below half a percent are not told.
 _TOLD = 0.005
@@ -175,55 +173,68 @@ def _difference(share: float | None) -> str:
     return f" ({PERCENT * share:+.0f} %)" if share < _MULTIPLE - 1.0 else f" (x{share + 1.0:.0f})"
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonTable:
-    """One table of a comparison: a label and a text for each plan in every row."""
-
-    title: str
-    rows: tuple[tuple[str, ...], ...]
-
-
-def comparison_tables(of: SideBySide) -> tuple[ComparisonTable, ...]:
-    """Return what a comparison says: what the plans are, where they differ, and their figures."""
+def comparison_parts(of: SideBySide) -> Iterator[Part]:
+    """Yield what a comparison says: what the plans are, where they differ, and their figures."""
     plans = (("plan", *of.headlines), ("verdict", *of.verdicts))
-    differing = tuple((each.label, *each.texts) for each in of.differing)
-    figures = tuple((each.label, *each.texts) for each in of.figures)
-    found = (
-        ComparisonTable("Plans", plans),
-        ComparisonTable("Differs", differing),
-        ComparisonTable("Figures", figures),
-    )
-    return tuple(table for table in found if table.rows)
+    columns = range(1, len(of.names) + 1)
+    yield table_part(("Plans", *of.names), plans)
+    yield from _rows_part("Differs", of.names, [(field.label, *field.texts) for field in of.differing])
+    yield from _rows_part("Figures", of.names, [(figure.label, *figure.texts) for figure in of.figures], columns)
+
+
+def _rows_part(
+    title: str, names: Sequence[str], rows: Sequence[tuple[str, ...]], right: Iterable[int] = ()
+) -> Iterator[Part]:
+    if rows:
+        yield table_part((title, *names), rows, right)
 
 
 def write_comparison(form: str, of: SideBySide) -> str:
-    """Return a comparison in one of the forms of reports that are written here, which tables are not."""
-    return _WRITERS[form](of)
+    """Return a comparison as json, yaml, markdown or html."""
+    parts = (TextPart(f"Differences are those to {of.names[0]}.", "quiet"), *comparison_parts(of))
+    return write_parts(form, f"{', '.join(of.names)} side by side", parts, lambda: as_data(of))
 
 
-def _markdown(of: SideBySide) -> str:
-    return printable_lines("\n".join(_markdown_lines(of))) + "\n"
+def settings_part(columns: Sequence[tuple[str, Plan, Estimate]]) -> SectionsPart:
+    """Return the plans of modes in columns: verdict, what the mode chose, and the figures.
+
+    Args:
+        columns: name, plan and estimate of each.
+    """
+    settings = [_settings(plan) for _, plan, _ in columns]
+    labels = dict.fromkeys(label for column in settings for label in column)
+    verdicts = ("verdict", *(estimate.verdict.words for _, _, estimate in columns))
+    chosen = Section("", (verdicts, *((label, *(column.get(label, "") for column in settings)) for label in labels)))
+    figures = [
+        {
+            (section.title, row[0]): row[1]
+            for section in figure_sections(plan, estimate)
+            for row in section.rows
+            if row[1]
+        }
+        for _, plan, estimate in columns
+    ]
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    for title, label in dict.fromkeys(key for column in figures for key in column):
+        rows.setdefault(title, []).append((label, *(column.get((title, label), "") for column in figures)))
+    sections = (Section(title, tuple(entries)) for title, entries in rows.items())
+    return SectionsPart(tuple(name for name, _, _ in columns), (chosen, *sections))
 
 
-def _markdown_lines(of: SideBySide) -> Iterator[str]:
-    yield f"# {escaped(_title(of))}"
-    yield from ("", f"Differences are those to {escaped(of.names[0])}.")
-    for table in comparison_tables(of):
-        yield from table_lines(table.title, (table.title, *map(escaped, of.names)), table.rows)
-
-
-def _html(of: SideBySide) -> str:
-    page = template("comparison.html").render(title=_title(of), names=of.names, tables=comparison_tables(of))
-    return printable_lines(page)
-
-
-def _title(of: SideBySide) -> str:
-    return f"{', '.join(of.names)} side by side"
-
-
-_WRITERS: Mapping[str, Callable[[SideBySide], str]] = {
-    "markdown": _markdown,
-    "html": _html,
-    "json": lambda of: to_json(as_data(of)),
-    "yaml": lambda of: to_yaml(as_data(of)),
-}
+def _settings(plan: Plan) -> dict[str, str]:
+    """Return what a mode chooses, by its label."""
+    training, parallel, serving = plan.training, plan.parallelism, plan.inference
+    model = {"model": plan.model.name or plan.model.config or ""}
+    if plan.task == "infer":
+        return {**model, "weights": serving.weights_format, "batch": str(serving.batch)}
+    if plan.task == "fit":
+        return model
+    return {
+        **model,
+        "sequence": f"{training.seq_len} tok",
+        "micro / global batch": f"{training.micro_batch} / {training.global_batch}",
+        "precision": training.precision,
+        "checkpointing": training.checkpointing,
+        "dp x tp x pp, ZeRO": f"{parallel.dp} x {parallel.tp} x {parallel.pp}, {parallel.zero}",
+        **({"tokens": format_count(float(training.tokens), "tok")} if isinstance(training.tokens, float) else {}),
+    }

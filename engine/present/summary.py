@@ -1,12 +1,15 @@
-"""What an answer says, as lines of text: the one content of tables and reports."""
+"""What an answer says: its figures and notes, and the report of it in any form."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import NamedTuple
 
 from capacity_tui.engine.cluster import figure_label
 from capacity_tui.engine.estimate import (
+    Answer,
     Estimate,
     FigureValue,
     Note,
@@ -16,11 +19,14 @@ from capacity_tui.engine.estimate import (
     limit_label,
     part_label,
 )
+from capacity_tui.engine.explain import Roofline
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Assumption, Plan, all_fields
-from capacity_tui.engine.present.results import plan_value_text
+from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart, parts_as_html, parts_as_markdown
+from capacity_tui.engine.present.results import plan_value_text, result_as_dict, to_json, to_yaml
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.verdict import Holds
 
@@ -30,8 +36,7 @@ TOLD_ORIGINS: tuple[Origin, ...] = ("given", "measured")
 """Origins of the hardware's figures that an answer names; those of the catalogue are the usual ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One figure.
 
     Attributes:
@@ -46,11 +51,34 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """Figures under one heading."""
+class Report:
+    """What a report is written from.
 
-    title: str
-    rows: tuple[Row, ...]
+    Attributes:
+        answer: the plan and its estimate.
+        draw_roofline: draws the roofline of an answer, where there is one.
+        one_of_many: whether other answers follow in the same text.
+        not_understood: words, keys and options that have no meaning in the plan.
+    """
+
+    answer: Answer
+    draw_roofline: Callable[[Answer], Roofline | None]
+    one_of_many: bool = False
+    not_understood: tuple[str, ...] = ()
+
+
+def write_report(form: str, report: Report) -> str:
+    """Return an answer as json, yaml, markdown or html; data on one line, or as one document, where others follow."""
+    plan, estimate = report.answer.plan, report.answer.estimate
+    if form == "json":
+        return to_json(result_as_dict(plan, estimate, report.not_understood), one_line=report.one_of_many)
+    if form == "yaml":
+        text = to_yaml(result_as_dict(plan, estimate, report.not_understood))
+        return f"---\n{text}" if report.one_of_many else text
+    from capacity_tui.engine.present.plan_report import page_parts  # noqa: PLC0415 - charts are loaded for pages alone
+
+    write = parts_as_markdown if form == "markdown" else parts_as_html
+    return write(headline(plan, estimate), page_parts(plan, estimate, report.draw_roofline(report.answer)))
 
 
 def headline(plan: Plan, estimate: Estimate) -> str:
@@ -61,23 +89,18 @@ def headline(plan: Plan, estimate: Estimate) -> str:
     return f"{name}, {plan.task or 'train'}, {hardware}"
 
 
-def verdict_sentence(estimate: Estimate) -> str:
-    """Return the verdict and what it rests on with a capital letter."""
-    return f"{estimate.verdict_text[0].upper()}{estimate.verdict_text[1:]}"
-
-
-def blocks(plan: Plan, estimate: Estimate) -> tuple[Block, ...]:
+def figure_sections(plan: Plan, estimate: Estimate) -> tuple[Section, ...]:
     """Return the figures of an answer, those that are none left out."""
-    found = (
-        Block("Limits", tuple(_limits(estimate))),
-        Block("Model", tuple(_model(estimate))),
-        Block("Memory per device", tuple(_memory(plan, estimate))),
-        Block("Time", tuple(_time(plan, estimate))),
-        Block("Cluster", tuple(_levels(estimate))),
-        Block("Cost and energy", tuple(_cost(estimate))),
-        Block("Scaling law", tuple(_figures(estimate, "law"))),
+    sections = (
+        Section("Limits", tuple(_limits(estimate))),
+        Section("Model", tuple(_model(estimate))),
+        Section("Memory per device", tuple(_memory(plan, estimate))),
+        Section("Time", tuple(_time(plan, estimate))),
+        Section("Cluster", tuple(_levels(estimate))),
+        Section("Cost and energy", tuple(_cost(estimate))),
+        Section("Scaling law", tuple(_figures(estimate, "law"))),
     )
-    return tuple(block for block in found if block.rows)
+    return tuple(section for section in sections if section.rows)
 
 
 def notes(plan: Plan, estimate: Estimate) -> tuple[tuple[str, tuple[Note, ...]], ...]:
@@ -185,7 +208,7 @@ def _cost(estimate: Estimate) -> Iterator[Row]:
         yield _row(price)
     for row, key in _keyed(estimate, "cost"):
         # The price of an hour is the one fact of the block; all else follows from it.
-        yield replace(row, spread=estimate.cost.source) if key == Figure.COST_USD_PER_HOUR else row
+        yield row._replace(spread=estimate.cost.source) if key == Figure.COST_USD_PER_HOUR else row
     if (power := figure(estimate, Figure.ENERGY_WATTS_AVERAGE)).number is None:
         yield _row(power)
 
@@ -210,3 +233,68 @@ def _keyed(estimate: Estimate, block: str) -> Iterator[tuple[Row, str]]:
 
 def _row(found: FigureValue) -> Row:
     return Row(found.metric.label, found.text, found.range_text)
+
+
+def exported_plan(answer: Answer, heading: str = "", day: date | None = None) -> str:
+    """Return a settled plan as YAML; what was predicted stands above it as comments, which loading passes over.
+
+    Args:
+        answer: the plan and its estimate.
+        heading: what the plan is.
+        day: when it was predicted; today by default.
+    """
+    return dump_plan(answer.plan, "\n".join((*([heading] if heading else []), *_predicted(answer, day))))
+
+
+def _predicted(answer: Answer, day: date | None) -> Iterator[str]:
+    """Yield the figures of an answer with their ranges, as lines."""
+    on = day or datetime.now(UTC).date()
+    checked = answer.estimate.basis.catalogue_date
+    yield f"Predicted on {on.isoformat()}" + (f", hardware as of {checked}" if checked else "") + ":"
+    yield f"  {headline(answer.plan, answer.estimate)}: {answer.estimate.verdict_text}"
+    for section in figure_sections(answer.plan, answer.estimate):
+        rows = [row for row in section.rows if not row[0].startswith("  ")]
+        width = max((len(label) for label, _, _ in rows), default=0)
+        yield f"  {section.title}"
+        for label, value, spread in rows:
+            yield f"    {label:<{width}}  {' '.join(part for part in (value, f'({spread})' if spread else '') if part)}"
+
+
+def verdict_part(plan: Plan, estimate: Estimate) -> TextPart:
+    """Return what is run, and whether it fits."""
+    return TextPart(estimate.verdict_text, estimate.verdict.tone, headline(plan, estimate))
+
+
+def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> Iterator[Part]:
+    """Yield what an answer says, from the verdict to what was assumed; in full where all the numbers come from."""
+    yield verdict_part(plan, estimate)
+    if assumed := assumed_text(estimate):
+        yield TextPart(f"Assumed: {assumed}", "quiet")
+    yield SectionsPart(("value", "range"), figure_sections(plan, estimate), has_aside=True)
+    if estimate.scalability:
+        yield from _scaling(estimate)
+    yield from note_parts(plan, estimate)
+    if settings := chosen(plan, estimate):
+        yield TextPart("Chosen", "strong")
+        yield from (TextPart(line, "item") for line in settings)
+    if in_full:
+        yield TextPart(f"Basis: {basis(estimate)}", "quiet")
+    elif estimate.basis.assumed:
+        yield TextPart(f"Also assumed: {', '.join(estimate.basis.assumed)}", "quiet")
+
+
+def note_parts(plan: Plan, estimate: Estimate) -> Iterator[Part]:
+    """Yield warnings and recommendations as lists."""
+    for title, entries in notes(plan, estimate):
+        yield TextPart(title, "strong")
+        yield from (TextPart(note_text(note), "item") for note in entries)
+
+
+def _scaling(estimate: Estimate) -> Iterator[Part]:
+    from capacity_tui.engine.present.plan_report import (  # noqa: PLC0415 - few plans have it
+        scaling_table,
+        scaling_text,
+    )
+
+    yield scaling_table(estimate.scalability)
+    yield from (TextPart(line) for line in scaling_text(estimate.scalability))

@@ -13,23 +13,22 @@ class ReportFormat:
 
     Attributes:
         suffixes: names of files that ask for it.
-        writer: module of ``engine/present`` and function that write it, as ``markdown:report``; empty for tables, which
-            are drawn for the terminal there is.
+        is_drawn: whether it is drawn for the terminal there is.
         is_page: whether it is one page for one plan.
     """
 
     suffixes: tuple[str, ...]
-    writer: str = ""
+    is_drawn: bool = False
     is_page: bool = False
 
 
 REPORT_FORMATS: Mapping[str, ReportFormat] = MappingProxyType(
     {
-        "table": ReportFormat((".txt",)),
-        "markdown": ReportFormat((".md",), "markdown:report"),
-        "json": ReportFormat((".json",), "results:json_report"),
-        "html": ReportFormat((".html", ".htm"), "html:report", is_page=True),
-        "yaml": ReportFormat((".yaml", ".yml"), "results:yaml_report"),
+        "table": ReportFormat((".txt",), is_drawn=True),
+        "markdown": ReportFormat((".md",)),
+        "json": ReportFormat((".json",)),
+        "html": ReportFormat((".html", ".htm"), is_page=True),
+        "yaml": ReportFormat((".yaml", ".yml")),
     }
 )
 

@@ -6,14 +6,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
 from sources import name_of, nodes_of, source_files
 
-from capacity_tui.engine import present
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.plan import KnownField, Plan, all_fields, field_names, field_text, known_names
 from capacity_tui.engine.plan.consequences import REPLACING, RULES
@@ -118,8 +116,6 @@ def test_nothing_beside_the_metadata_lists_fields() -> None:
 
 
 @pytest.mark.parametrize("name", REPORT_FORMATS)
-def test_a_form_of_reports_is_asked_for_by_suffix_and_has_a_writer(name: str) -> None:
+def test_a_form_of_reports_is_asked_for_by_suffix(name: str) -> None:
     form = REPORT_FORMATS[name]
     assert form.suffixes
-    module, _, function = form.writer.partition(":")
-    assert not module or callable(getattr(import_module(f"{present.__name__}.{module}"), function))

@@ -8,14 +8,13 @@ from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
+from report_pages import to_html, to_markdown
 
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.explain import Roofline, roofline
 from capacity_tui.engine.plan import ModelSection, Plan
 from capacity_tui.engine.plan.files import example_text, plan_from_text
 from capacity_tui.engine.plan.plan import ReportSection
-from capacity_tui.engine.present.html import to_html
-from capacity_tui.engine.present.markdown import to_markdown
 from capacity_tui.engine.present.pictures import limit_text
 from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, roofline_chart, scaling_chart
 from capacity_tui.engine.present.pictures.roofline_chart import ASCII, roofline_lines

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from report_pages import to_markdown
+
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.plan import ModelSection, Plan
 from capacity_tui.engine.plan.plan import ReportSection
-from capacity_tui.engine.present.markdown import to_markdown
 
 
 def test_verdict_figures_ranges_and_basis(plan: Plan, training: Estimate) -> None:
@@ -15,10 +16,10 @@ def test_verdict_figures_ranges_and_basis(plan: Plan, training: Estimate) -> Non
     assert text.startswith("# llama-3-8b, train, 64 x h100-sxm-80gb\n\n**Fits.**\n")
     assert "| peak memory allocated | 50.0 GiB | 45.0 GiB to 56.0 GiB |" in text
     assert "| training time | 16 min 40 s | 15 min to 20 min |" in text
-    assert "&nbsp;&nbsp;activations" in text
+    assert "| activations | 30.0 GiB | 50.0 % |" in text
     assert "KV cache" not in text
     assert "| 2 | 2 | 5.20 s | 1.92 | 96 % |" in text
-    assert "assumed: 8 devices in a node" in text
+    assert "| Assumed | 8 devices in a node |" in text
 
 
 def test_texts_cannot_break_the_page(plan: Plan, training: Estimate) -> None:
@@ -44,4 +45,4 @@ def test_serving(plan: Plan, inference: Estimate) -> None:
 
 def test_what_does_not_fit(plan: Plan, training: Estimate) -> None:
     tight = replace(training, memory=replace(training.memory, capacity_bytes=2.0**30))
-    assert "**Does not fit: memory 60.0 GiB > 1.0 GiB.**" in to_markdown(plan, tight)
+    assert "**Does not fit: memory 60.0 GiB \\> 1.0 GiB.**" in to_markdown(plan, tight)

@@ -6,18 +6,17 @@ import json
 from io import StringIO
 
 import pytest
+from report_pages import to_html, to_markdown
 from rich.console import Console
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.present import result_as_dict, to_json
-from capacity_tui.engine.present.html import to_html
-from capacity_tui.engine.present.markdown import to_markdown
+from capacity_tui.engine.present import answer_parts, result_as_dict, to_json
 from capacity_tui.engine.solve import answer
 from capacity_tui.engine.solve.modes import compare
 from capacity_tui.engine.verdict import Holds, Verdict
-from capacity_tui.tui.cli.rich_answers import answer_tables
+from capacity_tui.tui.cli.rich_tables import rich_parts
 from capacity_tui.tui.shown.comparison import Column
 from capacity_tui.tui.views.plan.present import column
 
@@ -75,7 +74,7 @@ def test_an_estimate_above_the_device_does_not_fit_though_its_low_end_would() ->
 def shown(plan: Plan, estimate: Estimate) -> str:
     console = Console(width=200, file=StringIO())
     with console.capture() as captured:
-        for table in answer_tables(plan, estimate, in_full=True):
+        for table in rich_parts(answer_parts(plan, estimate, in_full=True)):
             console.print(table)
     return captured.get()
 

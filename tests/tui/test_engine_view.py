@@ -229,7 +229,9 @@ def test_a_column_tells_what_its_mode_is_and_what_of_its_shares_the_run_uses(doc
     assert first.about[0].startswith("conservative: up to 50 % of memory")
     assert any("power limit, the mode allows 40 %: " in line for line in first.about)
     power = first.row("mode.power")
-    assert power and power.text.endswith("/40 % !")
+    assert power and power.text.endswith(" %")
+    memory = first.row("mode.memory")
+    assert memory and memory.text.endswith(" of 50 %")
     assert document.explain("conservative", "mode.power").result in first.about
 
 

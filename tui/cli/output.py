@@ -125,9 +125,13 @@ class Output:
 
     def parts(self, parts: Iterable[Part], inputs: Iterable[str] = ()) -> None:
         """Write the parts of a report."""
+        self.write(self.parts_text(parts), inputs)
+
+    def parts_text(self, parts: Iterable[Part]) -> str:
+        """Return the parts of a report as text, for where it goes."""
         from capacity_tui.tui.cli.rich_tables import rich_parts
 
-        self.show(rich_parts(parts), inputs)
+        return self.text(rich_parts(parts))
 
     def show(self, tables: Iterable[RenderableType], inputs: Iterable[str] = ()) -> None:
         """Write tables and lines."""

@@ -11,12 +11,21 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.present import (
-    Part,
-    TextPart,
-)
+from capacity_tui.engine.present import CodePart, Part, PicturePart, SectionsPart, TextPart
+from capacity_tui.engine.verdict import Verdict
 
-_STYLES = {"plain": "", "strong": "bold", "quiet": "dim"}
+_STYLES = {
+    "plain": "",
+    "item": "",
+    "strong": "bold",
+    "quiet": "dim",
+    "good": "bold green",
+    "warn": "bold yellow",
+    "bad": "bold red",
+    "dim": "yellow",
+}
+_VERDICTS = {verdict.words: _STYLES[verdict.tone] for verdict in Verdict}
+"""Styles of cells that are a verdict."""
 
 # What the table leaves between two columns.
 _GAP = 2
@@ -149,11 +158,54 @@ def pairs(entries: Iterable[tuple[str, str]]) -> Table:
 
 
 def rich_parts(parts: Iterable[Part]) -> Iterator[RenderableType]:
-    """Yield the parts of a report as tables and styled lines."""
+    """Yield the parts of a report as tables and styled lines; pictures are for pages."""
     for part in parts:
         if isinstance(part, TextPart):
-            yield Text(part.text, style=_STYLES[part.tone])
+            yield _line(part)
+        elif isinstance(part, SectionsPart):
+            yield _figures(part) if part.has_aside else _columns(part)
+        elif isinstance(part, CodePart):
+            yield Text(part.text)
+        elif isinstance(part, PicturePart):
+            continue
         elif part.kept:
-            yield Listing(part.heads, part.rows, frozenset(part.right), frozenset(part.kept))
+            kept, spare = frozenset(part.kept), frozenset(part.spare)
+            yield Listing(part.heads, part.rows, frozenset(part.right), kept, spare=spare)
         else:
             yield table(part.heads, part.rows, part.right)
+
+
+def _line(part: TextPart) -> Text:
+    text = Text(f"  - {part.text}" if part.tone == "item" else part.text, style=_STYLES[part.tone])
+    return Text.assemble((part.subject, "bold"), ": ", text) if part.subject else text
+
+
+def _figures(part: SectionsPart) -> Table:
+    """Return figures under titles, each with its aside in brackets; what has but an aside is left to pages."""
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True, justify="right")
+    grid.add_column(style="dim", overflow="fold")
+    for section in part.sections:
+        if section.title:
+            grid.add_row(Text(section.title, style="bold"))
+        for label, value, aside in section.rows:
+            if value:
+                grid.add_row(Text(f"  {label}"), Text(value), Text(f"({aside})" if aside else ""))
+    return grid
+
+
+def _columns(part: SectionsPart) -> Table:
+    """Return rows under titles in columns, a name above each."""
+    grid = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    grid.add_column("", overflow="fold")
+    for head in part.heads:
+        # A folded figure reads as two.
+        grid.add_column(Text(head), justify="right", no_wrap=True)
+    for section in part.sections:
+        if section.title:
+            grid.add_row(Text(section.title, style="bold"))
+        indent = "  " if section.title else ""
+        for label, *cells in section.rows:
+            grid.add_row(Text(f"{indent}{label}"), *(Text(cell, style=_VERDICTS.get(cell, "")) for cell in cells))
+    return grid

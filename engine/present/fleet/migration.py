@@ -14,8 +14,7 @@ from capacity_tui.engine.fleet.migration import Alternative, Migration, Workload
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.explanation import ExplanationText, FormulaInput, derived_step
-from capacity_tui.engine.present.part_pages import write_parts
-from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.parts import Part, TextPart, table_part, write_parts
 from capacity_tui.engine.present.results import to_builtins
 from capacity_tui.engine.printable import csv_table
 from capacity_tui.engine.uncertainty import Interval

@@ -9,11 +9,8 @@ from http import HTTPStatus
 from http.client import responses
 from operator import attrgetter
 
-from markupsafe import Markup
-
-from capacity_tui.engine.present.html import template
+from capacity_tui.engine.present.parts import Part, PicturePart, TablePart, TextPart, parts_as_html, table_part
 from capacity_tui.engine.present.pictures.charts import Course, course_chart
-from capacity_tui.engine.printable import printable_lines
 from capacity_tui.engine.runs.profile import (
     UNITS,
     GpuSnapshot,
@@ -243,31 +240,44 @@ _GPU_CHARTS = (
 
 def profile_page(profile: Profile) -> str:
     """Return a profile as a page: figures, what held it up with all scores, curves, stages, what is missing."""
+    return parts_as_html(profile_title(profile), _page_parts(profile))
+
+
+def _page_parts(profile: Profile) -> Iterator[Part]:
     summary = profile.summary
-    found = summary.bottleneck
-    page = template("profile.html").render(
-        title=profile_title(profile),
-        bottleneck=bottleneck_text(summary),
-        rows=profile_rows(summary),
-        scores=[
-            (
-                name,
-                "n/a" if score is None else format_percent(score),
-                threshold_text(name, found.thresholds[name]),
-                score or 0.0,
-            )
-            for name, score in found.scores.items()
-        ],
-        charts=tuple(_charts(profile.timeline)),
-        missing=sorted(missing_of(summary).items()),
-        problems=profile.problems,
-        interval=summary.interval,
+    bottleneck = summary.bottleneck
+    yield TextPart(bottleneck_text(summary), "dim")
+    yield TextPart(f"Looked at every {summary.interval:g} s, more often in the beginning.", "quiet")
+    yield TextPart("Figures", "strong")
+    yield table_part(("", ""), profile_rows(summary))
+    yield TextPart("What held it up", "strong")
+    yield TextPart(
+        "Each use over its threshold; one hundred percent is at it or above. Several can hold a run up at once.",
+        "quiet",
     )
-    return printable_lines(page)
+    scores = bottleneck.scores.items()
+    rows = [
+        (
+            name,
+            "n/a" if score is None else format_percent(score),
+            threshold_text(name, bottleneck.thresholds[name]),
+        )
+        for name, score in scores
+    ]
+    bars = tuple(score or 0.0 for _, score in scores)
+    yield TablePart(("Resource", "Score", "Threshold"), tuple(rows), (1, 2), bars=bars)
+    if charts := tuple(_charts(profile.timeline)):
+        yield TextPart("Its course", "strong")
+        yield from charts
+    missing = [(name.replace("_", " "), reason) for name, reason in sorted(missing_of(summary).items())]
+    missing += [("profiling itself", problem) for problem in profile.problems]
+    if missing:
+        yield TextPart("What could not be had", "strong")
+        yield table_part(("", ""), missing)
 
 
-def _charts(timeline: tuple[ResourceSnapshot, ...]) -> Iterator[tuple[str, Markup, list[str]]]:
-    """Yield each chart that has anything to show: its title, the picture, the names of its lines."""
+def _charts(timeline: tuple[ResourceSnapshot, ...]) -> Iterator[PicturePart]:
+    """Yield each chart that has anything to show."""
     for title, unit, lines in _CHARTS:
         courses = [_course(label, name, timeline) for label, name in lines]
         yield from _chart(title, courses, unit)
@@ -276,11 +286,12 @@ def _charts(timeline: tuple[ResourceSnapshot, ...]) -> Iterator[tuple[str, Marku
         yield from _chart(title, [_gpu_course(index, name, timeline) for index in gpus], unit)
 
 
-def _chart(title: str, courses: list[Course], unit: str) -> Iterator[tuple[str, Markup, list[str]]]:
+def _chart(title: str, courses: list[Course], unit: str) -> Iterator[PicturePart]:
     known = [course for course in courses if any(value is not None for _, value in course.points)]
     drawn = course_chart(title, known, unit)
     if drawn:
-        yield title, Markup(drawn), [course.label for course in known]  # noqa: S704 - escaped where it is made
+        labels = tuple(course.label for course in known) if len(known) > 1 else ()
+        yield PicturePart(drawn, (), f"{title}.", labels)
 
 
 def _course(label: str, name: str, timeline: tuple[ResourceSnapshot, ...]) -> Course:

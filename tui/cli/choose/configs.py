@@ -88,9 +88,10 @@ def mode_plans(comparison: Comparison) -> tuple[ModePlan, ...]:
 
 def mode_table(entries: Sequence[ModePlan]) -> Iterator[RenderableType]:
     """Yield the configurations side by side."""
-    from capacity_tui.tui.cli.rich_answers import comparison_table
+    from capacity_tui.engine.present import settings_part
+    from capacity_tui.tui.cli.rich_tables import rich_parts
 
-    yield comparison_table([(entry.mode.id, entry.plan, entry.estimate) for entry in entries])
+    yield from rich_parts([settings_part([(entry.mode.id, entry.plan, entry.estimate) for entry in entries])])
 
 
 def mode_notes(entries: Sequence[ModePlan]) -> Iterator[str]:

@@ -16,11 +16,10 @@ from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_optio
 from capacity_tui.tui.cli.progress import interrupted, progress
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from capacity_tui.engine.estimate import Answer
     from capacity_tui.engine.nodes import SharedAnswer
     from capacity_tui.engine.plan import Plan
+    from capacity_tui.engine.present import Part
     from capacity_tui.engine.solve import Candidate
     from capacity_tui.engine.solve.need import Needed
     from capacity_tui.engine.solve.search import Answer as SearchAnswer
@@ -157,9 +156,9 @@ def search(
     if output.form == "json":
         output.data(search_as_dict(answer))
         return 0
-    from capacity_tui.tui.cli.rich_answers import search_tables
+    from capacity_tui.engine.present import search_parts
 
-    output.show(search_tables(answer))
+    output.parts(search_parts(answer))
     return 0
 
 
@@ -238,16 +237,14 @@ def need(
     if output.is_data:
         output.data(needed_as_dict(needed, answer), given.inputs)
     else:
-        output.show(_tables(needed, answer), given.inputs)
+        output.parts(_parts(needed, answer), given.inputs)
     return NO_ANSWER if needed.best is None else 0
 
 
-def _tables(needed: Needed, answer: Answer | None) -> Iterator[RenderableType]:
-    from capacity_tui.engine.present import needed_parts
-    from capacity_tui.tui.cli.rich_answers import answer_tables
-    from capacity_tui.tui.cli.rich_tables import rich_parts
+def _parts(needed: Needed, answer: Answer | None) -> Iterator[Part]:
+    from capacity_tui.engine.present import TextPart, answer_parts, needed_parts
 
-    yield from rich_parts(needed_parts(needed))
+    yield from needed_parts(needed)
     if answer is not None:
-        yield ""
-        yield from answer_tables(answer.plan, answer.estimate)
+        yield TextPart()
+        yield from answer_parts(answer.plan, answer.estimate)

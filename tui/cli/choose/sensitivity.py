@@ -68,12 +68,10 @@ def sensitivity(
 
 
 def _written(result: Sensitivity, form: str, name: str, top: int, ascii_only: bool, output: Output) -> str:
-    from capacity_tui.engine.present import sensitivity_as_data, sensitivity_as_markdown, to_json
+    from capacity_tui.engine.present import sensitivity_as_data, sensitivity_as_markdown, sensitivity_parts, to_json
 
     if form == "json":
         return to_json(sensitivity_as_data(result, name))
     if form == "markdown":
         return sensitivity_as_markdown(result, name, top)
-    from capacity_tui.tui.cli.rich_answers import sensitivity_tables
-
-    return output.text(sensitivity_tables(result, name, top, ascii_only))
+    return output.parts_text(sensitivity_parts(result, name, top, ascii_only))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +15,8 @@ from capacity_tui.tui.cli.plan_sources import imported_of, machine_for, plan_fla
 from capacity_tui.tui.cli.progress import working
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from capacity_tui.engine.catalog import Catalog
-    from capacity_tui.engine.estimate import Answer
     from capacity_tui.engine.plan.line import PlanFlags
-    from capacity_tui.engine.solve import Audit
-    from capacity_tui.engine.solve import Finding as AuditFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +136,7 @@ def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, output: Outpu
     FILE is a configuration of DeepSpeed, the Hugging Face Trainer, Accelerate, Axolotl, vLLM or another tool, a shell
     script that starts one, or a folder of them. All of them together are one run. Flags say what they leave out.
     """
-    from capacity_tui.engine.present import audit_as_dict, to_json
+    from capacity_tui.engine.present import audit_as_dict, audit_parts, to_json
     from capacity_tui.engine.solve import audit as audited
 
     imported = imported_of(files, flags)
@@ -151,79 +145,5 @@ def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, output: Outpu
     if output.form == "json":
         output.write(to_json(audit_as_dict(report)), files)
     else:
-        output.show(_parts(report, ignored), files)
+        output.parts(audit_parts(report, ignored=ignored), files)
     return 0 if report.runs else DOES_NOT_FIT
-
-
-def _parts(report: Audit, ignored: bool) -> Iterator[RenderableType]:
-    """Yield an audit from what it will do to what is not counted."""
-    from rich.text import Text
-
-    from capacity_tui.engine.present import figure_rows, setting_rows
-    from capacity_tui.tui.cli.rich_answers import verdict_line
-    from capacity_tui.tui.cli.rich_tables import table
-
-    files = ", ".join(f"{reading.file} ({reading.tool.name})" for reading in report.imported.readings)
-    yield Text(f"Read: {files}")
-    yield Text("What it will do:", style="bold")
-    yield table(("setting", "value", "from"), setting_rows(report))
-    if report.imported.guesses:
-        yield Text(f"Assumed, as no file gives it: {'; '.join(report.imported.guesses)}")
-    if report.answer is not None:
-        yield verdict_line(report.answer.plan, report.answer.estimate)
-        yield table(("figure", "value", "range"), figure_rows(report), right=(1,))
-        yield from _moments(report)
-        if not report.runs:
-            yield from _ways_out(report.answer)
-    yield from _findings("Contradicts itself", report.contradictions, "nothing")
-    yield from _findings("Wasted", report.wasted, "nothing found")
-    yield from _not_counted(report, ignored)
-
-
-def _moments(report: Audit) -> Iterator[RenderableType]:
-    """Yield the memory over a step, and where it does not fit."""
-    from capacity_tui.engine.units import format_bytes
-    from capacity_tui.tui.cli.rich_tables import table
-
-    if report.moments:
-        rows = (
-            (phase.name, format_bytes(phase.size), f"{format_bytes(phase.short)} too much" if phase.short else "")
-            for phase in report.moments
-        )
-        yield table(("moment of a step", "memory", ""), rows, right=(1,))
-
-
-def _ways_out(answer: Answer) -> Iterator[RenderableType]:
-    """Yield what would make it fit, and what else to mind."""
-    from rich.text import Text
-
-    from capacity_tui.engine.present import note_text
-    from capacity_tui.engine.present import notes as answer_notes
-
-    for title, entries in answer_notes(answer.plan, answer.estimate):
-        yield Text(f"{title}:", style="bold")
-        yield from (Text(f"  - {note_text(note)}") for note in entries)
-
-
-def _findings(title: str, findings: tuple[AuditFinding, ...], none: str) -> Iterator[RenderableType]:
-    from rich.text import Text
-
-    yield Text(f"{title}:" if findings else f"{title}: {none}", style="bold")
-    for finding in findings:
-        yield Text(f"  - {finding.title}: {finding.detail}" if finding.detail else f"  - {finding.title}")
-
-
-def _not_counted(report: Audit, ignored: bool) -> Iterator[RenderableType]:
-    """Yield the options that count for nothing, and why."""
-    from rich.text import Text
-
-    for reading in report.imported.readings:
-        for remark in reading.unmodelled:
-            yield Text(f"Not modelled: {remark.place}: {remark.why}")
-        for remark in reading.unknown:
-            near = f"; did you mean {remark.why}?" if remark.why else ""
-            yield Text(f"Unknown: {remark.place}: {reading.tool.short_name} has no such option{near}")
-    places = [place for reading in report.imported.readings for place in reading.ignored]
-    if places:
-        names = f": {', '.join(str(place.field) for place in places)}" if ignored else " (--ignored names them)"
-        yield Text(f"Without a part in an estimate: {len(places)} options{names}")

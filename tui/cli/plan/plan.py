@@ -136,7 +136,7 @@ def plan(
             columns += [(label, answer), *scenarios_of(label, loaded, _estimated, len(names) > 1)]
         else:
             shape = output.form or _default_form(len(files) > 1, output, answer)
-            pictures = _pictures(answer) if verbose and not REPORT_FORMATS[shape].writer else ()
+            pictures = _pictures(answer) if verbose and REPORT_FORMATS[shape].is_drawn else ()
             of = _reported(answer, len(files) > 1, source.not_understood)
             texts.append(_report(of, shape, output, in_full=verbose or output.is_file))
             texts += (_drawn(answer, group, output) for group in pictures)
@@ -172,9 +172,8 @@ def _estimated(plan: Plan) -> Answer:
 
 
 def _explained(plan: Plan, key: str, form: str | None, output: Output) -> str:
-    from capacity_tui.engine.present import explain_along, explanation_as_dict, to_json, to_yaml
+    from capacity_tui.engine.present import explain_along, explanation_as_dict, explanation_parts, to_json, to_yaml
     from capacity_tui.engine.present.pictures import PICTURES
-    from capacity_tui.tui.cli.rich_answers import explanation_tables
 
     if key == PLACEMENT:
         return _placed(plan, form, output)
@@ -183,20 +182,19 @@ def _explained(plan: Plan, key: str, form: str | None, output: Output) -> str:
         return to_json(data) if form == "json" else to_yaml(data)
     if key in PICTURES:
         return _drawn(_estimated(plan), key, output)
-    return output.text(explanation_tables(explain_along(plan, key, machine_for(plan))))
+    return output.parts_text(explanation_parts(explain_along(plan, key, machine_for(plan))))
 
 
 def _placed(plan: Plan, form: str | None, output: Output) -> str:
     """Return where a plan lies on its cluster."""
     from capacity_tui.engine.present import placement_as_dict, placement_parts, to_json, to_yaml
     from capacity_tui.engine.solve import place_plan
-    from capacity_tui.tui.cli.rich_tables import rich_parts
 
     placement = place_plan(plan, machine_for(plan))
     if form in ("json", "yaml"):
         data = placement_as_dict(placement)
         return to_json(data) if form == "json" else to_yaml(data)
-    return output.text(rich_parts(placement_parts(placement)))
+    return output.parts_text(placement_parts(placement))
 
 
 def _pictures(answer: Answer) -> Iterator[str]:
@@ -209,14 +207,17 @@ def _pictures(answer: Answer) -> Iterator[str]:
 def _drawn(answer: Answer, group: str, output: Output) -> str:
     """Return the picture behind a group of figures; the roofline with what limits the run."""
     from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.present.pictures import picture_lines, picture_of
-    from capacity_tui.tui.cli.rich_answers import limit_line
+    from capacity_tui.engine.present import TextPart
+    from capacity_tui.engine.present.pictures import limit_text, picture_lines, picture_of
 
     drawn = picture_of(group, answer)
     if drawn is None:
         raise PlanError("no roofline", "nothing is known of this model's kernels", "explain bottleneck.ridge_point")
     lines = "".join(f"{line}\n" for line in picture_lines(drawn, PICTURE_WIDTH, not output.takes_unicode))
-    return lines + output.text(limit_line(answer)) if group == BOTTLENECK else lines
+    chart = _roofline(answer) if group == BOTTLENECK else None
+    return (
+        lines if chart is None else lines + output.parts_text([TextPart(limit_text(chart, answer.estimate), "strong")])
+    )
 
 
 def _roofline(answer: Answer) -> Roofline | None:
@@ -247,13 +248,13 @@ def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Re
 
 
 def _report(of: Report, form: str, output: Output, *, in_full: bool) -> str:
-    if REPORT_FORMATS[form].writer:
+    if not REPORT_FORMATS[form].is_drawn:
         from capacity_tui.engine.present import write_report
 
         return write_report(form, of)
-    from capacity_tui.tui.cli.rich_answers import answer_tables
+    from capacity_tui.engine.present import answer_parts
 
-    return output.text(answer_tables(of.answer.plan, of.answer.estimate, in_full=in_full))
+    return output.parts_text(answer_parts(of.answer.plan, of.answer.estimate, in_full=in_full))
 
 
 def comparison(entries: Sequence[tuple[str, Answer]], output: Output) -> str:
@@ -267,16 +268,15 @@ def comparison(entries: Sequence[tuple[str, Answer]], output: Output) -> str:
     Raises:
         UsageError: there are not two.
     """
-    from capacity_tui.engine.present import Named, comparison_tables, side_by_side, write_comparison
-    from capacity_tui.tui.cli.rich_answers import side_by_side_tables
+    from capacity_tui.engine.present import Named, comparison_parts, side_by_side, write_comparison
 
     if len(entries) < 2:
         raise click.UsageError("--compare needs two plans: name two FILEs, give --gpu twice, or pin plans beside one")
     columns = side_by_side(Named(name, answer) for name, answer in _numbered(entries))
     form = output.form or "table"
-    if REPORT_FORMATS[form].writer:
+    if not REPORT_FORMATS[form].is_drawn:
         return write_comparison(form, columns)
-    return output.text(side_by_side_tables(columns.names, comparison_tables(columns)))
+    return output.parts_text(comparison_parts(columns))
 
 
 def called(file: str | None, gpu: str | None, one_of_many: bool, has_gpus: bool) -> str:

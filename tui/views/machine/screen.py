@@ -271,7 +271,7 @@ class MeasuringBar(Lines):
         self.repaint()
 
 
-_ROLES = {"plain": "value", "strong": "heading", "quiet": "dim"}
+_ROLES = {"plain": "value", "item": "value", "strong": "heading", "quiet": "dim"}
 
 _GAP = "  "
 
@@ -289,8 +289,8 @@ def report_lines(parts: Iterable[Part], width: int) -> list[Line]:
     lines: list[Line] = []
     for part in parts:
         if isinstance(part, TextPart):
-            lines += [line(Span(text, _ROLES[part.tone])) for text in fold(part.text, width)]
-        else:
+            lines += [line(Span(text, _ROLES.get(part.tone, part.tone))) for text in fold(part.text, width)]
+        elif isinstance(part, TablePart):
             lines += _table_lines(part, width)
     return lines
 

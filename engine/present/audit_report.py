@@ -1,0 +1,156 @@
+"""An audit of files of other tools: what they will do, as plain data and as the parts of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from capacity_tui.engine.errors import Place
+from capacity_tui.engine.estimate import figure
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.plan import all_fields
+from capacity_tui.engine.plan.imports import ImportedSetting
+from capacity_tui.engine.present.parts import Part, TextPart, table_part
+from capacity_tui.engine.present.results import plan_value_text, result_as_dict
+from capacity_tui.engine.present.summary import note_parts, verdict_part
+from capacity_tui.engine.solve import Audit, Finding
+from capacity_tui.engine.units import format_bytes
+from capacity_tui.engine.verdict import Verdict
+
+_TRAINED = (
+    Figure.MEMORY_RESERVED_BYTES, Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND,
+    Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.COST_USD_PER_HOUR,
+)  # fmt: skip
+
+_SERVED = (
+    Figure.MEMORY_RESERVED_BYTES, Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, Figure.REQUESTS_PER_SECOND,
+    Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_MILLION_TOKENS,
+)  # fmt: skip
+
+
+def audit_as_dict(audit: Audit) -> dict[str, object]:
+    """Return the whole audit as plain data."""
+    imported, answer = audit.imported, audit.answer
+    return {
+        "files": [{"file": each.file, "tool": each.tool.name} for each in imported.readings],
+        "plan": (answer.plan if answer else imported.plan).plain_data(),
+        "settings": [_setting(path, setting) for path, setting in imported.settings.items()],
+        "fits": answer.estimate.fits if answer else False,
+        "verdict": answer.estimate.verdict.value if answer else Verdict.CANNOT_RUN.value,
+        "moments": [
+            {"moment": each.name, "bytes": round(each.size), "short_bytes": round(each.short)} for each in audit.moments
+        ],
+        "contradictions": [
+            {"rule": each.code, "title": each.title, "detail": each.detail, "places": _places(each.places)}
+            for each in audit.contradictions
+        ],
+        "wasted": [_wasted(each) for each in audit.wasted],
+        "not_modelled": [
+            {**_place(each.place), "why": each.why} for reading in imported.readings for each in reading.unmodelled
+        ],
+        "unknown": [
+            {**_place(each.place), "nearest": each.why or None}
+            for reading in imported.readings
+            for each in reading.unknown
+        ],
+        "ignored": _places(place for reading in imported.readings for place in reading.ignored),
+        "guessed": list(imported.guesses),
+        "result": result_as_dict(answer.plan, answer.estimate) if answer else None,
+    }
+
+
+def _setting_rows(audit: Audit) -> list[tuple[str, str, str]]:
+    """Return the settings of the plan as understood: what, its value, and where it comes from."""
+    fields = all_fields()
+    order = {path: place for place, path in enumerate(("task", *fields))}
+    rows = []
+    for path, setting in sorted(audit.imported.settings.items(), key=lambda entry: order.get(entry[0], 0)):
+        known = fields.get(path)
+        rows.append((known.knob.label if known else path, plan_value_text(setting.value), setting.words))
+    return rows
+
+
+def _figure_rows(audit: Audit) -> list[tuple[str, str, str]]:
+    """Return what the run comes to: figures, each with its range."""
+    if audit.answer is None:
+        return []
+    estimate = audit.answer.estimate
+    keys = _SERVED if audit.answer.plan.task == "infer" else _TRAINED
+    found = (figure(estimate, key) for key in keys)
+    return [(each.metric.label, each.text, each.range_text) for each in found if each.number is not None]
+
+
+def _setting(path: str, setting: ImportedSetting) -> dict[str, object]:
+    return {
+        "field": path,
+        "value": setting.value,
+        "from": setting.level,
+        **_place(setting.place),
+        "words": setting.words,
+    }
+
+
+def _place(place: Place) -> dict[str, object]:
+    return {"file": place.file, "line": place.line, "key": place.field}
+
+
+def _places(places: Iterable[Place]) -> list[dict[str, object]]:
+    return [_place(place) for place in places]
+
+
+def _wasted(found: Finding) -> dict[str, object]:
+    return {"code": found.code, "title": found.title, "detail": found.detail, "saves": dict(found.saves)}
+
+
+def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
+    """Yield an audit from what it will do to what is not counted.
+
+    Args:
+        audit: the files and what they come to.
+        ignored: whether the options that have no part in an estimate are named.
+    """
+    files = ", ".join(f"{reading.file} ({reading.tool.name})" for reading in audit.imported.readings)
+    yield TextPart(f"Read: {files}")
+    yield TextPart("What it will do:", "strong")
+    yield table_part(("setting", "value", "from"), _setting_rows(audit))
+    if audit.imported.guesses:
+        yield TextPart(f"Assumed, as no file gives it: {'; '.join(audit.imported.guesses)}")
+    if audit.answer is not None:
+        yield verdict_part(audit.answer.plan, audit.answer.estimate)
+        yield table_part(("figure", "value", "range"), _figure_rows(audit), right=(1,))
+        yield from _moments(audit)
+        if not audit.runs:
+            yield from note_parts(audit.answer.plan, audit.answer.estimate)
+    yield from _findings("Contradicts itself", audit.contradictions, "nothing")
+    yield from _findings("Wasted", audit.wasted, "nothing found")
+    yield from _not_counted(audit, ignored)
+
+
+def _moments(audit: Audit) -> Iterator[Part]:
+    """Yield the memory over a step, and where it does not fit."""
+    if audit.moments:
+        rows = (
+            (phase.name, format_bytes(phase.size), f"{format_bytes(phase.short)} too much" if phase.short else "")
+            for phase in audit.moments
+        )
+        yield table_part(("moment of a step", "memory", ""), rows, right=(1,))
+
+
+def _findings(title: str, findings: tuple[Finding, ...], none: str) -> Iterator[Part]:
+    yield TextPart(f"{title}:" if findings else f"{title}: {none}", "strong")
+    for finding in findings:
+        yield TextPart(f"{finding.title}: {finding.detail}" if finding.detail else finding.title, "item")
+
+
+def _not_counted(audit: Audit, ignored: bool) -> Iterator[Part]:
+    """Yield the options that count for nothing, and why."""
+    for reading in audit.imported.readings:
+        for remark in reading.unmodelled:
+            yield TextPart(f"Not modelled: {remark.place}: {remark.why}")
+        for remark in reading.unknown:
+            near = f"; did you mean {remark.why}?" if remark.why else ""
+            yield TextPart(f"Unknown: {remark.place}: {reading.tool.short_name} has no such option{near}")
+    places = [place for reading in audit.imported.readings for place in reading.ignored]
+    if places:
+        names = f": {', '.join(str(place.field) for place in places)}" if ignored else " (--ignored names them)"
+        yield TextPart(f"Without a part in an estimate: {len(places)} options{names}")
