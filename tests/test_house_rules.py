@@ -48,8 +48,6 @@ VAGUE_NAMES: dict[str, int] = {
 WIDE_FOLDERS: dict[str, int] = {
     "engine/estimate": 23,
     "engine/estimate/transformer": 23,
-    "engine/fleet/migration": 19,
-    "engine/present": 25,
 }
 
 

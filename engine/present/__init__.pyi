@@ -1,7 +1,3 @@
-from .audit_report import audit_as_dict as audit_as_dict
-from .audit_report import audit_parts as audit_parts
-from .benchmark_figures import benchmark_figure_text as benchmark_figure_text
-from .benchmark_figures import benchmark_parts as benchmark_parts
 from .explanation import ExplanationText as ExplanationText
 from .explanation import FormulaInput as FormulaInput
 from .explanation import FormulaStep as FormulaStep
@@ -10,6 +6,8 @@ from .explanation import explanation_as_dict as explanation_as_dict
 from .explanation import explanation_parts as explanation_parts
 from .explanation import explanation_text as explanation_text
 from .explanation import followed as followed
+from .frameworks.audit import audit_as_dict as audit_as_dict
+from .frameworks.audit import audit_parts as audit_parts
 from .growth_report import growth_as_dict as growth_as_dict
 from .growth_report import growth_parts as growth_parts
 from .growth_report import measured_as_dict as measured_as_dict
@@ -20,8 +18,10 @@ from .growth_report import ranked_as_dict as ranked_as_dict
 from .growth_report import ranked_parts as ranked_parts
 from .growth_report import sized_job_parts as sized_job_parts
 from .growth_report import sized_jobs_as_data as sized_jobs_as_data
-from .machine_facts import machine_parts as machine_parts
+from .machine_report import benchmark_figure_text as benchmark_figure_text
+from .machine_report import benchmark_parts as benchmark_parts
 from .machine_report import job_parts as job_parts
+from .machine_report import machine_parts as machine_parts
 from .machine_report import machine_report_parts as machine_report_parts
 from .machine_report import score_parts as score_parts
 from .machine_report import surroundings_parts as surroundings_parts
@@ -41,11 +41,8 @@ from .placement import level_texts as level_texts
 from .placement import placement_as_dict as placement_as_dict
 from .placement import placement_parts as placement_parts
 from .placement import placement_remarks as placement_remarks
-from .plan_report import SCALING_HEADS as SCALING_HEADS
-from .plan_report import growth_remarks as growth_remarks
-from .plan_report import scaling_rows as scaling_rows
-from .plan_report import scaling_table as scaling_table
-from .plan_report import scaling_text as scaling_text
+from .plan_report import Report as Report
+from .plan_report import write_report as write_report
 from .results import SWITCH as SWITCH
 from .results import column_figures as column_figures
 from .results import column_head as column_head
@@ -56,6 +53,11 @@ from .results import result_as_dict as result_as_dict
 from .results import to_builtins as to_builtins
 from .results import to_json as to_json
 from .results import to_yaml as to_yaml
+from .scaling_report import SCALING_HEADS as SCALING_HEADS
+from .scaling_report import growth_remarks as growth_remarks
+from .scaling_report import scaling_rows as scaling_rows
+from .scaling_report import scaling_table as scaling_table
+from .scaling_report import scaling_text as scaling_text
 from .schemas import schema_names as schema_names
 from .schemas import schema_text as schema_text
 from .search_report import needed_as_dict as needed_as_dict
@@ -71,7 +73,6 @@ from .side_by_side import comparison_parts as comparison_parts
 from .side_by_side import settings_part as settings_part
 from .side_by_side import side_by_side as side_by_side
 from .side_by_side import write_comparison as write_comparison
-from .summary import Report as Report
 from .summary import answer_parts as answer_parts
 from .summary import assumed_text as assumed_text
 from .summary import exported_plan as exported_plan
@@ -79,4 +80,3 @@ from .summary import headline as headline
 from .summary import note_parts as note_parts
 from .summary import note_text as note_text
 from .summary import verdict_part as verdict_part
-from .summary import write_report as write_report

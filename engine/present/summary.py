@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
@@ -19,14 +18,14 @@ from capacity_tui.engine.estimate import (
     limit_label,
     part_label,
 )
-from capacity_tui.engine.explain import Roofline
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import ORIGINS, Origin
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Assumption, Plan, all_fields
 from capacity_tui.engine.plan.files import dump_plan
-from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart, parts_as_html, parts_as_markdown
-from capacity_tui.engine.present.results import plan_value_text, result_as_dict, to_json, to_yaml
+from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart
+from capacity_tui.engine.present.results import plan_value_text
+from capacity_tui.engine.present.scaling_report import scaling_table, scaling_text
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.verdict import Holds
 
@@ -48,37 +47,6 @@ class Row(NamedTuple):
     label: str
     value: str
     spread: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What a report is written from.
-
-    Attributes:
-        answer: the plan and its estimate.
-        draw_roofline: draws the roofline of an answer, where there is one.
-        one_of_many: whether other answers follow in the same text.
-        not_understood: words, keys and options that have no meaning in the plan.
-    """
-
-    answer: Answer
-    draw_roofline: Callable[[Answer], Roofline | None]
-    one_of_many: bool = False
-    not_understood: tuple[str, ...] = ()
-
-
-def write_report(form: str, report: Report) -> str:
-    """Return an answer as json, yaml, markdown or html; data on one line, or as one document, where others follow."""
-    plan, estimate = report.answer.plan, report.answer.estimate
-    if form == "json":
-        return to_json(result_as_dict(plan, estimate, report.not_understood), one_line=report.one_of_many)
-    if form == "yaml":
-        text = to_yaml(result_as_dict(plan, estimate, report.not_understood))
-        return f"---\n{text}" if report.one_of_many else text
-    from capacity_tui.engine.present.plan_report import page_parts  # noqa: PLC0415 - charts are loaded for pages alone
-
-    write = parts_as_markdown if form == "markdown" else parts_as_html
-    return write(headline(plan, estimate), page_parts(plan, estimate, report.draw_roofline(report.answer)))
 
 
 def headline(plan: Plan, estimate: Estimate) -> str:
@@ -272,7 +240,8 @@ def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> It
         yield TextPart(f"Assumed: {assumed}", "quiet")
     yield SectionsPart(("value", "range"), figure_sections(plan, estimate), has_aside=True)
     if estimate.scalability:
-        yield from _scaling(estimate)
+        yield scaling_table(estimate.scalability)
+        yield from (TextPart(line) for line in scaling_text(estimate.scalability))
     yield from note_parts(plan, estimate)
     if settings := chosen(plan, estimate):
         yield TextPart("Chosen", "strong")
@@ -288,13 +257,3 @@ def note_parts(plan: Plan, estimate: Estimate) -> Iterator[Part]:
     for title, entries in notes(plan, estimate):
         yield TextPart(title, "strong")
         yield from (TextPart(note_text(note), "item") for note in entries)
-
-
-def _scaling(estimate: Estimate) -> Iterator[Part]:
-    from capacity_tui.engine.present.plan_report import (  # noqa: PLC0415 - few plans have it
-        scaling_table,
-        scaling_text,
-    )
-
-    yield scaling_table(estimate.scalability)
-    yield from (TextPart(line) for line in scaling_text(estimate.scalability))

@@ -27,6 +27,7 @@ from capacity_tui.engine.present.pictures.roofline_chart import (
     roofline_lines,
 )
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS, memory_lines, step_lines
+from capacity_tui.engine.present.scaling_report import curve_name
 from capacity_tui.engine.solve import Curve
 from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
 
@@ -149,12 +150,6 @@ def scaling_chart(curves: Sequence[Curve]) -> str:
     frame = Frame(counts[0] / 1.1, counts[-1] * 1.1, min(point.speedup for point in points) / 1.2, highest * 1.2)
     described = "; ".join(f"{curve_name(curve)}: {_speedups(curve)}" for curve in curves)
     return _svg("Speed-up over devices", described, _PLOT.height + 60, _scaling(curves, counts, frame))
-
-
-def curve_name(curve: Curve) -> str:
-    """Return a curve's batch and kind of parallelism, in words."""
-    batch = format_number(curve.batch) if curve.growth == "strong" else f"growing from {format_number(curve.batch)}"
-    return f"batch {batch}, {curve.parallelism} parallel"
 
 
 def _speedups(curve: Curve) -> str:

@@ -1,0 +1,114 @@
+"""Parts of a page that have a picture: memory, time, what limits a run, and what more devices bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from capacity_tui.engine.estimate import Estimate, part_label
+from capacity_tui.engine.explain import Roofline, memory_timeline, step_timeline
+from capacity_tui.engine.present.parts import Part, PicturePart, TablePart, TextPart
+from capacity_tui.engine.present.pictures.charts import Slice, bar_chart, roofline_chart, scaling_chart
+from capacity_tui.engine.present.pictures.roofline_chart import intensity_text, limit_text, roofline_lines
+from capacity_tui.engine.present.pictures.timeline_chart import memory_lines, step_lines
+from capacity_tui.engine.present.scaling_report import curve_name, scaling_table, scaling_text
+from capacity_tui.engine.solve import curves
+from capacity_tui.engine.units import format_bytes, format_flops, format_percent, format_seconds
+
+_WIDTH = 72
+"""Columns of drawings of text."""
+_KERNEL_HEADS = ("Kernel", "Intensity", "Reaches", "Kernel time", "Bound by")
+
+
+def memory_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
+    """Yield where the memory of a device goes."""
+    slices = _memory_slices(estimate)
+    if slices:
+        yield TextPart("Where memory goes", "strong")
+        chart = bar_chart("Memory of a device", slices, _capacity_slice(estimate))
+        caption = "Memory of the fullest device, as its driver shows it."
+        lines = tuple(memory_lines(memory_timeline(estimate), _WIDTH))
+        yield from _drawn_table(PicturePart(chart, lines, caption), "Size", slices, is_drawn=is_drawn)
+
+
+def time_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
+    """Yield where the time of a step goes."""
+    slices = _time_slices(estimate)
+    if slices:
+        yield TextPart("Where time goes", "strong")
+        chart = bar_chart("Time of a step", slices)
+        caption = "One step, by what the device does or waits for."
+        lines = tuple(step_lines(step_timeline(estimate), _WIDTH))
+        yield from _drawn_table(PicturePart(chart, lines, caption), "Time", slices, is_drawn=is_drawn)
+
+
+def _drawn_table(picture: PicturePart, head: str, slices: Sequence[Slice], *, is_drawn: bool) -> Iterator[Part]:
+    """Yield parts of a whole as a picture, and as a table with their shares."""
+    if is_drawn:
+        yield picture
+    total = sum(part.size for part in slices)
+    rows = tuple((part.label, part.text, format_percent(part.size / total, 1)) for part in slices)
+    yield TablePart(("Part", head, "Share"), rows, (1, 2), has_swatches=is_drawn)
+
+
+def bottleneck_parts(roofline: Roofline, estimate: Estimate, *, is_drawn: bool, in_full: bool) -> Iterator[Part]:
+    """Yield what limits a run, in full with its kernels."""
+    yield TextPart("What limits it", "strong")
+    yield TextPart(limit_text(roofline, estimate))
+    if is_drawn:
+        caption = (
+            "Roofline of one device; larger circles take more time, the diamond is the whole run. Both axes are "
+            "logarithmic."
+        )
+        yield PicturePart(roofline_chart(roofline), tuple(roofline_lines(roofline)), caption)
+    if in_full:
+        rows = tuple((f"{number} {row[0]}", *row[1:]) for number, row in enumerate(_kernel_rows(roofline), 1))
+        yield TablePart(_KERNEL_HEADS, rows, (1, 2, 3, 4), has_swatches=is_drawn)
+
+
+def scalability_parts(estimate: Estimate, *, is_drawn: bool) -> Iterator[Part]:
+    """Yield what more devices bring."""
+    yield TextPart("Scalability", "strong")
+    yield from (TextPart(line) for line in scaling_text(estimate.scalability))
+    drawn = curves(estimate.scalability)
+    if is_drawn and (chart := scaling_chart(drawn)):
+        caption = "Speed-up over devices; the dashed line is ideal."
+        yield PicturePart(chart, (), caption, tuple(curve_name(curve) for curve in drawn))
+    yield scaling_table(estimate.scalability)
+
+
+def _memory_slices(estimate: Estimate) -> tuple[Slice, ...]:
+    """Return the parts of memory that are there at all, in their order."""
+    parts = estimate.memory.parts.items()
+    return tuple(
+        Slice(part_label(name), float(size), format_bytes(float(size))) for name, size in parts if float(size) > 0
+    )
+
+
+def _capacity_slice(estimate: Estimate) -> Slice | None:
+    """Return the memory of a device; None where it is unknown."""
+    capacity = estimate.memory.capacity_bytes
+    return None if capacity is None else Slice("capacity", float(capacity), format_bytes(float(capacity)))
+
+
+def _time_slices(estimate: Estimate) -> tuple[Slice, ...]:
+    """Return the parts of a step that take any time, in their order."""
+    parts = estimate.computation.parts.items()
+    return tuple(
+        Slice(part_label(name), float(seconds), format_seconds(float(seconds)))
+        for name, seconds in parts
+        if float(seconds) > 0
+    )
+
+
+def _kernel_rows(roofline: Roofline) -> tuple[tuple[str, ...], ...]:
+    """Return the kernels of a roofline as cells under ``_KERNEL_HEADS``."""
+    return tuple(
+        (
+            point.name,
+            intensity_text(point.intensity),
+            format_flops(point.flops_per_second, per_second=True),
+            format_percent(point.share, 1),
+            point.bound,
+        )
+        for point in roofline.points
+    )

@@ -1,0 +1,133 @@
+"""What more devices bring, as rows and sentences: where the knee is, and where communication dominates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from capacity_tui.engine.estimate import Scaling, limit_label
+from capacity_tui.engine.present.parts import TablePart, table_part
+from capacity_tui.engine.solve import Curve, curves
+from capacity_tui.engine.units import devices_in_words, format_number, format_percent, format_quantity, format_seconds
+from capacity_tui.engine.verdict import Verdict
+
+SCALING_HEADS = ("devices", "batch", "step", "speed-up", "efficiency", "waits for others", "limited by")
+
+
+def curve_name(curve: Curve) -> str:
+    """Return a curve's batch and kind of parallelism, in words."""
+    batch = format_number(curve.batch) if curve.growth == "strong" else f"growing from {format_number(curve.batch)}"
+    return f"batch {batch}, {curve.parallelism} parallel"
+
+
+def scaling_table(points: Iterable[Scaling]) -> TablePart:
+    """Return the points of a scalability analysis as a table."""
+    return table_part(SCALING_HEADS, scaling_rows(points), range(len(SCALING_HEADS) - 1))
+
+
+def scaling_rows(points: Iterable[Scaling]) -> tuple[tuple[str, ...], ...]:
+    """Return the points of a scalability analysis as cells under ``SCALING_HEADS``."""
+    return tuple(
+        (
+            f"{format_number(point.devices)}{' (model)' if point.parallelism == 'model' else ''}",
+            format_number(point.batch),
+            format_seconds(point.step_seconds),
+            format_number(point.speedup, 2),
+            format_percent(point.efficiency),
+            format_percent(point.communication_share),
+            limit_label(point.limited_by) if point.fits is not False else Verdict.DOES_NOT_FIT.words,
+        )
+        for point in points
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthRemarks:
+    """What to know of one curve.
+
+    Attributes:
+        knee: devices at its knee; None for none, or while counts are missing.
+        lines: the same in words, with where communication dominates and what an hour less costs.
+    """
+
+    knee: int | None
+    lines: tuple[str, ...]
+
+
+def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> GrowthRemarks:
+    """Return where the knee of a curve is, where communication dominates, and what going faster costs.
+
+    Args:
+        points: of one curve, by rising number of devices.
+        is_complete: whether all counts are there.
+    """
+    if not is_complete:
+        return GrowthRemarks(None, ())
+    if not points:
+        return GrowthRemarks(None, ("This runs on one device, and is not divided.",))
+    curve = Curve(points[0].batch, points[0].parallelism, tuple(points), points[0].growth)
+    knee = curve.knee if curve.growth == "strong" else None
+    lines = (knee_text(curve), _network_text(curve), _price_text(curve), _source_text(curve))
+    return GrowthRemarks(knee, tuple(line for line in lines if line))
+
+
+def _network_text(curve: Curve) -> str:
+    if curve.network_from is None:
+        return f"Communication never dominates up to {format_number(curve.points[-1].devices)} devices."
+    return f"Communication dominates from {format_number(curve.network_from)} devices on."
+
+
+def _price_text(curve: Curve) -> str:
+    """Return what the fastest costs beside the cheapest."""
+    priced = [
+        point for point in curve.points if point.fits is not False and point.job_seconds and point.usd is not None
+    ]
+    if not priced:
+        return ""
+    cheapest = min(priced, key=lambda point: (point.usd or 0.0, point.job_seconds or 0.0))
+    fastest = min(priced, key=lambda point: (point.job_seconds or 0.0, point.usd or 0.0))
+    if fastest is cheapest:
+        return f"The fastest is the cheapest: {devices_in_words(fastest.devices)}."
+    return f"Cheapest: {_run_text(cheapest)}. Fastest: {_run_text(fastest)}."
+
+
+def _source_text(curve: Curve) -> str:
+    """Return where the price of a device is somebody else's than for fewer of them; empty where it is one list's."""
+    priced = [point for point in curve.points if point.price_source]
+    changes = [
+        f"from {devices_in_words(after.devices)} on {after.price_source}, up to {format_number(before.devices)} "
+        f"{before.price_source}"
+        for before, after in pairwise(priced)
+        if after.price_source != before.price_source
+    ]
+    return f"Prices are not of one list: {'; '.join(changes)}." if changes else ""
+
+
+def _run_text(point: Scaling) -> str:
+    cost = format_quantity(point.usd or 0.0, "USD")
+    return f"{devices_in_words(point.devices)}, {format_seconds(point.job_seconds)}, {cost}"
+
+
+def scaling_text(points: Iterable[Scaling]) -> tuple[str, ...]:
+    """Return where communication dominates and where the knee is, a line for each curve."""
+    return tuple(f"{_taken_over(curve)} {knee_text(curve)}".rstrip() for curve in curves(points))
+
+
+def knee_text(curve: Curve) -> str:
+    """Return where more devices lose more than they bring; empty where the batch grows with them."""
+    if curve.growth == "weak" or len(curve.points) < 2:
+        return ""
+    if curve.knee is None:
+        return f"No knee up to {format_number(curve.points[-1].devices)} devices."
+    return f"The knee is at {format_number(curve.knee)}: there speed-up times efficiency is largest."
+
+
+def _taken_over(curve: Curve) -> str:
+    name = curve_name(curve).capitalize()
+    devices = curve.network_from
+    if devices is None:
+        last = curve.points[-1]
+        share = format_percent(last.communication_share)
+        return f"{name}: communication takes {share} of a step on {format_number(last.devices)} devices."
+    return f"{name}: communication dominates from {format_number(devices)} devices on."
