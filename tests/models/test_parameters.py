@@ -205,3 +205,13 @@ def test_impossible_sizes_are_refused_with_their_field(overrides, field):
 def test_unknown_keys_name_the_nearest():
     with pytest.raises(PlanError, match=r"model\.spec\.hiden: unknown key; did you mean hidden"):
         shape("llama-3-8b", hiden=4096)
+
+
+def test_an_indexer_narrows_what_absorbed_heads_read_of_a_long_context():
+    model = shape("glm-5")
+    index = model.attention_kind.sizes.indexer
+
+    def at(context):
+        return model.attention_kind.decode_flops(lambda window, _stride: min(window or context, context))
+
+    assert at(131_072) - at(65_536) == pytest.approx(model.layers * index.flops(65_536))

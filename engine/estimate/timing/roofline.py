@@ -42,6 +42,7 @@ def reached_share(gemm: Number, sustained: Number, clock: Number, rows: Number, 
     source="Williams et al. 2009; wave quantization smoothed; constants fitted to published operator timings",
     units={"peak": "FLOP/s"},
     origins={
+        "m": "tiled_rows",
         "n": "padded",
         "k": "padded",
         "peak": "hardware.peaks",
@@ -83,6 +84,21 @@ def grouped_share(reach: Number, rows: Number, groups: Number) -> Number:
         groups: products side by side.
     """
     return reach * where(groups > 1, rows / (rows + 0.5 * TILE_ROWS), 1.0)
+
+
+@equation(
+    "rows = (rows + 128 / 2) · groups if groups > 1 else rows",
+    unit="rows",
+    source="the last tile of each group is half full in the mean",
+)
+def tiled_rows(rows: Number, groups: Number) -> Number:
+    """Rows that the tiles of groups of rows have room for.
+
+    Args:
+        rows: rows of a group.
+        groups: products side by side.
+    """
+    return where(groups > 1, (rows + 0.5 * TILE_ROWS) * groups, rows)
 
 
 @equation(

@@ -23,6 +23,7 @@ from capacity_tui.engine.estimate.timing.roofline import (
     padded,
     reached_bandwidth,
     reached_share,
+    tiled_rows,
 )
 from capacity_tui.engine.estimate.transformer.attention import attention_operators
 from capacity_tui.engine.estimate.transformer.frozen_base import frozen_base_operators
@@ -120,8 +121,11 @@ def gemm(
     bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
 
     def product(label: str, phase: Direction, rows: Number, columns: Number, depth: Number, runs: Number) -> Operator:
-        share = grouped_share(reached, rows, groups) if any_true(groups > 1) else reached
-        rate = gemm_rate(rows * groups, columns, depth, peak, share, device.units, reach.wave_fill, ramp)
+        # The last tile of each group is partly filled, and runs as long as a full one.
+        grouped = any_true(groups > 1)
+        share = grouped_share(reached, rows, groups) if grouped else reached
+        in_tiles = tiled_rows(rows, groups) if grouped else rows * groups
+        rate = gemm_rate(in_tiles, columns, depth, peak, share, device.units, reach.wave_fill, ramp)
         return Operator(
             label, "compute", phase, where, 2.0 * rows * columns * depth * groups,
             gemm_bytes(rows, columns, depth, element_bytes) * groups, rate, bandwidth, runs,

@@ -167,10 +167,13 @@ class Latent(_LowRank):
         yield Projection("key and value up projection", up, sizes.kv_lora_rank)
 
     def decode_flops(self, attended: AttendedTokens) -> Number:
-        """Absorbed projections: every head works on the compressed keys and values themselves."""
-        sizes = self.sizes
+        """Absorbed projections: every head works on compressed keys and values, on all or on those an indexer chose."""
+        sizes, index = self.sizes, self.sizes.indexer
         width = 2.0 * sizes.kv_lora_rank + sizes.qk_rope_head_dim
-        return sizes.layers * 2.0 * sizes.heads * attended(0, 1) * width
+        if index is None:
+            return sizes.layers * 2.0 * sizes.heads * attended(0, 1) * width
+        chosen = 2.0 * sizes.heads * attended(index.top_k, 1) * width
+        return sizes.layers * (chosen + index.flops(attended(0, 1)))
 
     def layer_cached(self) -> Number:
         """The compressed vector and the rotary key: ``kv_lora_rank + qk_rope_head_dim``."""
