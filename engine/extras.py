@@ -1,13 +1,22 @@
-"""What installs an optional part of the program where it runs: a command that can be pasted as it is."""
+"""Optional parts of the program: the command that installs one where it runs, and the way to a MongoDB."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from capacity_tui.engine.errors import MissingPartError, Place, StorageError
+
+if TYPE_CHECKING:
+    from pymongo import MongoClient
+
+    Client: TypeAlias = MongoClient[dict[str, object]]
 
 PROGRAM = "capacity-tui"
 _PIPX_FILE = "pipx_metadata.json"
@@ -48,3 +57,63 @@ def command_for(packages: Sequence[str], environment: Path, python: str, has_pip
     if find_spec("pip") is not None if has_pip is None else has_pip:
         return shlex.join((python, "-m", "pip", "install", *packages))
     return shlex.join(("uv", "pip", "install", "--python", python, *packages))
+
+
+EXTRA = "mongodb"
+DATABASE = "capacity_tui"
+"""The database, where a URI names none."""
+URIS = ("mongodb://", "mongodb+srv://")
+ANSWER_MILLISECONDS = 3000
+
+
+def without_password(uri: str) -> str:
+    """Return a URI without user and password."""
+    kind, mark, rest = uri.rpartition("://")
+    return f"{kind}{mark}{rest.rpartition('@')[2]}"
+
+
+def require_pymongo(wanted_by: str) -> None:
+    """Make sure that the driver is there.
+
+    Args:
+        wanted_by: what needs it, such as ``a history in MongoDB``.
+
+    Raises:
+        MissingPartError: it is not installed.
+    """
+    try:
+        import pymongo  # noqa: F401, PLC0415 - an optional extra
+    except ImportError as error:
+        hint = f"install it: {install_command(EXTRA)}"
+        raise MissingPartError(f"{wanted_by} needs pymongo", str(error), hint) from error
+
+
+@contextmanager
+def connected(uri: str, refused: str) -> Iterator[Client]:
+    """Connect for a block.
+
+    Args:
+        uri: which database.
+        refused: what cannot be done where it does not serve, such as ``the history cannot be used``.
+
+    Raises:
+        StorageError: the database cannot be reached, or refuses; no password is told.
+    """
+    from pymongo import MongoClient  # noqa: PLC0415 - an optional extra
+    from pymongo.errors import PyMongoError  # noqa: PLC0415
+
+    wait = ANSWER_MILLISECONDS
+    try:
+        client: Client = MongoClient(uri, serverSelectionTimeoutMS=wait, connectTimeoutMS=wait)
+    except (PyMongoError, ValueError) as error:
+        raise _refused(refused, uri, error) from error
+    try:
+        with client:
+            yield client
+    except PyMongoError as error:
+        raise _refused(refused, uri, error) from error
+
+
+def _refused(what: str, uri: str, error: Exception) -> StorageError:
+    reason = str(error).split(",", 1)[0]
+    return StorageError(what, reason, "check that it runs, and its URI", Place(without_password(uri)))

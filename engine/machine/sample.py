@@ -10,12 +10,12 @@ from typing import TypeVar
 
 import psutil
 
+from capacity_tui.engine.machine.disk import probe_swap
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.disk import probe_swap
-from capacity_tui.engine.machine.host.main_memory import probe_memory
-from capacity_tui.engine.machine.host.system import probe_networks
 from capacity_tui.engine.machine.machine import Memory
+from capacity_tui.engine.machine.main_memory import probe_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError, Running
+from capacity_tui.engine.machine.system import probe_networks
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import GpuSample, Sensors, Vendor
 

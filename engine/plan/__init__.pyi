@@ -1,8 +1,10 @@
 from .consequences import is_model_file as is_model_file
 from .edit import Values as Values
 from .edit import edited as edited
+from .edit import leaves as leaves
 from .edit import pinned as pinned
 from .edit import renamed as renamed
+from .edit import table_text as table_text
 from .edit import taken as taken
 from .edit import unpinned as unpinned
 from .edit import with_values as with_values
@@ -75,7 +77,5 @@ from .sections import PricingSection as PricingSection
 from .sections import RecoverySection as RecoverySection
 from .sections import TrainingSection as TrainingSection
 from .sections import WatchSection as WatchSection
-from .table_text import leaves as leaves
-from .table_text import table_text as table_text
 from .validation import MOST_FAULTS as MOST_FAULTS
 from .validation import field_names as field_names

@@ -9,7 +9,7 @@ import pytest
 
 from capacity_tui.engine.machine.benchmark import benchmark_report, io_speed
 from capacity_tui.engine.machine.benchmark import benchmark_report as reports
-from capacity_tui.engine.machine.doctor import hide_names
+from capacity_tui.engine.machine.detect import hide_names
 from capacity_tui.tui.cli import main
 
 

@@ -12,9 +12,17 @@ from dataclasses import replace
 import pytest
 from recorded import GIB, replay
 
-from capacity_tui.engine.machine import Fact, Host, detect, detected, machine_as_dict, missing
-from capacity_tui.engine.machine.host import probe_memory, probe_power
-from capacity_tui.engine.machine.host.disk import probe_swap
+from capacity_tui.engine.machine import (
+    Fact,
+    Host,
+    detect,
+    detected,
+    machine_as_dict,
+    missing,
+    probe_memory,
+    probe_power,
+)
+from capacity_tui.engine.machine.disk import probe_swap
 from capacity_tui.engine.machine.probing import NotPresentError, Running
 from capacity_tui.engine.machine.vendors.amd import AMD
 from capacity_tui.engine.machine.vendors.apple import probe_apple_cpu, probe_apple_gpu

@@ -6,7 +6,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.machine import device_names
-from capacity_tui.engine.machine.device_names import match_accelerator, match_cpu, match_disk, match_pci
+from capacity_tui.engine.machine.known_devices import match_accelerator, match_cpu, match_disk, match_pci
 
 MIB = 1 << 20
 

@@ -8,8 +8,7 @@ import pytest
 from recorded import replay, write
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.machine import Process, cooling_now, detect, detected
-from capacity_tui.engine.machine.host import probe_power
+from capacity_tui.engine.machine import Process, cooling_now, detect, detected, probe_power
 from capacity_tui.engine.machine.machine import GpuProcess, unknown_accelerator
 from capacity_tui.engine.plan import with_values
 from capacity_tui.engine.plan.files import plan_from_data

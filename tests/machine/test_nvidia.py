@@ -14,7 +14,7 @@ import pytest
 DETECT = """
 import json, sys
 from capacity_tui.engine.machine.detect import detect
-from capacity_tui.engine.machine.doctor import machine_as_dict
+from capacity_tui.engine.machine.detect import machine_as_dict
 print(json.dumps(machine_as_dict(detect())))
 """
 SAMPLE = """

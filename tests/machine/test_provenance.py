@@ -14,7 +14,7 @@ from capacity_tui.engine.cluster import score_machine, usable_devices
 from capacity_tui.engine.estimate import estimate_plan, resolve_plan
 from capacity_tui.engine.machine import Fact, Host, MeasuredFacts, detect, detected, missing
 from capacity_tui.engine.machine.benchmark import FIGURES
-from capacity_tui.engine.machine.host.cpu import probe_cpu
+from capacity_tui.engine.machine.cpu import probe_cpu
 from capacity_tui.engine.machine.machine import MigInstance
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present import basis, explanation_text, result_as_dict

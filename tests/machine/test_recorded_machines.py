@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 from recorded import GIB, replay, write, write_cpus
 
-from capacity_tui.engine.machine import detect
-from capacity_tui.engine.machine.host import probe_memory, probe_power
-from capacity_tui.engine.machine.host.cpu import probe_cpu
-from capacity_tui.engine.machine.host.disk import probe_disks, probe_swap
-from capacity_tui.engine.machine.host.main_memory import cpu_quota
-from capacity_tui.engine.machine.host.system import probe_container, probe_networks, probe_platform
+from capacity_tui.engine.machine import detect, probe_memory, probe_power
+from capacity_tui.engine.machine.cpu import probe_cpu
+from capacity_tui.engine.machine.disk import probe_disks, probe_swap
+from capacity_tui.engine.machine.main_memory import cpu_quota
 from capacity_tui.engine.machine.sample import GpuSensors
+from capacity_tui.engine.machine.system import probe_container, probe_networks, probe_platform
 from capacity_tui.engine.machine.vendors.amd import probe_amd
 
 

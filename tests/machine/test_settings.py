@@ -10,7 +10,7 @@ from recorded import replay
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.machine import NetworkInterface, detect, detected, missing
-from capacity_tui.engine.machine.generations import generations, table
+from capacity_tui.engine.machine.known_devices import generations, table
 from capacity_tui.engine.machine.machine import LinkPeer, MigInstance, unknown_accelerator
 from capacity_tui.engine.machine.topology import complete_topology
 from capacity_tui.engine.solve import settings_for

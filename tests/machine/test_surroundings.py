@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from recorded import replay, write
 
-from capacity_tui.engine.machine import Host, detect
-from capacity_tui.engine.machine.host import probe_memory, probe_power
-from capacity_tui.engine.machine.host.disk import probe_swap
-from capacity_tui.engine.machine.host.main_memory import parse_memory_devices, probe_memory_modules
-from capacity_tui.engine.machine.host.system import probe_processes
+from capacity_tui.engine.machine import Host, detect, probe_memory, probe_power
+from capacity_tui.engine.machine.disk import probe_swap
+from capacity_tui.engine.machine.main_memory import parse_memory_devices, probe_memory_modules
+from capacity_tui.engine.machine.system import probe_processes
 
 GIB = 1 << 30
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.machine import Fact, Host, detect
-from capacity_tui.engine.machine.device_names import parse_cpu_list
+from capacity_tui.engine.machine.known_devices import parse_cpu_list
 from capacity_tui.engine.machine.probing import run_command
 from capacity_tui.engine.present import TextPart, machine_parts
 from capacity_tui.tui.views.plan.hardware_facts import machine_rows

@@ -11,8 +11,8 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import estimate_plan, figures_of, resolve_plan
 from capacity_tui.engine.nodes import keep_link, sample_network
-from capacity_tui.engine.nodes.collectives import LinkFacts, link_facts, node_counts, sample_group
 from capacity_tui.engine.nodes.launcher import Ssh, read_hosts
+from capacity_tui.engine.nodes.sampling import LinkFacts, link_facts, node_counts, sample_group
 from capacity_tui.engine.nodes.slurm import Slurm
 from capacity_tui.engine.runs.sampling import COLLECTIVES, Group, Timing, sample_of
 from tests.nodes.slurm_cluster import SlurmCluster

@@ -41,7 +41,7 @@ def test_one_node_of_each_kind_is_timed_and_others_say_why_not(ssh_hosts: Path, 
     cluster = on_processors()
     keep_cluster(cluster, load_catalog())
     asking = NodeKernels(read_hosts(ssh_hosts), cluster, sys.executable, load_catalog(), True, ("gemm", "copy"))
-    one, two = sorted(asking.each_kind(), key=lambda kind: kind.failure)
+    one, two = sorted(asking.sample_kinds(), key=lambda kind: kind.failure)
     assert (one.device, one.node, one.nodes, one.failure) == (EPYC, "n1", 3, "")
     assert one.measured is not None
     assert {"gemm.fp32", "stream"} <= {error.name for error in one.measured.errors}
@@ -92,10 +92,10 @@ def samples_at(share: float) -> str:
     ],
 )
 def test_a_node_that_cannot_is_named_and_nothing_is_kept(own_folders: Path, answer: NodeAnswer, failure: str) -> None:
-    (kind,) = NodeKernels(Recorded(g00=answer), inventory(node("g00")), "python3", load_catalog()).each_kind()
+    (kind,) = NodeKernels(Recorded(g00=answer), inventory(node("g00")), "python3", load_catalog()).sample_kinds()
     assert failure in kind.failure
     assert keep_measured_kind("big", kind) is None
-    (kind,) = NodeKernels(Recorded(other=answer), inventory(node("g00")), "python3", load_catalog()).each_kind()
+    (kind,) = NodeKernels(Recorded(other=answer), inventory(node("g00")), "python3", load_catalog()).sample_kinds()
     assert kind.failure == "recorded reaches none of its nodes"
 
 
@@ -104,7 +104,7 @@ def test_a_row_whose_curve_makes_no_sense_is_told_and_left_out(own_folders: Path
     keep_cluster(nodes, load_catalog())
     (kind,) = NodeKernels(
         Recorded(g0=NodeAnswer("g0", output=samples_at(0.4))), nodes, "python3", load_catalog()
-    ).each_kind()
+    ).sample_kinds()
     path = keep_measured_kind("big", kind)
     assert path is not None
     row = yaml.safe_load(path.read_text())
@@ -120,7 +120,7 @@ def test_plans_that_name_the_cluster_rest_on_it_and_are_surer(own_folders: Path)
     keep_cluster(nodes, load_catalog())
     asked = Recorded(g0=NodeAnswer("g0", output=samples_at(0.4)))
     before = estimate("big", devices=8)
-    (kind,) = NodeKernels(asked, nodes, "python3", load_catalog(), quick=True).each_kind()
+    (kind,) = NodeKernels(asked, nodes, "python3", load_catalog(), quick=True).sample_kinds()
     assert '"where": "gpu"' in asked.orders[0].words[-1]
     keep_measured_kind("big", kind)
     kept_catalog.cache_clear()

@@ -7,8 +7,8 @@ import pytest
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import all_fields, table_text
+from capacity_tui.engine.plan.edit import table_of
 from capacity_tui.engine.plan.files import plan_from_data, plan_from_text
-from capacity_tui.engine.plan.table_text import table_of
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.plan_document import PlanDocument
 

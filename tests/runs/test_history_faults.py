@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.machine import Host
-from capacity_tui.engine.machine.host import is_on_a_share
-from capacity_tui.engine.machine.host.disk import MOUNTS
+from capacity_tui.engine.machine import Host, is_on_a_share
+from capacity_tui.engine.machine.disk import MOUNTS
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns
 
 WRITER = Path(__file__).with_name("history_writer.py")

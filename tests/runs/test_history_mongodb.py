@@ -82,7 +82,7 @@ def test_equal_estimates_are_kept_once_and_too_many_are_thinned(place):
 def test_a_database_out_of_reach_stops_nothing_and_tells_no_password(monkeypatch, tmp_path):
     pytest.importorskip("pymongo", reason="the extra mongodb is not installed")
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path))
-    monkeypatch.setattr("capacity_tui.engine.mongodb.ANSWER_MILLISECONDS", 100)
+    monkeypatch.setattr("capacity_tui.engine.extras.ANSWER_MILLISECONDS", 100)
     place = history_place("mongodb://me:secret@127.0.0.1:1/runs")
     note = record_run(run(), place)
     assert "to be stored" in note

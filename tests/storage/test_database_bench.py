@@ -124,7 +124,7 @@ def test_a_mongodb_stores_finds_and_is_left_as_it_was(uri, monkeypatch, request)
 
 def test_a_mongodb_out_of_reach_tells_no_password(monkeypatch):
     pytest.importorskip("pymongo", reason="the extra mongodb is not installed")
-    monkeypatch.setattr("capacity_tui.engine.mongodb.ANSWER_MILLISECONDS", 100)
+    monkeypatch.setattr("capacity_tui.engine.extras.ANSWER_MILLISECONDS", 100)
     with pytest.raises(StorageError, match="cannot be measured") as refused:
         measure_database(BenchQuestion("mongodb", uri="mongodb://me:secret@127.0.0.1:1/patterns"))
     assert "secret" not in refused.value.one_line()

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 
 from capacity_tui.engine.machine import topology
-from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.generations import BY_GENERATION
-from capacity_tui.engine.machine.host.system import gpu_process, installed
+from capacity_tui.engine.machine.known_devices import BY_GENERATION, match_accelerator, match_pci
 from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer, Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.system import gpu_process, installed
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, GpuSample, Sensors, Vendor, first_value, number
 
 VENDOR = "AMD"

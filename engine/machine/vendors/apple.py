@@ -6,11 +6,10 @@ import json
 import re
 from dataclasses import replace
 
-from capacity_tui.engine.machine.device_names import match_accelerator, match_cpu
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
-from capacity_tui.engine.machine.generations import unified_shares
-from capacity_tui.engine.machine.host.main_memory import probe_memory
+from capacity_tui.engine.machine.known_devices import match_accelerator, match_cpu, unified_shares
 from capacity_tui.engine.machine.machine import Accelerator, Cache, Cpu, Stack, unknown, unknown_accelerator
+from capacity_tui.engine.machine.main_memory import probe_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError, parse_pairs
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
-from capacity_tui.engine.machine.device_names import match_named
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.system import gpu_process, installed
+from capacity_tui.engine.machine.known_devices import match_named
 from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.system import gpu_process, installed
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
 
 VENDOR = "AWS"

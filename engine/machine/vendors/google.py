@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 from capacity_tui.engine.machine import topology
-from capacity_tui.engine.machine.device_names import match_named, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
+from capacity_tui.engine.machine.known_devices import match_named, match_pci
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.machine import topology
-from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.system import installed
+from capacity_tui.engine.machine.known_devices import match_accelerator
 from capacity_tui.engine.machine.machine import Accelerator, Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.system import installed
 from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, FoundDevices, Vendor
 
 VENDOR = "Intel"

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from capacity_tui.engine.machine import topology
-from capacity_tui.engine.machine.device_names import match_accelerator, match_pci
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
-from capacity_tui.engine.machine.host.system import installed, library
+from capacity_tui.engine.machine.known_devices import match_accelerator, match_pci
 from capacity_tui.engine.machine.machine import Accelerator, Stack, unknown_accelerator
+from capacity_tui.engine.machine.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.system import installed, library
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor, first_value, number
 
 VENDOR = "Intel"

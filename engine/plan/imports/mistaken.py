@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from capacity_tui.engine.catalog import Document, Plain
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.plan.edit import leaves
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.files.loading import OLDER_KEYS
-from capacity_tui.engine.plan.table_text import leaves
 
 _OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.machine import Host
-from capacity_tui.engine.machine.host import probe_memory, shared_memory
+from capacity_tui.engine.machine import Host, probe_memory, shared_memory
 from capacity_tui.engine.runs.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
 
 TRAINER_EVENTS = "told.jsonl"

@@ -14,8 +14,7 @@ from typing import Literal
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, named_numbers
-from capacity_tui.engine.machine import Host, Power
-from capacity_tui.engine.machine.host import probe_power
+from capacity_tui.engine.machine import Host, Power, probe_power
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.runs.guard.attempt import Attempt
 from capacity_tui.engine.runs.guard.event_log import Event

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from capacity_tui.engine.errors import CapacityError, Place, PlanError, StorageError
-from capacity_tui.engine.mongodb import DATABASE, connected, require_pymongo
+from capacity_tui.engine.extras import DATABASE, connected, require_pymongo
 from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
 from capacity_tui.engine.runs.history.stores import (
     ESTIMATES_KEPT,

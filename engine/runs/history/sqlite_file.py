@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import make_folder, set_aside, storage_error
-from capacity_tui.engine.machine import Host
-from capacity_tui.engine.machine.host import is_on_a_share
+from capacity_tui.engine.machine import Host, is_on_a_share
 
 APPLICATION = 0x43505455
 """Marks the file as ours, so that no other program's database is ever written to."""

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from capacity_tui.engine.errors import Place, StorageError
+from capacity_tui.engine.extras import DATABASE, connected, require_pymongo, without_password
 from capacity_tui.engine.files import storage_error
-from capacity_tui.engine.mongodb import DATABASE, connected, require_pymongo, without_password
 from capacity_tui.engine.storage.databases.patterns import Pattern
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection
 
-    from capacity_tui.engine.mongodb import Client
+    from capacity_tui.engine.extras import Client
 
 
 @dataclass(frozen=True, slots=True)

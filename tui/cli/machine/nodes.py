@@ -181,7 +181,7 @@ def _kinds(launcher: Launcher, cluster: str | None, python: str, quick: bool) ->
 
     inventory = kept_cluster(cluster)
     sampled = []
-    for kind in NodeKernels(launcher, inventory, python, load_catalog(), quick).each_kind():
+    for kind in NodeKernels(launcher, inventory, python, load_catalog(), quick).sample_kinds():
         path = keep_measured_kind(inventory.name, kind)
         what = kind.failure or f"{kind.samples} timings of kernels"
         tell(f"{kind.device}, {kind.nodes} nodes{f', {kind.node}' if kind.node else ''}: {what}")

@@ -6,9 +6,9 @@ import json
 from contextlib import suppress
 from dataclasses import replace
 
-from capacity_tui.engine.machine.host.system import installed
 from capacity_tui.engine.machine.machine import Stack
 from capacity_tui.engine.machine.probing import Host, NotPresentError
+from capacity_tui.engine.machine.system import installed
 from capacity_tui.engine.machine.vendors.nvidia.nvidia_smi import FOLDER, LIST, MEMORY_ERRORS, QUERIES, TOPOLOGY
 from capacity_tui.engine.machine.vendors.nvidia.probe import VENDOR, probe_jetson
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Sensors, Vendor

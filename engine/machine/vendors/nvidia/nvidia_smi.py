@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
+from capacity_tui.engine.machine.known_devices import match_accelerator
 from capacity_tui.engine.machine.machine import Accelerator, LinkMatrix, MigInstance, unknown_accelerator
+from capacity_tui.engine.machine.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.vendors.nvidia.nvml import throttle_reasons
 from capacity_tui.engine.machine.vendors.nvidia.probe import UNIFIED_NAMES, VENDOR, slice_share, visible

@@ -10,11 +10,8 @@ from functools import partial
 from itertools import takewhile
 
 from capacity_tui.engine.machine import topology
-from capacity_tui.engine.machine.device_names import match_accelerator
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.generations import BY_GENERATION
-from capacity_tui.engine.machine.host.main_memory import probe_memory, shared_memory
-from capacity_tui.engine.machine.host.system import gpu_process
+from capacity_tui.engine.machine.known_devices import BY_GENERATION, match_accelerator
 from capacity_tui.engine.machine.machine import (
     Accelerator,
     GpuProcess,
@@ -24,7 +21,9 @@ from capacity_tui.engine.machine.machine import (
     PcieLink,
     unknown_accelerator,
 )
+from capacity_tui.engine.machine.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError, Running
+from capacity_tui.engine.machine.system import gpu_process
 from capacity_tui.engine.machine.vendors.nvidia import nvml
 from capacity_tui.engine.machine.vendors.vendor import FoundDevices
 

@@ -6,8 +6,8 @@ import os
 import platform
 import re
 
+from capacity_tui.engine.machine import main_memory
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
-from capacity_tui.engine.machine.host import main_memory
 from capacity_tui.engine.machine.machine import (
     Container,
     GpuProcess,

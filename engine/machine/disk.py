@@ -10,10 +10,10 @@ from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 from capacity_tui.engine.catalog import parse_shipped
-from capacity_tui.engine.machine.device_names import match_disk
 from capacity_tui.engine.machine.facts import Fact, assumed, detected, missing
-from capacity_tui.engine.machine.host.main_memory import meminfo
+from capacity_tui.engine.machine.known_devices import match_disk
 from capacity_tui.engine.machine.machine import Disk, DiskKind, Swap, SwapKind
+from capacity_tui.engine.machine.main_memory import meminfo
 from capacity_tui.engine.machine.probing import Host, Running, Space
 from capacity_tui.engine.units import GIGA
 

@@ -8,14 +8,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.machine.device_names import device_names, match_cpu, parse_cpu_list
+from capacity_tui.engine.machine import main_memory
 from capacity_tui.engine.machine.facts import Fact, detected, missing
-from capacity_tui.engine.machine.host import main_memory
+from capacity_tui.engine.machine.known_devices import device_names, match_cpu, parse_cpu_list
 from capacity_tui.engine.machine.machine import Cache, Cpu, NumaNode
 from capacity_tui.engine.machine.probing import Host, parse_pairs
 
 if TYPE_CHECKING:
     from archspec.cpu import Microarchitecture
+
 
 CPUINFO = "/proc/cpuinfo"
 

@@ -1,4 +1,4 @@
-"""Collectives between nodes: one process on each, or one for each of its devices, started through a launcher."""
+"""Collectives between nodes, and kernels on one node of each kind, timed through a launcher."""
 
 from __future__ import annotations
 
@@ -6,26 +6,36 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Event
 
 import yaml
 
-from capacity_tui.engine.errors import LauncherError
-from capacity_tui.engine.files import config_folder, make_folder, write_atomically
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import Device, device_key, match_hardware
+from capacity_tui.engine.errors import CapacityError, LauncherError
+from capacity_tui.engine.files import config_folder, data_folder, make_folder, write_atomically
+from capacity_tui.engine.machine import MeasuredEfficiency
 from capacity_tui.engine.machine.vendors import LIST
+from capacity_tui.engine.nodes.inventory import Inventory
 from capacity_tui.engine.nodes.launcher import Launcher, NodeAnswer, Order
 from capacity_tui.engine.runs.sampling import (
     CASE_SECONDS,
     COLLECTIVES,
+    FOLDER,
+    NODE_MODULE,
     RANK_MODULE,
     STDOUT,
     Group,
+    NodeTask,
     Sample,
+    SampleFile,
     Task,
     Timing,
     fit_passes,
+    fit_samples,
+    read_samples,
     sample_of,
 )
 
@@ -77,9 +87,8 @@ class NodeGroup:
     """What collectives over some nodes took.
 
     Attributes:
-        group: processes, and what passes their messages.
         samples: timings; the shape of each says its bytes, its processes and its nodes.
-        failure: why there are none, in words; empty where there are.
+        failure: why there are no samples; empty where there are.
     """
 
     nodes: tuple[str, ...]
@@ -89,7 +98,7 @@ class NodeGroup:
 
 
 def node_counts(nodes: int) -> tuple[int, ...]:
-    """Return over how many nodes collectives are timed, of so many; both where there are two."""
+    """Return the sizes of groups of nodes that collectives are timed over."""
     return tuple(count for count in NODE_COUNTS if count <= nodes)
 
 
@@ -126,14 +135,15 @@ def sample_group(
 
 
 def _task(group: Group, rank: int, device: int, meeting: Meeting, cases: list[tuple[str, int]], seconds: float) -> Task:
+    url, target = f"tcp://{meeting.address}:{meeting.port}", STDOUT if rank == 0 else None
     return Task(
         backend=group.backend,
         rank=rank,
         size=group.size,
         device=device,
-        meeting=f"tcp://{meeting.address}:{meeting.port}",
+        meeting=url,
         cases=cases,
-        target=STDOUT if rank == 0 else None,
+        target=target,
         seconds=seconds,
     )
 
@@ -156,12 +166,12 @@ def _together(
     """Run the processes of all nodes side by side, and return the answers in the order of the nodes."""
     with ThreadPoolExecutor(len(tasks), "collectives") as threads:
 
-        def alone(node: str) -> NodeAnswer:
+        def answer_of(node: str) -> NodeAnswer:
             words = ("env", "OMP_NUM_THREADS=1", python, "-m", RANK_MODULE, json.dumps(tasks[node]))
             (answer,) = launcher.run(Order(words, seconds=seconds), [node], cancelled)
             return answer
 
-        return tuple(threads.map(alone, tasks))
+        return tuple(threads.map(answer_of, tasks))
 
 
 def _samples(output: str, group: Group) -> Iterator[Sample]:
@@ -184,8 +194,8 @@ class LinkFacts:
         bandwidth: B/s in one direction that collectives reach between two nodes.
         hop_seconds: one step of a collective from node to node.
         error: median of how far the timings are from what these two say.
-        nodes: over how many nodes the largest group was.
-        date: when, ISO day.
+        nodes: number of nodes of the largest group.
+        date: ISO day of the newest timing.
     """
 
     bandwidth: float
@@ -197,30 +207,19 @@ class LinkFacts:
 
 
 def link_facts(samples: Sequence[Sample], software: str) -> LinkFacts | None:
-    """Return what timings between nodes say of the network; None where there are too few.
-
-    Args:
-        samples: collectives, each with its ``nodes``.
-    """
+    """Return what timings of collectives between nodes say of the network; None where there are too few."""
     fit = fit_passes(samples)
     if fit is None:
         return None
-    return LinkFacts(
-        bandwidth=fit.bandwidth,
-        hop_seconds=fit.hop_seconds,
-        error=fit.error,
-        nodes=max(sample.shape["nodes"] for sample in samples),
-        date=max(sample.date for sample in samples),
-        software=software,
-    )
+    nodes, date = max(sample.shape["nodes"] for sample in samples), max(sample.date for sample in samples)
+    return LinkFacts(fit.bandwidth, fit.hop_seconds, fit.error, nodes, date, software)
 
 
 def keep_link(name: str, facts: LinkFacts, folder: Path | None = None) -> Path:
     """Keep a measured network as a link of the user's own catalogue, and return its file.
 
     Args:
-        name: what plans call it, as ``hardware.interconnect`` or as the ``link`` of a level.
-        folder: the user's catalogue, the usual one by default.
+        name: its id, for ``hardware.interconnect`` or the ``link`` of a level.
 
     Raises:
         LauncherError: the name cannot be one.
@@ -248,18 +247,12 @@ def keep_link(name: str, facts: LinkFacts, folder: Path | None = None) -> Path:
 
 # From what latency rules to what bandwidth rules (bytes, the whole buffer).
 NETWORK_SIZES = tuple(2**power for power in range(12, 30, 2))
-
 QUICK_NETWORK_SIZES = (2**13, 2**20, 2**24)
 
 
 @dataclass(frozen=True, slots=True)
 class SampledNetwork:
-    """Timings of collectives over nodes of a cluster.
-
-    Attributes:
-        groups: the groups of nodes that were tried, the smallest first.
-        link: what they say of the network; None where they say too little.
-    """
+    """Timings of collectives over groups of nodes, the smallest first, and the network they describe, if any."""
 
     groups: tuple[NodeGroup, ...]
     link: LinkFacts | None
@@ -277,7 +270,7 @@ def sample_network(
     Args:
         python: a Python of the nodes that has this program and torch.
         sizes: bytes of the whole buffer.
-        started: gets each group when it is done.
+        started: called with each group when it is done.
 
     Raises:
         LauncherError: the launcher cannot be used, or reaches one node alone.
@@ -293,3 +286,115 @@ def sample_network(
     samples = [sample for group in groups for sample in group.samples]
     backend = next((group.group.backend for group in groups if group.samples), "")
     return SampledNetwork(tuple(groups), link_facts(samples, backend))
+
+
+_TABLE = "measured_devices"
+QUICK_SECONDS, WHOLE_SECONDS = 600.0, 7200.0
+"""What a small and the whole grid may take on a node: some hundred to some thousand cases of a second at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledKind:
+    """What the devices of one kind of node reach.
+
+    Attributes:
+        device: id of the hardware; what its driver calls it where the catalogue does not know it.
+        nodes: number of nodes of this kind.
+        node: the one whose kernels were timed; empty for none.
+        failure: why nothing was timed; empty where something was.
+    """
+
+    device: str
+    nodes: int
+    node: str = ""
+    samples: int = 0
+    measured: MeasuredEfficiency | None = None
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKernels:
+    """Kernels that are timed on nodes of a kept cluster.
+
+    Attributes:
+        python: a Python of the nodes that has this program, and torch where they have GPUs.
+        kernels: names of kernels; all where empty.
+    """
+
+    launcher: Launcher
+    inventory: Inventory
+    python: str
+    catalog: Catalog
+    quick: bool = False
+    kernels: tuple[str, ...] = ()
+
+    def sample_kinds(self, cancelled: Event | None = None) -> Iterator[SampledKind]:
+        """Time them on one node of each kind; the failure of one is reported, and ends none of the others.
+
+        The samples are kept as those of this machine are, below the name of the cluster.
+
+        Raises:
+            LauncherError: the launcher cannot be used.
+        """
+        reachable = self.launcher.nodes()
+        for kind in self.inventory.kinds:
+            typical = kind.typical
+            row_id = typical.device if typical.devices else typical.processor
+            node = next((facts.node for facts in (typical, *kind.whole) if facts.node in reachable), "")
+            sampled = SampledKind(row_id or typical.family, len(kind.nodes), node)
+            if not row_id:
+                yield replace(sampled, node="", failure="not in the catalogue")
+            elif not typical.devices and typical.sockets > 1:
+                reason = f"a process takes all {typical.sockets} processors of a node"
+                yield replace(sampled, node="", failure=reason)
+            elif not node:
+                yield replace(sampled, failure=f"{self.launcher.name} reaches none of its nodes")
+            else:
+                yield self._sampled(sampled, bool(typical.devices), cancelled)
+
+    def _sampled(self, kind: SampledKind, has_gpus: bool, cancelled: Event | None) -> SampledKind:
+        task: NodeTask = {"where": "gpu" if has_gpus else "cpu", "quick": self.quick, "kernels": list(self.kernels)}
+        words = (self.python, "-m", NODE_MODULE, json.dumps(task))
+        order = Order(words, seconds=QUICK_SECONDS if self.quick else WHOLE_SECONDS)
+        (answer,) = self.launcher.run(order, [kind.node], cancelled)
+        if answer.failure:
+            return replace(kind, failure=answer.failure)
+        try:
+            device = match_hardware(kind.device, self.catalog).device
+            samples = _kept_samples(self.inventory.name, device, answer.output)
+            return replace(kind, samples=len(samples.samples), measured=fit_samples(device, [samples]))
+        except CapacityError as error:
+            return replace(kind, failure=error.one_line())
+
+
+def keep_measured_kind(cluster: str, kind: SampledKind, folder: Path | None = None) -> Path | None:
+    """Keep what devices of a cluster reach, for plans that name it; return the file, None where nothing was measured.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    measured = kind.measured
+    if measured is None:
+        return None
+    row_id = f"{cluster}-{kind.device}"
+    path = (folder or config_folder() / "catalog") / _TABLE / f"{row_id}.yaml"
+    make_folder(path.parent)
+    row = {
+        "name": f"{kind.device} of {cluster}",
+        "cluster": cluster,
+        **{name: value for name, value in asdict(measured).items() if name != "date"},
+        "source": f"cluster sample --kernels on {kind.node}, {kind.samples} timings",
+        "checked": measured.date,
+        "confidence": "B",
+    }
+    # Through JSON, since YAML distinguishes tuples from lists.
+    write_atomically(path, yaml.safe_dump({row_id: json.loads(json.dumps(row))}, sort_keys=False), overwrite=True)
+    return path
+
+
+def _kept_samples(cluster: str, device: Device, text: str) -> SampleFile:
+    """Keep what a node printed, and return its samples."""
+    path = data_folder() / FOLDER / cluster / f"{device_key(device)}.jsonl"
+    make_folder(path.parent)
+    write_atomically(path, text, overwrite=True)
+    return read_samples(path)
