@@ -46,12 +46,7 @@ def public_names(stub: Path) -> dict[str, tuple[str, str]]:
 
 
 def open_door(package: str, file: str) -> None:
-    """Let a package offer the names of the ``.pyi`` file beside its ``__init__``.
-
-    Args:
-        package: the package's ``__name__``.
-        file: its ``__file__``.
-    """
+    """Let a package offer the names of the ``.pyi`` file beside its ``__init__``."""
     module = sys.modules[package]
     module.__dict__["homes"] = public_names(Path(file).with_suffix(".pyi"))
     module.__class__ = Door

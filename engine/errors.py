@@ -17,7 +17,6 @@ class Place:
 
     Attributes:
         file: path as the user gave it.
-        line: line number, counted from 1.
         field: dotted path of the field, such as ``training.micro_batch``.
     """
 
@@ -39,7 +38,6 @@ class CapacityError(Exception):
         title: what happened, in one clause.
         detail: the particulars, if the title leaves any open.
         hint: what the user can do about it.
-        place: where it happened.
     """
 
     exit_code: ClassVar[int] = 2
@@ -68,7 +66,7 @@ class PlanError(CapacityError):
 
 
 class CatalogError(CapacityError):
-    """A catalogue file or row that cannot be used, or an id nobody knows."""
+    """A catalogue file or row that cannot be used, or an unknown id."""
 
 
 class HardwareError(CapacityError):

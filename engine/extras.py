@@ -48,8 +48,6 @@ def command_for(packages: Sequence[str], environment: Path, python: str, has_pip
 
     Args:
         packages: what to install, with bounds.
-        environment: folder of the environment.
-        python: its Python.
         has_pip: whether pip is installed there; by default it is looked for.
     """
     if (environment / _PIPX_FILE).exists():
@@ -93,11 +91,10 @@ def connected(uri: str, refused: str) -> Iterator[Client]:
     """Connect for a block.
 
     Args:
-        uri: which database.
         refused: what cannot be done where it does not serve, such as ``the history cannot be used``.
 
     Raises:
-        StorageError: the database cannot be reached, or refuses; no password is told.
+        StorageError: the database cannot be reached, or refuses; passwords are left out.
     """
     from pymongo import MongoClient  # noqa: PLC0415 - an optional extra
     from pymongo.errors import PyMongoError  # noqa: PLC0415

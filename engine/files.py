@@ -17,7 +17,7 @@ from capacity_tui.engine.errors import Place, StorageError
 DATA_VARIABLE = "CAPACITY_TUI_DATA"
 """Environment variable that names another folder for what the program keeps."""
 STATE_VARIABLE = "CAPACITY_TUI_STATE"
-"""Environment variable that names another folder for what outlasts one run of the program but is nobody's work."""
+"""Environment variable that names another folder for what outlasts one run of the program but can be made again."""
 CONFIG_VARIABLE = "CAPACITY_TUI_CONFIG"
 """Environment variable that names another folder for what the user writes for the program."""
 NOWHERE = Path("/dev/null/capacity-tui")
@@ -163,8 +163,6 @@ def storage_error(error: Exception, path: Path, what: str) -> StorageError:
     """Return what the operating system refused to write, with a remedy where one is known.
 
     Args:
-        error: what was raised.
-        path: the file or folder.
         what: the clause that follows the path, such as ``cannot be written``.
     """
     return _refused(error, path, what, _REMEDIES)
@@ -177,7 +175,7 @@ def reading_error(error: Exception, path: Path) -> StorageError:
 
 def typed_path(text: str) -> Path:
     """Return the path that a person wrote, ``~`` and ``~name`` as homes where there is such a user."""
-    return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for an unknown user
 
 
 def _refused(error: Exception, path: Path, what: str, remedies: Mapping[int, str]) -> StorageError:
@@ -193,7 +191,7 @@ def _taken(path: Path) -> StorageError:
 
 
 def _replace(target: Path, content: bytes, overwrite: bool) -> None:
-    """Put the content into a draft beside the target, then move it there in one step."""
+    """Put the content into a draft next to the target, then move it there in one step."""
     if not overwrite and target.exists():
         raise FileExistsError(target)
     _remove_stale_drafts(target.parent)

@@ -20,7 +20,6 @@ class Labels(Generic[Label]):
     """One of a few words for each of several plans, as arrays.
 
     Attributes:
-        words: the words there are.
         positions: which of them each plan has; of shape () for a single plan.
     """
 

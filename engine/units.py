@@ -116,7 +116,6 @@ def parse_quantity(value: str, unit: str, *, place: Place | None = None) -> floa
     A share is a number up to one or a percentage, and so is a percentage without its sign up to one.
 
     Args:
-        value: what was typed.
         unit: unit as ``format_quantity`` knows them.
         place: where it was typed, for messages.
 
@@ -160,7 +159,6 @@ def format_bytes(value: float | None, unit: str = "GiB") -> str:
     """Return a size with the prefix that suits it: ``79.6 GiB``, ``2.00 TiB``.
 
     Args:
-        value: bytes.
         unit: any binary unit for powers of 1024 or any decimal one (``"GB"``) for powers of 1000.
     """
     names, base = (_BINARY, 1024) if "i" in unit else (_DECIMAL, 1000)

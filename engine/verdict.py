@@ -18,7 +18,7 @@ class Holds(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What all constraints of a run come to: the worst of them decides.
+    """The verdict of all constraints of a run: the worst decides.
 
     A run fits where it keeps every constraint at the far end of its range too, is tight where it keeps one by its
     estimate alone, misses a limit of latency, load, time or money, does not fit where memory of its devices or of

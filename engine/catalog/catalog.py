@@ -55,7 +55,7 @@ class Catalog:
 
     @cached_property
     def assumptions(self) -> Table[rows.Assumption]:
-        """What stands in for figures of hardware that nothing tells."""
+        """What stands in for unknown figures of hardware."""
         return self._table("assumptions", "assumption", rows.Assumption)
 
     @cached_property
@@ -206,7 +206,7 @@ class Catalog:
 
     @cached_property
     def detectors(self) -> Table[rows.Detector]:
-        """What is watched for in a run, and from when on it is told."""
+        """What is watched for in a run, and from when on it is reported."""
         return self._table("detectors", "detector", rows.Detector)
 
     @cached_property
@@ -236,7 +236,7 @@ class Catalog:
 
     @cached_property
     def workloads(self) -> Table[rows.Workload]:
-        """What somebody runs on some instance, to compare others for."""
+        """What runs on an instance today, to compare others for."""
         named = {
             "scenario.current_instance": self.instances.find,
             "scenario.model_size": self.architectures.find,

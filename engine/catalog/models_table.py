@@ -28,9 +28,6 @@ class ArchitectureTable(Table[Architecture]):
     a count of parameters (``35B``) are found too: they stand for a dense decoder of usual proportions, unlisted.
 
     Args:
-        shipped: as of any table.
-        own: as of any table.
-        aliases: as of any table.
         sizes: models by the count of their parameters alone.
     """
 
@@ -56,7 +53,7 @@ class ArchitectureTable(Table[Architecture]):
         return row_id or self._id_by_count(name) or next(filter(None, plain), None)
 
     def is_variant(self, name: str) -> bool:
-        """Whether a name is known only without the words that tell a variant."""
+        """Whether a name is known only without the words that name a variant."""
         return super().find_id(name) is None and self._id_by_count(name) is None and self.find_id(name) is not None
 
     def _id_by_count(self, name: str) -> str | None:
@@ -72,15 +69,15 @@ class ArchitectureTable(Table[Architecture]):
         return None if size is None else row_of_count(row_id, size.parameter_count_billion * GIGA, size.name)
 
     def nearest(self, name: str) -> tuple[str, ...]:
-        """Return the known ids nearest to a misspelt name, whatever its owner and variant."""
+        """Return the known ids nearest to a misspelt name, regardless of owner and variant."""
         return super().nearest(self.plain_name(name))
 
     def plain_name(self, name: str) -> str:
-        """Return a name without its owner and the words that tell a variant."""
+        """Return a name without its owner and the words that name a variant."""
         return next(self._plain_names(name), name)
 
     def _plain_names(self, name: str) -> Iterator[str]:
-        """Yield a name without its owner and the words that tell a variant, then also without its last words."""
+        """Yield a name without its owner and the words that name a variant, then also without its last words."""
         text = name.rsplit("/", 1)[-1]
         while text:
             words = [word for word in _WORDS.split(text) if word.casefold() not in self.variants]
@@ -95,7 +92,7 @@ class ArchitectureTable(Table[Architecture]):
 
     @cached_property
     def variants(self) -> frozenset[str]:
-        """Words of a name that tell a variant."""
+        """Words of a name that name a variant."""
         return frozenset(self._names["variants"])
 
     @cached_property
@@ -133,8 +130,6 @@ def row_of_count(row_id: str, count: float, name: str = "") -> Architecture:
     """Return a dense decoder of the usual proportions; how wide its feed-forward is follows from the count.
 
     Args:
-        row_id: id of the row.
-        count: its parameters.
         name: what it is called; by its count where nothing is given.
     """
     usual = _proportions()

@@ -26,7 +26,7 @@ class PriceAge:
     """How long ago a price was seen.
 
     Attributes:
-        days: at least so many; None where nothing tells.
+        days: at least this many; None where unknown.
         is_old: whether it is marked: over 90 days, or of no known day.
         words: the mark in words; empty for a recent price.
         mark: the same in one word, for tables.
@@ -70,7 +70,7 @@ def marked_day(day: str | None) -> str:
 
 
 def _last_day(day: str | date | None) -> date | None:
-    """Return the last day that a text such as ``2025`` or ``2026-07-20`` may mean; None where it is none."""
+    """Return the last day that a text such as ``2025`` or ``2026-07-20`` may mean; None where it is invalid."""
     if day is None or isinstance(day, date):
         return day
     match = _DAY.match(day)

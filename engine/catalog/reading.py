@@ -1,4 +1,4 @@
-"""Read what people wrote: YAML as plain data with a line number for every key, and names whatever their spelling.
+"""Read what people wrote: YAML as plain data with a line number for every key, and names regardless of spelling.
 
 Catalogue files, plan files and settings all come through here. Only mappings with text keys, lists, texts,
 numbers, true/false, null and dates pass; every refusal names file and line.
@@ -260,7 +260,7 @@ def key_of(name: str) -> str:
 
 
 def brand_pattern(words: Iterable[str]) -> re.Pattern[str]:
-    """Return what matches any of some brands as a whole word, whatever its case."""
+    """Return what matches any of some brands as a whole word, regardless of case."""
     return re.compile(rf"\b(?:{'|'.join(re.escape(word) for word in words)})\b", re.IGNORECASE)
 
 

@@ -40,7 +40,7 @@ def _kept(name: str, content: bytes) -> Path:
 
 
 def _read(kept: Path) -> dict[str, Any] | None:
-    """Return what the cache holds; None where nothing is kept, or not what was written: then it is written anew."""
+    """Return what the cache holds; None where nothing is kept, or not what was written: then it is written again."""
     try:
         digest, _, text = kept.read_bytes().partition(b"\n")
         if digest != _digest(text).encode():
@@ -73,9 +73,7 @@ class NamedNumber:
     """One number.
 
     Attributes:
-        name: what it says.
         value: the number; every formula is handed this very object.
-        source: what it rests on.
         unit: of the value, empty for a pure number.
     """
 

@@ -44,10 +44,8 @@ class Table(Mapping[str, RowT], Generic[RowT]):
 
     Args:
         kind: what a row is, for messages: ``accelerator``.
-        row_type: class of the rows.
         shipped: YAML files of the package, each a mapping of id to fields.
         own: the user's YAML files of the same form; they add rows and override fields of shipped ones.
-        aliases: other names of ids.
         documents: what other files of the user's say in the same form; they go over ``own``.
         named: fields, by dotted path, that name rows of other tables, and what finds those; a row of the user's that
             names none is left out.
@@ -117,7 +115,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
                 yield self[row_id]
 
     def find(self, name: str) -> RowT:
-        """Return the row of an id, an alias or a maker's name, whatever its case, spaces and hyphens.
+        """Return the row of an id, an alias or a maker's name, regardless of case, spaces and hyphens.
 
         Raises:
             CatalogError: nothing is called that; the hint names the nearest known ids.
@@ -310,7 +308,6 @@ def stray_files(directory: Path, stems: Collection[str]) -> Iterator[CatalogErro
     """Yield what is wrong with the user's YAML files that no table reads.
 
     Args:
-        directory: the folder of the user's catalogue.
         stems: what files and folders there may be called, without suffix.
     """
     for path in sorted([*directory.glob("*.y*ml"), *directory.glob("*/*.y*ml")]):
@@ -334,17 +331,14 @@ def refusals(
     """Return one error for each field that a model refused.
 
     Args:
-        error: what pydantic raised.
         model: the model the data was meant for; its field names serve as suggestions.
-        document: where the data came from.
         below: key path of the data inside the document.
-        kind: class of the errors.
     """
     return [_refusal(details, model, document, below, kind) for details in error.errors(include_url=False)]
 
 
 def with_left_out(hint: str, name: str, problems: Sequence[CapacityError]) -> str:
-    """Return the hint about a name that nobody knows; where a row or file of the user's so called is faulty, why."""
+    """Return the hint about an unknown name; where a row or file of the user's so called is faulty, why."""
     for problem in problems:
         file, field = problem.place.file or "", problem.place.field or ""
         if key_of(name) in {key_of(PurePath(file).stem), key_of(field.partition(".")[0])}:

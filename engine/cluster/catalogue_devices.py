@@ -178,7 +178,7 @@ def shared(device: Device, arithmetic: float, bandwidth: float) -> Device:
 
 
 def processor_device(row: Processor, catalog: Catalog) -> Device:
-    """Return one socket of a catalogue CPU as formulas see it; only a row that stands for a machine tells memory."""
+    """Return one socket of a catalogue CPU as formulas see it; only a row of a whole machine has memory."""
     guesses = catalog.assumptions
     clock = (row.base_ghz or row.boost_ghz or guesses["cpu-clock"].value) * 1e9
     cores = row.cores + row.efficiency_cores
@@ -244,7 +244,7 @@ def row_provenance(row: Row) -> Provenance:
 
 
 def assumed_by(row: Assumption) -> Provenance:
-    """Return the provenance of what stands in for a figure that nothing tells."""
+    """Return the provenance of what stands in for an unknown figure."""
     return Provenance("assumed", f"{row.name}, {row.value:g} {row.unit}".strip())
 
 

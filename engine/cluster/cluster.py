@@ -91,7 +91,6 @@ class Device:
 
     Attributes:
         id: catalogue id, or ``detected``.
-        name: the product's name.
         kind: gpu, tpu or cpu.
         memory_bytes: what the driver reports as usable; RAM for a CPU or shared memory.
         bandwidth: memory bandwidth, B/s.
@@ -101,8 +100,6 @@ class Device:
         clock: share of the full clock that a lowered power limit leaves.
         link_bandwidth: link to a neighbour in the node, B/s in one direction.
         host_bandwidth: link to host memory, B/s in one direction.
-        efficiency: what of all this is reached.
-        checked: date of the catalogue row.
         confidence: A, B or C as the catalogue says.
         known: how each of the figures came about, by field; peaks by ``peaks.bf16`` and the like.
         runs_as: the type that runs in place of one that has no units of its own, by that type.
@@ -204,7 +201,6 @@ class Interruptions:
         restart_seconds: from an interruption until work goes on.
         checkpoint_seconds: to write a checkpoint.
         checkpoint_bandwidth: bytes a second that one device writes to a checkpoint.
-        words: the same for people.
     """
 
     seconds_between: float
@@ -266,18 +262,14 @@ class Cluster:
     """Devices and the links between them.
 
     Attributes:
-        device: one of the devices, all alike.
-        devices: how many.
         levels: what joins them, from the innermost out: the devices' own links first, a network last.
         host_memory_bytes: host memory for each device; None where unknown.
-        price: what it costs.
         part: what part of a device each one is, as ``1/8 ``; empty for whole ones.
         rented: instances rented whole for it, as ``2 x aws-p5-48xlarge``; empty where none is named.
         mix: the unlike devices it stands for, in words; empty where all are alike.
         mix_reason: why these of several unlike devices are used; empty where there are no others.
         assumed: what was not given.
-        host_memory_known: how the host memory came about.
-        host: what else stands beside the devices of a node.
+        host: what else a node has besides its devices.
     """
 
     device: Device
@@ -345,7 +337,6 @@ def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFac
     """Return what is known of a cluster that fields of a plan need.
 
     Args:
-        cluster: what the plan's hardware stands for.
         has_own_price: whether the plan gives a price of its own.
     """
     return HardwareFacts(

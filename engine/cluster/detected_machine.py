@@ -23,8 +23,6 @@ def cluster_of_machine(machine: Machine, catalog: Catalog, mixed: Mixed = "best"
     """Return the detected machine: its accelerators, or its CPU.
 
     Args:
-        machine: what was detected.
-        catalog: facts about its devices.
         mixed: what is used where they are unlike.
     """
     visible = usable_devices(machine)
@@ -84,7 +82,7 @@ FP32_BITS, MULTIPLY_ADD_FLOPS = 32, 2
 
 
 def detected_processor(machine: Machine, catalog: Catalog) -> Device:
-    """Return the CPU with every figure's provenance; what was measured counts before what was told or assumed."""
+    """Return the CPU with every figure's provenance; what was measured counts before what was detected or assumed."""
     row = catalog.processors.get(machine.cpu.catalogue_id.value or "")
     device = _row_device(row, machine, catalog) if row else _concluded(machine, catalog)
     memory = machine.memory.available_bytes.or_else(machine.memory.total_bytes)
@@ -102,7 +100,7 @@ def detected_processor(machine: Machine, catalog: Catalog) -> Device:
 
 
 def _as_detected(device: Device, machine: Machine) -> Device:
-    """Return the CPU with the bandwidth of the modules and the power limit that the machine itself tells."""
+    """Return the CPU with the bandwidth of the modules and the power limit that the machine reports."""
     modules, limit = machine.modules.bandwidth, machine.power.package_limit_watts
     if modules.value and not machine.platform.hypervisor.value:  # a guest's firmware tables are invented
         device = device.with_bandwidth(modules.value, modules.provenance)
@@ -234,7 +232,6 @@ class UsableDevice:
     Attributes:
         accelerator: the whole device, or the slice as if it were one.
         compute_share: part of the device's arithmetic units, 1 for a whole one.
-        share_known: how that part is known.
         bandwidth_share: part of its memory bandwidth.
         linked: whether it can talk to the others directly; slices cannot.
     """
@@ -284,7 +281,7 @@ def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:
             mig_instances=missing(source, "a slice itself"),
         )
         by_memory = min(1.0, size / total) if size and total else None
-        # Slices are cut so that arithmetic and memory go together: what is not told of one follows the other.
+        # Slices are cut so that arithmetic and memory go together: what is unknown of one follows the other.
         share, provenance = entry.compute_share or by_memory or 1.0, Provenance("detected", source)
         if entry.compute_share is None:
             provenance = Provenance("assumed", f"{share:.0%} of the device: the slice tells only its memory")

@@ -56,7 +56,7 @@ class HardwareMatch:
         levels: what usually stands around them, from the innermost out.
         host_memory_bytes: host memory for each device; None where unknown.
         accelerator: its id where the plan names it and not an instance; its price is then that of instances.
-        assumed: what stands in for figures that nothing tells, one line each.
+        assumed: what stands in for unknown figures, one line each.
         is_joined: whether these devices reach others at all; slices of a device do not.
         is_one_machine: whether all of them are in one machine.
         parts: the groups of unlike devices that these stand for; ``mix`` names them.
@@ -234,7 +234,7 @@ def _why(together: HardwareMatch, strongest: HardwareMatch) -> str:
 
 
 def _together(groups: Sequence[HardwareMatch]) -> HardwareMatch:
-    """Return all groups as so many devices that are each as slow, and each node as small, as the least of them."""
+    """Return all groups as equal devices, each as slow, and each node as small, as the least of them."""
     slowest = min(groups, key=lambda group: _arithmetic(group) / group.devices)
     count = sum(group.devices for group in groups)
     hosts = [group.host_memory_bytes for group in groups]

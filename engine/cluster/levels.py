@@ -23,13 +23,13 @@ THREADS_OF_CORE = 2.0
 
 @dataclass(frozen=True, slots=True)
 class NodeHost:
-    """The surroundings of a node's devices, as far as anything tells.
+    """The surroundings of a node's devices, as far as they are known.
 
     Attributes:
-        cores: processor cores for each device; None where nothing tells.
-        disk_kind: kind of the roomiest local disk, empty likewise.
-        disk_free_bytes: room on it; None likewise.
-        network: bytes a second that the node's own network carries; None likewise.
+        cores: processor cores for each device; None where unknown.
+        disk_kind: kind of the roomiest local disk, empty where unknown.
+        disk_free_bytes: room on it; None where unknown.
+        network: bytes a second that the node's own network carries; None where unknown.
     """
 
     cores: float | None = None
@@ -39,18 +39,18 @@ class NodeHost:
 
 
 UNKNOWN_HOST = NodeHost()
-"""The host of a node of which nothing is told."""
+"""The host of a node of which nothing is known."""
 
 
 def instance_host(row: Instance) -> NodeHost:
-    """Return what a cloud instance has beside its devices; two of its virtual processors are one core."""
+    """Return what a cloud instance has besides its devices; two of its virtual processors are one core."""
     cores = row.vcpus / THREADS_OF_CORE / row.sold_devices if row.vcpus else None
     network = row.network_gbit * GIGA / BITS if row.network_gbit else None
     return NodeHost(cores=cores, network=network)
 
 
 def machine_host(machine: Machine, devices: int) -> NodeHost:
-    """Return what this machine has beside so many devices."""
+    """Return what this machine has besides its devices."""
     disk = roomiest_disk(machine)
     cores = _usable_cores(machine)
     return NodeHost(
@@ -68,7 +68,7 @@ def roomiest_disk(machine: Machine) -> Disk | None:
 
 
 def network_bandwidth(machine: Machine) -> float | None:
-    """Return the bytes a second of the fastest network link; None where none tells its speed."""
+    """Return the bytes a second of the fastest network link; None where no speed is known."""
     speeds = [
         card.speed_mbps.value for card in machine.networks if card.speed_mbps.value and card.up.value is not False
     ]
@@ -76,7 +76,7 @@ def network_bandwidth(machine: Machine) -> float | None:
 
 
 def _usable_cores(machine: Machine) -> float | None:
-    """Return the cores that affinity and quotas leave to this process; None where nothing tells."""
+    """Return the cores that affinity and quotas leave to this process; None where unknown."""
     cores, threads, usable = (
         fact.value for fact in (machine.cpu.physical_cores, machine.cpu.threads, machine.cpu.usable_threads)
     )
@@ -85,7 +85,7 @@ def _usable_cores(machine: Machine) -> float | None:
     return cores * min(1.0, usable / threads) if threads and usable else float(cores)
 
 
-# One step of a collective between nodes is no shorter than this, whatever the link: software and switches (NCCL).
+# One step of a collective between nodes is no shorter than this, regardless of the link: software and switches (NCCL).
 LEAST_HOP_SECONDS = 5e-6
 
 GBIT = 1e9 / 8.0
@@ -98,11 +98,9 @@ class Network:
     """The network between nodes.
 
     Attributes:
-        name: what it is called.
         link: its row, for latency and, where no figure is given, bandwidth.
         node_bandwidth: B/s in one direction of a whole node; None where the link's row says it.
         ports_per_node: ports of a node; one a device where None.
-        known: how it is known.
     """
 
     name: str
@@ -196,9 +194,7 @@ def cluster_levels(
 
     Args:
         inner: the innermost level, whose link is the devices' own.
-        rows: the levels around it.
         network: what joins their units where a row names no link.
-        devices: devices of the cluster.
         sharing: devices that share the ports of a node.
         named: returns the network of a link by its name and the field that gives it.
 
@@ -295,13 +291,11 @@ class Level:
         devices: how many one of them holds.
         bandwidth: of its link, B/s in one direction for each device, after oversubscription.
         hop_seconds: one step of a collective over it; of direct links what the generation takes is used instead.
-        link: name of the link.
-        known: how the bandwidth came about.
         is_direct: whether devices reach each other without a network adapter, and so at the shares and the latency
             of links inside a node.
         oversubscription: bandwidth of its devices' ports over what the level carries; 1 where it carries all.
         is_measured: whether the bandwidth is what collectives reach, and not what the wire carries.
-        error: median error of bandwidth and step on the collectives they were measured by; None where nobody tells.
+        error: median error of bandwidth and step on the collectives they were measured by; None where unknown.
     """
 
     name: str

@@ -24,12 +24,12 @@ _OTHER = "other"
 
 
 def instances_for(row: Instance, devices: int, per_node: int | None = None) -> int:
-    """Return how many instances hold so many devices, of each of which ``per_node`` at most are used."""
+    """Return how many instances hold some devices, where ``per_node`` of each are used at most."""
     return math.ceil(devices / min(row.sold_devices, per_node or row.sold_devices))
 
 
 def instance_price(row: Instance, count: int, nodes: int, pricing: PricingSection, catalog: Catalog) -> Price:
-    """Return the price of ``count`` whole instances of one kind, which fill so many nodes."""
+    """Return the price of ``count`` whole instances of one kind, which fill some nodes."""
     plain = chosen_quote(row, _payment(pricing), pricing.region, catalog)
     plain = plain or chosen_quote(row, ON_DEMAND, pricing.region, catalog)
     spot = chosen_quote(row, SPOT, pricing.region, catalog)
@@ -51,10 +51,8 @@ def device_price(accelerator: str, devices: int, nodes: int, pricing: PricingSec
 
     Args:
         accelerator: id in the catalogue.
-        devices: how many.
         nodes: nodes they fill.
         pricing: region and commitment that are asked for.
-        catalog: rows of instances.
     """
     rows = catalog.instances_with(accelerator)
     offers = _offers(rows, devices, nodes, _payment(pricing), pricing.region, catalog)

@@ -29,17 +29,13 @@ class Quote:
 
     Attributes:
         instance: its id in the catalogue.
-        provider: who rents it out.
         name: what the provider calls it.
         devices: accelerators of the instance; may be a part of one.
-        payment: how it is paid for.
         usd_per_hour: price of the whole instance.
-        region: where.
-        price_date: when it was seen, as its source tells.
-        source: who says so.
+        price_date: when it was seen, as its source says.
         confidence: A for two sources, B for one, C for what was only recalled.
         remark: why it is not a price of the region that was asked for; empty where it is.
-        purchase: what the instance was bought for, where nobody rents it out.
+        purchase: what the instance was bought for, where it is owned.
     """
 
     instance: str
@@ -95,8 +91,6 @@ def quotes(row: Instance, catalog: Catalog, payment: Payment | None = None) -> I
     """Return the prices of an instance that are known, those of its own region first.
 
     Args:
-        row: the instance.
-        catalog: what commitments take off.
         payment: how it is paid for; None for all ways.
     """
     return (quote for quote in _all_quotes(row, catalog) if payment in (None, quote.payment))
@@ -127,10 +121,7 @@ def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: C
     own region, then the cheapest.
 
     Args:
-        row: the instance.
-        payment: how it is paid for.
         region: id of a region or an area; None for where the instance's price is known.
-        catalog: regions and commitments.
     """
     known = list(quotes(row, catalog, payment))
     if not known:
@@ -147,12 +138,10 @@ def region_id(name: str, catalog: Catalog, field: str = Key.PRICING_REGION) -> s
     """Return the region or area that a name stands for.
 
     Args:
-        name: as people type it.
-        catalog: the regions.
         field: where it was typed, for messages.
 
     Raises:
-        PlanError: none is called that; the hint tells the nearest.
+        PlanError: none is called that; the hint names the nearest.
     """
     try:
         return catalog.regions.find(name).id

@@ -56,7 +56,6 @@ def resolve_cluster(
     """Return the cluster a plan runs on.
 
     Args:
-        section: the plan's hardware.
         pricing: the plan's prices, which override the catalogue's.
         catalog: rows of accelerators, processors, instances and links.
         machine: the detected machine, for ``name: detected``.

@@ -60,8 +60,6 @@ class Score:
     Attributes:
         value: 0 to 10, the weighed mean of the parts that are known.
         tier: LOW, MEDIUM, HIGH or SERVER.
-        verdict: in words.
-        parts: what went in.
         weakest: the known part with the fewest points.
         rule: how the number came about, in one sentence.
     """
@@ -75,11 +73,10 @@ class Score:
 
 
 def score_machine(machine: Machine, catalog: Catalog) -> Score:
-    """Score a machine by what its devices and surroundings can do: as measured where that was done, else as told.
+    """Score a machine by what its devices and surroundings can do: as measured where that was done, else as detected.
 
     Args:
         machine: what was detected, and what benchmarks found.
-        catalog: peaks of the devices.
     """
     rules = _rules()
     figures = _figures(machine, catalog)
@@ -122,7 +119,7 @@ def _figures(machine: Machine, catalog: Catalog) -> dict[str, Fact[float]]:
 
 
 def _benchmark_figures(benchmarks: MeasuredFacts | None) -> dict[str, Fact[float]]:
-    """Return the figures that only benchmarks tell."""
+    """Return the figures that only benchmarks measure."""
     if benchmarks is None:
         return dict.fromkeys(("random_reads", "round_trips", "database"), _unknown(NOT_MEASURED))
     return {

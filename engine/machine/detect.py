@@ -219,7 +219,6 @@ def examine(machine: Machine, seconds: float, private: bool = False) -> DoctorRe
     """Return the report of a detection.
 
     Args:
-        seconds: how long detection took in all.
         private: keep serial numbers, host and user names.
     """
     findings = (Finding(probe, tuple(_returned(machine, probe, private))) for probe in machine.probes)

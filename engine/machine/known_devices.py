@@ -26,7 +26,6 @@ class AcceleratorName:
     """What a catalogue accelerator is called by its driver.
 
     Attributes:
-        id: catalogue id.
         pattern: matches the whole name without the vendor's, in any case.
         memory_mib: memory the driver reports; a device that differs more than the tolerance is another.
         pci: PCI ids ``vendor:device`` or ``vendor:device:revision``.
@@ -49,7 +48,6 @@ class Simd:
     """An instruction set extension.
 
     Attributes:
-        name: its usual name.
         bits: its vector width, 0 where it has none.
         type: the number type it multiplies besides those of the vectors, empty where none.
         flops_per_cycle: of one core in that type; None where ``times_fp32`` is given.

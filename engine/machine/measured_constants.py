@@ -54,7 +54,6 @@ class MeasuredEfficiency:
         gemm: share of the dense peak that large products reach, by type.
         constants: other constants of the efficiency table, in its units.
         curves: measured over modelled rates by size.
-        errors: how well all of this fits.
     """
 
     device: str

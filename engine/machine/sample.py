@@ -299,7 +299,7 @@ class GpuSensors:
         return tuple(readings)
 
     def close(self) -> None:
-        """Give the drivers back what they lent; the next reading opens them again."""
+        """Release the drivers' handles; the next reading opens them again."""
         for sensors in self._opened or ():
             sensors.close()
         self._opened = None

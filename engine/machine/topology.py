@@ -58,7 +58,6 @@ def level(first: PciPath, second: PciPath, same_node: bool | None) -> str:
     """Return how two devices reach each other, in the terms of ``nvidia-smi topo``.
 
     Args:
-        second: path of the other.
         same_node: whether both lie next to the same NUMA node; None where unknown.
     """
     if not first or not second:
@@ -156,7 +155,6 @@ def complete_topology(
     """Return the matrices of a machine.
 
     Args:
-        accelerators: in the order of detection.
         networks: adapters; those without a place on the PCI tree are left out.
         reported: what a driver says about the first accelerators, which wins over what links and addresses say.
     """

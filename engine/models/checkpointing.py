@@ -37,7 +37,6 @@ def checkpointing(name: str, catalog: Catalog | None = None) -> Checkpointing:
     """Return what a checkpointing name recomputes: a row, every Nth layer, or modules joined by ``+``.
 
     Args:
-        name: as a plan writes it.
         catalog: facts; the shipped ones with the user's own by default.
 
     Raises:

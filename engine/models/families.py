@@ -20,8 +20,6 @@ class Family:
     """A kind of model that shares its formulas.
 
     Attributes:
-        id: name in plans.
-        kind: which formulas apply.
         task: task of a plan that names none.
     """
 
@@ -81,7 +79,7 @@ def family_of(name: str | None, catalog: Catalog) -> Family:
 
 
 def presumed_family(name: str | None, catalog: Catalog) -> Family:
-    """Return the family of a model name, the decoder's where the name is still open or nobody knows it."""
+    """Return the family of a model name, the decoder's where the name is open or unknown."""
     try:
         return family_of(None if name == AUTO else name, catalog)
     except PlanError:

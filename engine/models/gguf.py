@@ -40,7 +40,6 @@ class GgufHeader:
     Attributes:
         metadata: values by key; long arrays are left out.
         lengths: lengths of all arrays by key.
-        tensor_names: every tensor.
         parameters: weights in all tensors.
         weight_bytes: bytes they take, without padding.
         quantization: mixture the file was quantized with, else the type most bytes are of.

@@ -61,7 +61,7 @@ def shape_from_huggingface(path: str | Path) -> TransformerShape:
 
 
 def read_model_file(path: str | Path) -> ModelFile:
-    """Read a ``config.json``, a safetensors index with one beside it, a ``.gguf``, or the folder of a model.
+    """Read a ``config.json``, a safetensors index with one next to it, a ``.gguf``, or the folder of a model.
 
     Raises:
         StorageError: the file cannot be read.

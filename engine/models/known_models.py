@@ -27,12 +27,9 @@ class KnownModel:
     """A family, a network of layers or a model of another package.
 
     Attributes:
-        id: name in plans.
         title: what it is, in a few words.
-        kind: which formulas apply.
         complexity: how its work grows.
-        best_use: what it is the right choice for; empty where nobody says.
-        spec_type: its parameters.
+        best_use: what it is the right choice for; empty where unknown.
         sizes: defaults that its row of the catalogue gives to parameters.
         beyond: what to use beyond its limits; empty where there is no such advice.
     """
@@ -66,7 +63,7 @@ def known_models(catalog: Catalog) -> tuple[KnownModel, ...]:
 
 
 def find_known_model(name: str, catalog: Catalog) -> KnownModel | None:
-    """Return the model of a name, whatever its case, spaces and hyphens; None for catalogue architectures."""
+    """Return the model of a name, regardless of case, spaces and hyphens; None for catalogue architectures."""
     wanted = key_of(catalog.networks.find_id(name) or name)
     return next((make() for id_, make in _all(catalog) if key_of(id_) == wanted), None)
 
@@ -124,8 +121,6 @@ def spec_type_of(name: str | None, kind: Kind, spec: Mapping[str, object] | None
     """Return the class of a model's own parameters; None for a transformer whose sizes a catalogue or a file gives.
 
     Args:
-        name: the model.
-        kind: its kind.
         spec: what a plan gives of them, where defaults that follow from it matter.
     """
     if name is None:
@@ -140,7 +135,7 @@ def spec_type_of(name: str | None, kind: Kind, spec: Mapping[str, object] | None
 
 
 def _is_modern(family: str, spec: Mapping[str, object]) -> bool:
-    """Tell whether sizes are of the modern kind; what cannot be read is told where the plan is resolved."""
+    """Return whether sizes are of the modern kind; invalid sizes are reported where the plan is resolved."""
     try:
         return is_modern(family, read_overrides(spec))
     except PlanError:

@@ -149,12 +149,7 @@ class ModelPlugin:
     """A model from another package.
 
     Attributes:
-        name: name in plans.
-        package: who brings it.
-        title: what it is.
         best_use: what it is the right choice for; empty where its package does not say.
-        spec_type: its parameters.
-        calculate: from parameters to sizes and work.
     """
 
     name: str
@@ -196,7 +191,7 @@ class Plugins:
     problems: tuple[CatalogError, ...]
 
     def find(self, name: str) -> ModelPlugin | None:
-        """Return the model of a name, whatever its case, spaces and hyphens."""
+        """Return the model of a name, regardless of case, spaces and hyphens."""
         return self.models.get(key_of(name))
 
 
@@ -211,7 +206,6 @@ def register_model(
     Args:
         name: name in plans; a model of that name before is replaced.
         fields: keys of ``model.spec`` with their defaults, or with mappings, as in a package.
-        title: what the model is.
         best_use: what it is the right choice for.
 
     Raises:

@@ -81,12 +81,11 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a number of a chunk came to.
+    """The outcome of a number of a chunk.
 
     Attributes:
-        parts: what its pieces came to, in their order; of a number that is cut only what holds of all of them.
+        parts: the outcomes of its pieces, in their order; of a number that is cut only what holds of all of them.
         pieces: how many pieces it has that are not evaluated yet, as it is cut.
-        chunks: how many chunks these are worth.
     """
 
     parts: tuple[BlockResult, ...]
@@ -100,7 +99,7 @@ class Outcome:
 
 
 def outcomes_as_text(outcomes: Iterable[Outcome]) -> str:
-    """Return what a chunk came to on one line of text."""
+    """Return the outcome of a chunk on one line of text."""
     return json.dumps(
         [[[_part(part) for part in outcome.parts], outcome.pieces, outcome.chunks] for outcome in outcomes],
         separators=(",", ":"),
@@ -108,7 +107,7 @@ def outcomes_as_text(outcomes: Iterable[Outcome]) -> str:
 
 
 def outcomes_from_text(text: str) -> tuple[Outcome, ...]:
-    """Return what a chunk came to.
+    """Return the outcome of a chunk.
 
     Raises:
         ValueError: the text is none of ``outcomes_as_text``; so are KeyError and TypeError.
@@ -174,7 +173,7 @@ class Evaluator:
         self._made: tuple[int, tuple[Prepared | Refused, ...]] = (-1, ())
 
     def evaluated(self, chunk: Chunk, filled: Mapping[tuple[object, ...], Values]) -> tuple[Outcome, ...]:
-        """Return what each number of a chunk comes to.
+        """Return the outcome of each number of a chunk.
 
         Args:
             filled: what plans left open, as filled in the order of the question.
@@ -188,7 +187,7 @@ class Evaluator:
         return tuple(self._number(number, best) for number in range(chunk.first, chunk.last))
 
     def _number(self, number: int, best: TopK) -> Outcome:
-        """Return what a number comes to; one that is large is not evaluated, but says how large it is."""
+        """Return the outcome of a number; one that is large is not evaluated, but says how large it is."""
         candidates = self._spaces_at(number)
         parts = [
             refused_part(candidate) if isinstance(candidate, Refused) else space_part(candidate)
@@ -202,7 +201,7 @@ class Evaluator:
         return Outcome((*parts, *self._judged(_pieces(candidates), best)))
 
     def _judged(self, pieces: Iterator[tuple[Prepared, LazyBlock]], best: TopK) -> Iterator[BlockResult]:
-        """Yield what pieces come to, without what is behind the best of those before them."""
+        """Yield the outcomes of pieces, without those behind the best so far."""
         for prepared, piece in pieces:
             part = self._judge.block_part(prepared, piece(), best.worst, best.front)
             best.add(part)
@@ -274,7 +273,7 @@ def own_files() -> dict[str, bytes]:
 
 
 def catalog_of(user_files: Mapping[str, bytes]) -> Catalog:
-    """Return the catalogue with somebody's own files laid over it, wherever these come from.
+    """Return the catalogue with the user's files laid over it, wherever these come from.
 
     They are written into a folder that the process keeps, and that is what the user writes for it from then on.
     """
@@ -330,7 +329,7 @@ class Work:
 
 
 def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tuple[str, str]:
-    """Return what a chunk came to, as text; or what is not alike here, in words, as the second of the pair."""
+    """Return the outcome of a chunk, as text; or what is not alike here, in words, as the second of the pair."""
     evaluator, unlike = _prepared(work)
     if unlike:
         return "", unlike

@@ -33,9 +33,6 @@ def chosen_launcher(slurm: bool = False, ray: str | None = None, hosts: Path | N
     Where nothing is named, Slurm's commands are taken if they are here, then the Ray cluster that ``RAY_ADDRESS`` of
     the environment names.
 
-    Args:
-        hosts: a file of hosts for ``ssh``.
-
     Raises:
         LauncherError: several are named, or none is there.
     """
@@ -158,7 +155,7 @@ def detect_cluster(
         cancelled: when set, nodes that have not answered are given up.
 
     Raises:
-        CapacityError: nobody knows the nodes, or none of them answers.
+        CapacityError: the nodes are unknown, or none of them answers.
     """
     names = launcher.nodes()
     holders = _holders(launcher)
@@ -204,7 +201,7 @@ def _errors(host: Host) -> Iterator[tuple[int, int]]:
 
 
 def _holders(launcher: Launcher) -> Mapping[str, tuple[str, ...]]:
-    """Return the switches or racks above each node, the nearest first; none where nobody says."""
+    """Return the switches or racks above each node, the nearest first; none where unknown."""
     if isinstance(launcher, Ssh):
         return {node: (rack,) for node, rack in launcher.racks.items()}
     if isinstance(launcher, Slurm):

@@ -117,7 +117,7 @@ def interconnect_of(ports: Ports | None, catalog: Catalog) -> str | None:
 
 
 def levels_of(nodes: Sequence[NodeFacts], per_node: int) -> list[dict[str, object]]:
-    """Return the levels around nodes from the innermost out; none where nobody says what they are below."""
+    """Return the levels around nodes from the innermost out; none where the inner ones are unknown."""
     depths = min((len(node.holders) for node in nodes), default=0)
     levels: list[dict[str, object]] = []
     held = 1

@@ -52,10 +52,7 @@ class NodeFacts(BaseModel):
 
     Attributes:
         device: catalogue id of its accelerators, of most of them where they are unlike; empty without any.
-        devices: how many of them there are.
         processor: catalogue id of its processors; empty where they are not in the catalogue.
-        sockets: how many of them there are.
-        memory_bytes: main memory.
         ports: what joins it to other nodes.
         traits: what equal nodes have alike, as words by what it is.
         troubles: what is wrong with it, a sentence each.

@@ -145,10 +145,6 @@ def load_ray() -> Any:
 def ray_session(address: str, runtime_env: Mapping[str, object] | None = None) -> Iterator[Any]:
     """Connect to a Ray cluster, and yield the ray module; what is started here ends at the end.
 
-    Args:
-        address: see ``connect``.
-        runtime_env: see ``connect``.
-
     Raises:
         CapacityError: see ``connect``.
     """
@@ -169,11 +165,11 @@ def connect(address: str, runtime_env: Mapping[str, object] | None = None) -> An
 
     Raises:
         MissingPartError: Ray is not installed.
-        LauncherError: the address is none, or no cluster answers there.
+        LauncherError: the address is invalid, or no cluster answers there.
     """
     workers = _local_workers(address)
     if workers is not None:
-        # Nobody else on this machine may use what is started here, and no token for it is left behind.
+        # No other user of this machine may use what is started here, and no token for it is left behind.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     ray = load_ray()
@@ -202,7 +198,7 @@ def _local_workers(address: str) -> int | None:
     """Return how many workers are to be started here, 0 for one a processor; None where a cluster is named.
 
     Raises:
-        LauncherError: the address is none.
+        LauncherError: the address is invalid.
     """
     if not is_local(address):
         if address != "auto" and not _port(address):
@@ -220,10 +216,10 @@ def _port(address: str) -> int:
 
 
 def _knock(address: str) -> None:
-    """See whether somebody takes a connection: Ray itself waits for minutes where nobody answers.
+    """Check that a connection is accepted: Ray itself waits minutes for an answer.
 
     Raises:
-        OSError: nobody takes a connection.
+        OSError: no connection is accepted.
     """
     if address != "auto":
         host = address.removeprefix("ray://").rpartition(":")[0].strip("[]")

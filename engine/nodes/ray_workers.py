@@ -70,7 +70,7 @@ class RayWorkers:
         """Yield chunks that are done, after a moment at the latest; none where none are.
 
         Raises:
-            HardwareError: a chunk cannot be evaluated by anybody.
+            HardwareError: a chunk cannot be evaluated by any worker.
             MissingPartError: what the program needs is not installed on a node.
         """
         self._give_again()
@@ -131,12 +131,11 @@ def ray_workers(address: str, work: Work) -> Iterator[RayWorkers]:
     """Connect to the workers of a Ray cluster, and bring the program to its nodes.
 
     Args:
-        address: see ``ray_session``.
         work: what all chunks have in common.
 
     Raises:
         MissingPartError: Ray is not installed.
-        LauncherError: the address is none, or no cluster answers there.
+        LauncherError: the address is invalid, or no cluster answers there.
     """
     with tempfile.TemporaryDirectory(prefix="capacity-tui-") as folder:
         modules = {} if is_local(address) else {"py_modules": [str(_copied(Path(folder)))]}
@@ -178,7 +177,6 @@ class SharedAnswer:
     """An answer that workers found.
 
     Attributes:
-        answer: what a search here would say.
         resumed: chunks that an earlier search of the same had done.
         lost: chunks that lost their worker and were done again.
     """

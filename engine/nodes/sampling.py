@@ -265,7 +265,7 @@ def sample_network(
     started: Callable[[NodeGroup], None] = lambda _: None,
     cancelled: Event | None = None,
 ) -> SampledNetwork:
-    """Time collectives over 2, 4 and 8 nodes, as far as there are so many.
+    """Time collectives over 2, 4 and 8 nodes, as far as the cluster has them.
 
     Args:
         python: a Python of the nodes that has this program and torch.

@@ -1,6 +1,6 @@
 """A search shared out among workers, with the answer that a search here gives, to the last bit.
 
-Chunks come back in any order. What they came to is added up in the order of the question, piece by piece as here,
+Chunks come back in any order. Their outcomes are added up in the order of the question, piece by piece as here,
 and the few configurations that an answer shows are estimated here.
 """
 
@@ -69,7 +69,7 @@ class Workers(Protocol):
         """Yield chunks that are done, after a moment at the latest; none where none are.
 
         Raises:
-            HardwareError: a chunk cannot be evaluated by anybody.
+            HardwareError: a chunk cannot be evaluated by any worker.
         """
 
 
@@ -77,15 +77,15 @@ class Known(Protocol):
     """Chunks that are done already, and where those that follow are kept."""
 
     def outcomes(self, chunk: Chunk) -> Outcomes | None:
-        """Return what a chunk came to; None where it is not known."""
+        """Return the outcome of a chunk; None where it is not known."""
 
     def keep(self, chunk: Chunk, outcomes: Outcomes) -> None:
-        """Keep what a chunk came to."""
+        """Keep the outcome of a chunk."""
 
 
 @dataclass(slots=True)
 class _Slot:
-    """A chunk in the order of the question, and in place of it what it came to; its share is that of one number."""
+    """A chunk in the order of the question, or its outcome; its share is that of one number."""
 
     chunk: Chunk
     share: float = 1.0
@@ -205,7 +205,7 @@ class SharedSearch:
 
 
 FOLDER = "searches"
-# Journals that nobody went on with are removed; the oldest first.
+# Journals that were not resumed are removed; the oldest first.
 MOST_JOURNALS = 20
 
 
@@ -232,7 +232,7 @@ class Journal:
         return len(self._known)
 
     def outcomes(self, chunk: Chunk) -> Outcomes | None:
-        """Return what a chunk came to; None where it is not known."""
+        """Return the outcome of a chunk; None where it is not known."""
         text = self._known.pop(_key(chunk), None)
         try:
             return None if text is None else outcomes_from_text(text)

@@ -14,7 +14,7 @@ from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, on_each_node
 
 _CONTROLLER_SECONDS = 20.0
 _START_SECONDS = 30
-"""A step that does not start within so many seconds will not soon: others use the node."""
+"""A step that does not start within this many seconds will not soon: others use the node."""
 _OUT_OF_USE = (
     "down",
     "drain",

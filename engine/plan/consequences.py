@@ -57,7 +57,6 @@ def brought_by_model(before: Plan, after: Plan, catalog: Catalog) -> dict[str, o
     Args:
         before: the plan with the model it had.
         after: the same with another name or file.
-        catalog: facts.
 
     Raises:
         PlanError: no model is called that.
@@ -80,10 +79,8 @@ def own_parameter(plan: Plan, name: str, value: object, catalog: Catalog) -> obj
     """Return the checked value of one of the model's own parameters as plain data; None where it is given back.
 
     Args:
-        plan: the plan that names the model.
         name: the parameter, such as ``n``.
-        value: the value, or as somebody typed it; ``auto`` leaves it to the modes where they choose it.
-        catalog: facts.
+        value: the value, or as typed; ``auto`` leaves it to the modes where they choose it.
 
     Raises:
         PlanError: the model does not have the parameter, or it does not take the value.
@@ -192,8 +189,6 @@ class Change:
     """A field that was changed, and another that may follow it.
 
     Attributes:
-        before: the plan as it was.
-        after: the plan with the change, checked.
         trigger: path of the field that was changed.
         path: path of the field that may follow.
         given: catalogue to look names up in; None for the shipped one with the user's own.

@@ -84,7 +84,7 @@ def _table(path: str, text: str, is_named: bool) -> dict[str, object]:
 
 
 def _entries(value: object) -> dict[str, object]:
-    """Return the keys of a table that somebody wrote."""
+    """Return the keys of a table that were written."""
     if isinstance(value, BaseModel):
         return {name: entry for name, entry in value if name in value.model_fields_set}
     return dict(value) if isinstance(value, Mapping) else {}
@@ -115,7 +115,6 @@ def leaves(data: Mapping[str, object], whole: Collection[str] = (), under: str =
     """Yield the values of nested sections by their paths, those of some sections together.
 
     Args:
-        data: the sections.
         whole: paths of the sections that are one value.
         under: what the paths begin with.
     """
@@ -141,7 +140,6 @@ class Followed:
     Attributes:
         path: the field, or a section as a whole.
         value: what the plan says now; None where the field has its default.
-        why: in words.
     """
 
     path: str
@@ -160,7 +158,6 @@ class Edited:
     """A changed plan.
 
     Attributes:
-        plan: the plan.
         followed: what changed besides what was asked for.
     """
 
@@ -176,7 +173,6 @@ def edited(plan: Plan, change: Values, catalog: Catalog | None = None) -> Edited
     first, since it decides which parameters, task and settings there are.
 
     Args:
-        plan: the plan.
         change: new values by path, such as ``training.micro_batch``, ``model.spec.layers`` or ``hardware``.
         catalog: what names stand for; the shipped one with the user's own by default.
 
@@ -328,7 +324,7 @@ def _with(node: object, path: tuple[str, ...], value: object, above: tuple[str, 
 
 
 def _given(node: BaseModel | dict[str, object] | None) -> dict[str, object]:
-    """Return the keys of a section that somebody wrote: a default stays one, which modes may go beyond."""
+    """Return the keys of a section that were written: a default stays one, which modes may go beyond."""
     if isinstance(node, BaseModel) and not isinstance(node, Plan):
         return {name: value for name, value in node if name in node.model_fields_set}
     return dict(node or {})
@@ -342,7 +338,7 @@ _PATH = "scenarios"
 
 
 def pinned(plan: Plan, scenario: Plan) -> Plan:
-    """Return a plan with another one beside it, under the first letter that is free.
+    """Return a plan with another one next to it, under the first letter that is free.
 
     Raises:
         PlanError: there are as many as there may be.
@@ -352,17 +348,17 @@ def pinned(plan: Plan, scenario: Plan) -> Plan:
 
 
 def unpinned(plan: Plan, name: str) -> Plan:
-    """Return a plan without one of the plans beside it."""
+    """Return a plan without one of its compared plans."""
     return _with_scenarios(plan, {other: scenario for other, scenario in plan.scenarios.items() if other != name})
 
 
 def taken(plan: Plan, name: str) -> Plan:
-    """Return one of the plans beside a plan in its place; all that stands beside it stays there."""
+    """Return one of the compared plans in place of a plan; the other compared plans stay."""
     return _with_scenarios(plan.scenarios[name], plan.scenarios)
 
 
 def renamed(plan: Plan, name: str, new: str) -> Plan:
-    """Return a plan with another name for one of the plans beside it, which stays in its place.
+    """Return a plan with another name for one of its compared plans, which stays in its place.
 
     Raises:
         PlanError: nothing may be called so, or another one is.

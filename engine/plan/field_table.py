@@ -47,7 +47,6 @@ def field_meant(key: str, section: str = "") -> str | None:
     ``tensor_parallel_size`` both mean ``parallelism.tp``.
 
     Args:
-        key: the last part of a path.
         section: the dotted path that the field has to stand below.
     """
     words = _words(key)
@@ -80,7 +79,7 @@ def _texts() -> dict[str, FieldText]:
 
 @cache
 def knobs() -> Mapping[str, Knob]:
-    """Return the metadata of every field by its path; parameters of models have theirs beside their types."""
+    """Return the metadata of every field by its path; parameters of models have theirs next to their types."""
     rows = ((path, row["field"]) for path, row in _table()["fields"].items() if "field" in row)
     return {path: _knob(row, _follows(path)) for path, row in rows}
 
@@ -112,11 +111,10 @@ OWN_PARAMETERS = "model.spec."
 
 @dataclass(frozen=True, slots=True)
 class KnownField:
-    """What is known of a field, whatever the plan.
+    """What is known of a field, regardless of the plan.
 
     Attributes:
         path: dotted path, such as ``training.micro_batch``.
-        knob: its metadata.
         default: its value where a plan gives none.
     """
 

@@ -74,8 +74,6 @@ def plan_fields(
     """Return the fields that apply to a plan, in the order of the plan file.
 
     Args:
-        plan: the plan.
-        kind: kind of model it names.
         task: what is done with it; the plan's own task by default, else training.
         catalog: what names in a plan stand for; default is the shipped one with the user's own.
         hardware: what is known of its hardware, beyond what the plan says.
@@ -154,8 +152,6 @@ class Circumstances:
 
     Attributes:
         plan: the plan; what is ``auto`` or not given may still become anything.
-        kind: kind of its model.
-        task: what is done with it.
         devices: devices of its hardware; None where that is unknown.
         per_node: devices of one node, likewise.
         has_experts: whether the model is a mixture of experts, likewise.
@@ -190,7 +186,6 @@ class Need:
     """A condition without which a field changes nothing.
 
     Attributes:
-        reason: what is missing, in words.
         lacks: whether it is missing for certain.
     """
 
@@ -311,10 +306,6 @@ def circumstances(
     """Return what decides whether fields have an effect.
 
     Args:
-        plan: the plan.
-        kind: kind of its model.
-        task: what is done with it.
-        catalog: facts.
         hardware: what is known of its hardware; by default what the plan says.
     """
     known = hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node)

@@ -95,9 +95,6 @@ class LayoutRule:
         id: stable name.
         broken: what is wrong where it does not hold, in words.
         numbers: the sizes that show it; names in braces are those of ``Layout``.
-        remedy: what to do.
-        field: plan field that breaks it.
-        holds: where it holds.
         refuses: whether nothing runs without it; otherwise it is worth a remark.
     """
 

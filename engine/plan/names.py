@@ -74,7 +74,7 @@ _LOOKUPS: Mapping[str, Callable[[str, Catalog], object]] = {
 def software_id(name: str | None, catalog: Catalog) -> str:
     """Return the row of training software that a name stands for, or of what that is built on.
 
-    Of several names in one the first that is known counts, whatever its release; ``UNNAMED`` where none is.
+    Of several names in one the first that is known counts, regardless of release; ``UNNAMED`` where none is.
     """
     if name is None:
         return UNNAMED
@@ -87,7 +87,7 @@ def refuse_unknown_names(plan: Plan, catalog: Catalog) -> None:
     """Check that the catalogue has what a plan names in training and inference.
 
     Raises:
-        PlanError: it has not; the hint tells the nearest names, and ``further`` what else it has not.
+        PlanError: it has not; the hint names the nearest names, and ``further`` what else it has not.
     """
     faults = tuple(_faults(plan, catalog))
     if faults:
@@ -142,7 +142,7 @@ def _faults(plan: Plan, catalog: Catalog) -> Iterator[PlanError]:
 
 
 def _refused_in_training(name: str, allowed: str, path: str) -> PlanError:
-    """Return why nobody trains in a format that only stores weights, and where it can be used."""
+    """Return why no training runs in a format that only stores weights, and where it can be used."""
     hint = (
         f"serve in it with task: infer and inference.weights: {name}, or train adapters on quantized weights with "
         f"task: finetune and training.method: qlora; {allowed}"
@@ -158,7 +158,7 @@ def field_path(name: str) -> str:
     """Return the path of a field by its path, or by the end of it where no other field ends so.
 
     Raises:
-        PlanError: there is no such field; the hint tells the nearest.
+        PlanError: there is no such field; the hint names the nearest.
     """
     known = all_fields()
     if name in known or (name.startswith(OWN_PARAMETERS) and name != OWN_PARAMETERS):
@@ -176,7 +176,7 @@ def field_value(path: str, text: str, catalog: Catalog) -> object:
     """Return the value of a field that a text stands for, as a plan would hold it.
 
     Raises:
-        PlanError: the field does not take it; the hint tells what is allowed.
+        PlanError: the field does not take it; the hint names what is allowed.
     """
     try:
         written = read_yaml(text).data

@@ -171,7 +171,7 @@ class Plan(Section):
         return current
 
     def plain_data(self) -> dict[str, Any]:
-        """Return the plan as plain data, the form of the plan file; without the plans beside it."""
+        """Return the plan as plain data, the form of the plan file; without its compared plans."""
         return self.model_dump(mode="json", exclude={"scenarios"})
 
 

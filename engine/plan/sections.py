@@ -212,7 +212,7 @@ MOST_RESTARTS = 1000
 
 
 class WatchSection(Section):
-    """What is watched for while a run goes on, and from when on it is told."""
+    """What is watched for while a run goes on, and from when on it is reported."""
 
     interval: Annotated[Duration, Field(ge=0.1, le=3600)] = 1.0
     temperature_c: Annotated[float, Field(ge=20, le=150)] | Automatic = AUTO
@@ -245,7 +245,7 @@ class RecoverySection(Section):
 
 
 MOST_SCENARIOS = 8
-"""Columns beside the plan's own: more than fit a screen."""
+"""Compared plans: more than fit a screen."""
 
 # A dot would end the name in the path of a field.
 _NAME = re.compile(r"[^\s.](?:[^.\n]{0,38}[^\s.])?")

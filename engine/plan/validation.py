@@ -30,14 +30,13 @@ _LONGEST_WORDS = 60
 _LARGEST_WRITTEN_OUT = 1e9
 
 MOST_FAULTS = 20
-"""Faults told of one file: who made more reads no further."""
+"""Most faults reported of one file."""
 
 
 def plan_error(error: ValidationError, document: Document, origins: Mapping[Path, Path]) -> PlanError:
     """Return the first thing wrong with a plan, in the order of its file, with the others as ``further``.
 
     Args:
-        error: what validation found.
         document: the plan's data and the line of each key.
         origins: where a value stood in the file, by its path in the plan, where they differ.
     """
@@ -302,7 +301,6 @@ def checked_plan(
     """Return the plan of data in the present form; sections that are checked already stay as they are.
 
     Args:
-        data: the plan's sections by name.
         document: where the data stood, for messages.
         origins: where a value stood in the document, by its path in the plan, where they differ.
 

@@ -1,4 +1,4 @@
-"""Runs a command as if nobody stood between it and the terminal: its streams, signals and exit code are its own."""
+"""Runs a command as if it were started by the terminal itself: its streams, signals and exit code are its own."""
 
 from __future__ import annotations
 

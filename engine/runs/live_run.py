@@ -100,10 +100,10 @@ LOOKS = ("state", "sample")
 """Events that come again and again, with all there is to see."""
 
 MOST_ENDED = 30
-"""Runs that are kept after their end; the history keeps what they came to."""
+"""Runs that are kept after their end; the history keeps their results."""
 
 QUIET_SECONDS = 120.0
-"""A run elsewhere of which nothing was written for so long has ended, or nobody watches it."""
+"""A run elsewhere of which nothing was written for so long has ended, or is unwatched."""
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,13 @@ class LiveRun:
     """A run as recorded in its folder.
 
     Attributes:
-        record: plan, machine and prediction; once it has ended, also what it came to. The history has it by this id.
+        record: plan, machine and prediction; once it has ended, also its result. The history has it by this id.
         by: the command that watches it: ``monitor``, ``profile`` or ``guard``.
         process: its first process; None where only its log is watched.
         watcher: the process that writes the folder.
         log: where it writes its log; empty where that is not known.
         ended: time at which it was seen to end, UTC, ISO 8601; empty as long as it was not.
-        exit_code: how its command ended; None where nobody knows.
+        exit_code: how its command ended; None where unknown.
     """
 
     folder: Path
@@ -144,7 +144,7 @@ class LiveRun:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody writes down how it goes."""
+        """Whether a process writes its events."""
         if self.ended:
             return False
         lives = None if self.watcher is None else self.watcher.lives
@@ -220,11 +220,7 @@ def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:
 
 
 def sweep(runs: Iterable[LiveRun]) -> None:
-    """Remove the oldest of the ended runs beyond those that are kept.
-
-    Args:
-        runs: all there are, the newest first.
-    """
+    """Remove the oldest of the ended runs beyond those that are kept."""
     for run in [run for run in runs if not run.goes_on][MOST_ENDED:]:
         shutil.rmtree(run.folder, ignore_errors=True)
 

@@ -74,8 +74,6 @@ class TreeSample:
         pss_bytes: the same with shared pages counted once; not read with every sample, because reading it takes long.
         cpu_seconds: CPU time used.
         cpu_percent: of one core, since the sample before.
-        read_bytes: read from disks.
-        written_bytes: written to disks.
     """
 
     at_seconds: float
@@ -95,7 +93,7 @@ class ProcessTree:
     """Finds and reads a process and its descendants, also those whose parents have ended.
 
     A process counts for itself and for children it has waited for, as the kernel does; what orphans have used stays
-    counted when they end. Only what nobody waits for, because its parent ignores its end, is lost.
+    counted when they end. Processes whose parents ignore their end are lost.
 
     Args:
         clock: monotonic clock in seconds.
@@ -342,7 +340,7 @@ def _held(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
 
 
 def _here(pid: int) -> bool:
-    """Whether a process of this number can be seen from here, whatever its owner."""
+    """Whether a process of this number can be seen from here, regardless of owner."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -40,7 +40,6 @@ class NewEvents(NamedTuple):
     """What came since the last time.
 
     Attributes:
-        events: in their order.
         from_start: whether they begin with the first: what was read before is among them, thinned out.
     """
 
@@ -116,7 +115,7 @@ MOST_EVENTS = 200
 """Events besides looks that are kept, the newest."""
 
 COURSE = "course"
-"""The event with what a log held before anybody looked: steps, and figures by name, as lists."""
+"""The event with what a log held before the first look: steps, and figures by name, as lists."""
 
 LOSS, STEP_SECONDS, TOKENS, SAMPLES = "loss", "step_seconds", "tokens_per_second", "samples_per_second"
 
@@ -197,7 +196,7 @@ class RunCourse:
 
 
 def course_of(curve: RunCurve, most: int = MOST_POINTS) -> Event:
-    """Return the event with what a log held before anybody looked, at most so many steps of it."""
+    """Return the event with what a log held before the first look, thinned to at most this many steps."""
     seconds = dict(zip(*(column.tolist() for column in curve.step_seconds()), strict=True))
     points = curve.points[:: max(1, -(-len(curve.points) // most))]
     columns = {name: [finite(point.figures.get(name)) for point in points] for name in _LOOK_FIGURES}
@@ -212,7 +211,7 @@ def finite(value: float | None) -> float | None:
 
 
 def number(value: object) -> float | None:
-    """Return a number of an event; None where it is none."""
+    """Return a finite number of an event, else None."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
@@ -223,7 +222,7 @@ def gpus_of(event: Event) -> tuple[Mapping[str, object], ...]:
 
 
 def own_memory(gpu: Mapping[str, object]) -> float | None:
-    """Return what the run holds of a GPU, else what anybody does."""
+    """Return what the run holds of a GPU, else of all processes."""
     amounts = [number(gpu.get(name)) for name in ("memory_own_bytes", "run_memory_bytes", "memory_used_bytes")]
     return next((held for held in amounts if held is not None), None)
 
@@ -303,7 +302,7 @@ class RunWriter:
         self._tell(replace(self.run, process=identity_of(pid)))
 
     def end(self, entry: RunRecord | None = None, exit_code: int | None = None) -> None:
-        """Say that the run has ended, and what it came to; its folder stays for a while."""
+        """Record that the run has ended, and its result; its folder stays for a while."""
         record = self.run.record if entry is None else replace(entry, id=self.run.record.id)
         self._tell(replace(self.run, record=record, ended=now(), exit_code=exit_code))
         self.close()

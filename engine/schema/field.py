@@ -147,8 +147,6 @@ class Follows:
 
     Attributes:
         path: the field, or the section, that follows.
-        rule: how it follows.
-        why: in words.
     """
 
     path: str
@@ -161,11 +159,9 @@ class Knob:
     """How one plan field is shown, stepped and chosen.
 
     Attributes:
-        label: the words beside the value.
         kind: how ``+`` and ``-`` move it: by ``step``, by a factor of two, or through ``choices``.
         group: heading below which the field stands.
         unit: unit of the value, empty for a pure count.
-        minimum: smallest value allowed.
         maximum: largest value allowed; stepping stops there.
         step: one step of an ``integer`` or ``number``.
         choices: the values of a ``choice``; also what an error message offers.
@@ -177,8 +173,8 @@ class Knob:
         role: what the field is for; every field of a plan has one.
         follows: what a change of it does to other fields.
         needs: without what it changes nothing.
-        is_wish: whether nobody sets it without wanting something of it, so that setting it in vain is worth a warning.
-        keeps_result: whether model and answers are the same whatever its value, which costs time or memory alone.
+        is_wish: whether setting it without effect is worth a warning.
+        keeps_result: whether model and answers are the same regardless of its value, which costs time or memory alone.
         resolved_from_others: whether its default follows from other fields.
         chosen_for: tasks in which the modes choose the value also where the plan gives none.
         chosen_last: whether the modes choose it once everything else stands, from what the run then needs.
@@ -186,7 +182,6 @@ class Knob:
         broadcasts: whether one estimate takes many values of it as an array.
         catalogue: catalogue that a value is picked from; empty for none.
         rows: kind of the catalogue rows that it names, whose names are its choices; empty for none.
-        shown: whether a screen lists it.
     """
 
     label: str

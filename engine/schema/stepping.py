@@ -15,7 +15,7 @@ _SAME = 1e-9
 BIG_DOUBLINGS = 3
 BIG_STEPS = 10
 MOST_AROUND = 6
-"""So many values stand beside each other at most."""
+"""So many values are listed at most."""
 _STEPS_A_SIDE = 2
 
 
@@ -77,9 +77,7 @@ def stepped(
     """Return the text of the value one step further.
 
     Args:
-        field: the field to step.
         direction: 1 for up, -1 for down.
-        big: whether it is a big step.
         chosen: where an automatic value starts from.
         sizes: the values a step may land on, in order; none for any.
 
@@ -102,7 +100,6 @@ def around(
     """Return the values that steps lead to from a field's own, in order, its own among them.
 
     Args:
-        field: the field.
         chosen: where an automatic value starts from.
         sizes: the values a step may land on, in order; none for any.
         steps_a_side: steps down and up; where there are fewer one way, there are more the other.
@@ -143,9 +140,7 @@ def next_number(scale: Scale, value: float, direction: int, big: bool = False) -
 
     Args:
         scale: what is known of the field's steps.
-        value: where to start.
         direction: 1 for up, -1 for down.
-        big: whether it is a big step.
     """
     if scale.kind == "power-of-two":
         after = doubled(value, direction * (BIG_DOUBLINGS if big else 1))

@@ -19,11 +19,7 @@ MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Informational:
-    """Marks a field that nothing is computed from.
-
-    Attributes:
-        purpose: what the field is for.
-    """
+    """Marks a field that nothing is computed from."""
 
     purpose: str
 
@@ -38,7 +34,7 @@ SHOWN = Informational("is shown with the row, to say whose figures they are")
 class Row(BaseModel):
     """One row of a catalogue; frozen, and without any field the file did not name correctly.
 
-    Units stand in the field names; a field nobody published is None.
+    Units stand in the field names; an unpublished field is None.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)

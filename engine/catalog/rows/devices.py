@@ -20,7 +20,7 @@ from capacity_tui.engine.catalog.rows.base import CHECKS, IDENTIFIES, MIB, NODE,
 from capacity_tui.engine.catalog.rows.prices import Purchase, RegionPrice
 
 OWN = "own"
-"""Provider of machines that nobody rents out."""
+"""Provider of owned machines."""
 
 EVIDENCE = Informational("is evidence for the shares of links in efficiency.yaml")
 
@@ -154,7 +154,7 @@ class Link(Row):
 
 
 class MeasuredLink(Row):
-    """A collective as somebody measured it."""
+    """A measured collective."""
 
     accelerator: Annotated[str, EVIDENCE] = Field(description="id in the accelerators catalogue")
     devices: Annotated[PositiveInt, EVIDENCE]
@@ -223,7 +223,7 @@ class Instance(Row):
     @model_validator(mode="before")
     @classmethod
     def _priced_by_purchase(cls, fields: Any) -> Any:
-        """Fill in what an hour of a machine of one's own costs; what cannot be read is refused with its field."""
+        """Fill in what an hour of an owned machine costs; what cannot be read is refused with its field."""
         if not isinstance(fields, dict) or fields.get("purchase") is None:
             return fields
         try:

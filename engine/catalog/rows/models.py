@@ -196,7 +196,7 @@ class Checkpointing(Row):
 
 
 class Assumption(Row):
-    """One figure that is assumed where nothing tells it, and named wherever it is used."""
+    """One figure that is assumed where it is unknown, and named wherever it is used."""
 
     value: PositiveFloat
     unit: str = Field("", description="unit of the value, empty for a pure number")

@@ -113,7 +113,7 @@ class Purchase(BaseModel):
 def owned_usd_per_hour(
     purchase: float, lifetime: float, use: float, kilowatts: float, overhead: float, usd_per_kwh: float
 ) -> float:
-    """Price of an hour in which a machine of one's own works.
+    """Price of an hour in which an owned machine works.
 
     Args:
         purchase: price it was bought for, USD.

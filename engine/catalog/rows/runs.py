@@ -44,7 +44,7 @@ LOG_FIGURES: Mapping[str, str] = {
     "time_to_first_token_seconds": "time to the first token",
     "time_per_output_token_seconds": "time between two tokens",
 }
-"""Figures that a log may tell, with what each is."""
+"""Figures that a log may report, with what each is."""
 
 NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)\b"
 
@@ -84,7 +84,7 @@ def pattern(text: str) -> re.Pattern[str]:
     """Return a regular expression that does not mind the case.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is invalid.
     """
     try:
         return re.compile(text, re.IGNORECASE)
@@ -120,7 +120,7 @@ def key_of_name(name: str) -> str:
 
 
 def in_basic_units(text: str, unit: str) -> float | None:
-    """Return a number as a log writes it in seconds, bytes or shares; None where it is none."""
+    """Return a number as a log writes it in seconds, bytes or shares; None where it is invalid."""
     if unit == "clock":
         return _clock(text)
     try:
@@ -245,7 +245,7 @@ def compiled(expressions: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 
 class Detector(Row):
-    """What is watched for in a run, and from when on it is told."""
+    """What is watched for in a run, and from when on it is reported."""
 
     level: Literal["note", "warning", "error"] = Field(description="how it is told")
     remedy: str = Field(description="what to do, in one clause")

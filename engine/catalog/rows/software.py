@@ -231,7 +231,7 @@ class WeightKernel(Row):
 
 
 OTHER = "other"
-"""Entry of what nobody measured."""
+"""Entry of unmeasured software."""
 
 
 class AttentionKernel(Row):

@@ -37,7 +37,7 @@ class GpuSample:
     Attributes:
         index: its place in the order of detection.
         utilization_percent: share of the last moments in which a kernel ran.
-        memory_used_bytes: held by anybody.
+        memory_used_bytes: held by all processes.
         memory_total_bytes: what it has.
         temperature_celsius: of its core.
         throttle: what holds its clock down, nothing if that runs free.
@@ -65,7 +65,7 @@ class Sensors(Protocol):
         """Return one reading of every device, numbered from ``first`` in the order of detection."""
 
     def close(self) -> None:
-        """Give back what the driver lent."""
+        """Release the driver's handles."""
 
 
 @dataclass(frozen=True, slots=True)

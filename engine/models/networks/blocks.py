@@ -63,19 +63,17 @@ class Layer:
 
     A convolution is the matrix product of its unfolded input (positions × depth) with its weights
     (depth × columns); a linear layer the same with one position. Attention multiplies every position with as many
-    others as it attends to (depth), twice, in heads (groups) of so many columns.
+    others as it attends to (depth), twice, in heads (groups) of this many columns.
 
     Attributes:
         name: what it is, in the field's words.
         kind: product, attention, norm, activation, pool, add or copy.
-        output: shape after it.
-        parameters: trained parameters.
         read: elements of one sample that a product or attention reads.
         positions: output positions of a product.
         columns: output channels of a product, of one group.
         depth: inputs of one output, of one group.
         groups: products side by side.
-        unfolded: whether it is a convolution over an image, whose channels libraries want beside each other.
+        unfolded: whether it is a convolution over an image, whose channels libraries want side by side.
         overlapping: whether it is a convolution of 3x3 windows one apart, for which there are ways with fewer products.
         wide: whether mixed precision computes it in 4 bytes.
         frozen: whether it is not trained, and only runs forward.
@@ -109,8 +107,6 @@ class LayerList:
     """A whole network.
 
     Attributes:
-        layers: in their order.
-        input: shape of one sample.
         kept_elements: elements of one sample that the backward pass needs, in the activation type.
         kept_bytes: further bytes: indices and masks.
         awaited: small kernels of a batch for whose results the host waits, as those that select boxes.

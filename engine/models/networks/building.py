@@ -100,7 +100,7 @@ class LayerBuilder:
         ))  # fmt: skip
 
     def condition(self, width: int, out: int, tokens: int, bias: bool) -> None:
-        """Add a linear layer over signals that stand beside the image: its output is no part of the image."""
+        """Add a linear layer over signals besides the image: its output is no part of the image."""
         layer = Layer(f"linear {width} to {out}, condition", "product", self.shape, out * width + out * bias,
                       tokens * width, tokens, out, width)  # fmt: skip
         self._keep_more(tokens * (width + out))
@@ -259,7 +259,7 @@ class LayerBuilder:
         self._moved(f"upsampling to {height}x{width}", "copy", Shape(self.shape.channels, height, width))
 
     def regions(self, count: int, size: int) -> None:
-        """Cut regions out of the image, each sampled at so many points a side, below each other."""
+        """Cut regions out of the image, each sampled at a grid of points, and stack them."""
         self._moved(f"{count} regions of {size}x{size}", "copy", Shape(self.shape.channels, count * size, size))
 
     def selected(self, kernels: int) -> None:

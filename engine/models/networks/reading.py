@@ -23,7 +23,6 @@ def build_network(layers: Iterable[object], source: Shape, classes: int, *, trai
 
     Args:
         layers: names, or mappings of one name to its options.
-        source: shape of the input.
         classes: what the size ``classes`` stands for.
         trains: whether it is trained: detectors then look at other numbers of regions.
 
@@ -218,7 +217,7 @@ class _Reader:
         self.builder.add()
 
     def _parallel(self, out: list[Entries]) -> None:
-        """Several arms from one tensor, whose channels end beside each other."""
+        """Several arms from one tensor, whose channels are concatenated."""
         shape, tensor = self.builder.shape, self.builder.tensor
         ends = []
         for branch in out:

@@ -228,7 +228,7 @@ ASSUMED = {
 
 
 def is_modern(family: str, changes: Mapping[str, Any]) -> bool:
-    """Tell whether sizes are those of a decoder built since Llama.
+    """Return whether sizes are those of a decoder built since Llama.
 
     Args:
         family: the family they are of.

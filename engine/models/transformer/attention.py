@@ -23,9 +23,6 @@ class Matrix:
     """Weight matrices of one kind.
 
     Attributes:
-        name: what they are.
-        rows: inputs.
-        columns: outputs.
         number: how many a layer has, the mean over all layers.
         routed: whether they belong to experts.
     """
@@ -121,7 +118,7 @@ class Indexer:
     top_k: Number
 
     def flops(self, entries: Number) -> Number:
-        """Operations of scoring so many entries for one token."""
+        """Operations of scoring some entries for one token."""
         return 2 * self.heads * self.head_dim * entries
 
 
@@ -138,7 +135,7 @@ class AttentionSizes:
         v_head_dim: width of a value head.
         attention: how keys and values are shared, as the catalogue says (``MHA``, ``GQA``, ``MLA`` ...).
         sliding_window: tokens a windowed layer attends to.
-        full_attention_every: of so many layers the last attends to the whole context; 0: all alike.
+        full_attention_every: every n-th layer attends to the whole context; 0: all alike.
         biases: which projections have one: ``qkv``, ``output``, ``mlp``, ``experts``, ``router``, ``head``.
         qk_norm: ``none``, ``head`` (one scale a head width) or ``full`` (over all heads).
         attention_sinks: one learned logit a head.
@@ -193,7 +190,7 @@ class GroupedQuery:
 
     __slots__ = ("sizes",)
     needed: ClassVar[tuple[str, ...]] = ()
-    """Sizes that must be at least 1 besides those of every model."""
+    """Further sizes that must be at least 1."""
 
     def __init__(self, sizes: AttentionSizes) -> None:
         self.sizes = sizes

@@ -114,7 +114,7 @@ class Latent(_LowRank):
 
     @property
     def key_value_heads(self) -> Number:
-        """As many as queries have, after expansion."""
+        """The number of query heads, after expansion."""
         return self.sizes.heads
 
     @property

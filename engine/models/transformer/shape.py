@@ -37,7 +37,7 @@ class Condition:
     without: tuple[str, ...] = ()
 
     def holds(self, config: Fields) -> bool:
-        """Tell whether a configuration meets the condition."""
+        """Return whether a configuration meets the condition."""
         return self.key in config and config[self.key] == self.value and not config.get(self.unless, False)
 
 
@@ -118,7 +118,7 @@ def load_file_names() -> FileNames:
 
 
 def class_fields(name: str | None) -> Fields:
-    """Return the shape fields of a model class; none for a class nobody knows."""
+    """Return the shape fields of a model class; none for an unknown class."""
     return load_traits().classes.get(name or "", ModelClass()).fields
 
 

@@ -231,7 +231,7 @@ class Launch:
         words: the command, with placeholders where it is guarded.
         launcher: ``torchrun`` starts the processes of each node, ``queue`` each process, ``command`` its own.
         is_guarded: whether a guard answers trouble as the plan says.
-        is_given: whether somebody named the command; else it stands for one.
+        is_given: whether the command was named; else it is a placeholder.
         left_out: words of the command that only a guard can fill.
     """
 
@@ -277,7 +277,6 @@ def launch_of(
     """Return what runs for a plan.
 
     Args:
-        plan: every default filled in.
         words: the command; nothing for a training script by its usual name.
         launcher: what starts the processes; as the plan's framework and the command want by default.
         is_guarded: whether a guard stands around it.

@@ -221,7 +221,7 @@ class PartitionCost:
     """Money for a job on a partition.
 
     Attributes:
-        usd_per_hour: of all its nodes; None where nobody says.
+        usd_per_hour: of all its nodes; None where unknown.
         usd: of the whole job, with its range; empty where price or length are open.
         source: who says so, or why there is no figure.
     """

@@ -39,7 +39,6 @@ class Offer:
     """A job on one partition.
 
     Attributes:
-        request: what the job asks for there.
         script: what would be submitted there; empty where the partition cannot take it.
         why_not: why it cannot; empty where it can.
         start: when it would begin, ISO 8601 in local time, as the scheduler says now; None where it does not.
@@ -292,9 +291,6 @@ class JobWish:
 
 def propose_job(answer: Answer, wish: JobWish, nodes: Launcher) -> JobProposal:
     """Return the job of an estimated plan; nothing is submitted.
-
-    Args:
-        wish: settings of the job besides it.
 
     Raises:
         CapacityError: the plan does not fit, Slurm does not answer, or something that is named is not there.

@@ -37,7 +37,6 @@ class SlurmOptions:
     """Slurm options of the user besides what the plan needs.
 
     Attributes:
-        qos: quality of service.
         more: further options of sbatch, as they are typed.
     """
 

@@ -32,7 +32,7 @@ class KeptJob:
     Attributes:
         cluster: that has it, by the name it gives itself.
         entry: what was predicted, as it stands in the history.
-        usd_per_hour: of its nodes; None where nobody says.
+        usd_per_hour: of its nodes; None where unknown.
         is_reported: whether the history has how it went.
     """
 
@@ -154,7 +154,6 @@ class KnownJobs:
     """Jobs.
 
     Attributes:
-        jobs: the newest first.
         kept: what was predicted of those that were submitted from here, by number.
         watts: drawn now by the nodes of those that run, by number; what is not measured is left out.
         newly_ended: new history entries with their jobs.

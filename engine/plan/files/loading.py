@@ -54,7 +54,6 @@ class Converted:
     """A plan's data in the present form.
 
     Attributes:
-        data: the data.
         origins: where a moved value stood, by its present path.
     """
 
@@ -92,7 +91,6 @@ def present_setting(data: Mapping[str, object], path: KeyPath, value: object) ->
     Args:
         data: the plan it is meant for: its task, and its model's name and spec.
         path: where the older form has it; paths of the present form are returned as they are.
-        value: the value.
     """
     present = _moves(dict(data)).get(path, path)
     if present == _OPTIMIZER and isinstance(value, str):
@@ -169,7 +167,7 @@ MOST_VALUES = 10_000
 
 
 def load_plan(path: Path | str) -> Plan:
-    """Return the plan of a YAML or JSON file; a model file it names may lie beside it.
+    """Return the plan of a YAML or JSON file; a model file it names may lie next to it.
 
     Raises:
         StorageError: the file cannot be read.
@@ -226,7 +224,7 @@ def plan_from_data(data: object, name: str | None = None) -> Plan:
 def apply_settings(plan: Plan, settings: Iterable[str]) -> Edited:
     """Return the plan with values set by texts such as ``training.micro_batch=4``, and what followed.
 
-    The values are YAML scalars or lists, ``null`` for what nobody wrote, all set together before the result is
+    The values are YAML scalars or lists, ``null`` for what was not written, all set together before the result is
     checked; keys of the older form stand for those that took their place, as in files.
 
     Raises:
@@ -296,7 +294,7 @@ def _plan_from_document(document: Document) -> Plan:
 
 
 def _present_form(data: Mapping[str, object], document: Document, above: FieldPath) -> Converted:
-    """Return a plan's data, or those of one beside it, in the present form."""
+    """Return a plan's data, or those of a compared plan, in the present form."""
     try:
         return from_planner_form({**data, "version": CURRENT_VERSION})
     except PlanError as error:

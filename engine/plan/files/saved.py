@@ -46,8 +46,6 @@ class SavedPlan:
     """One entry of the list of saved plans.
 
     Attributes:
-        name: what the user called it.
-        path: its file.
         changed: when it was last written, UTC.
     """
 
@@ -231,10 +229,9 @@ def dump_plan(plan: Plan, comment: str = "") -> str:
     """Return the plan as YAML: all that its task reads, defaults written out, and what else differs from them.
 
     So the file says what will run, and goes on saying it should a default ever change. A plan with open fields does
-    not say that yet: of it only what somebody wrote is written, and modes stay free to go beyond the defaults.
+    not say that yet: only what was written by the user is saved, and modes stay free to go beyond the defaults.
 
     Args:
-        plan: the plan.
         comment: further lines for the comment at the top.
     """
     heading = [f"Plan for capacity-tui, written by version {_version()}.", *comment.splitlines()]
@@ -245,7 +242,7 @@ def dump_plan(plan: Plan, comment: str = "") -> str:
 
 
 def _written(plan: Plan) -> dict[str, Any]:
-    """Return what is written of a plan, without the plans beside it."""
+    """Return what is written of a plan, without its compared plans."""
     excluded = {"scenarios"}
     data = plan.model_dump(mode="json", exclude_defaults=True, exclude=excluded)
     whole = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan), exclude=excluded)

@@ -29,7 +29,7 @@ class PlanSource:
         folder: where a model file that it names may lie; None for what has no folder.
         made: the plan itself where the document does not say all of it; None where it does.
         places: where fields stand that no document of a plan has: in files of other tools.
-        assumed: what nobody said of a plan that a line says.
+        assumed: what a line leaves open.
         not_understood: words, keys and options that have no meaning in the plan.
     """
 

@@ -23,7 +23,7 @@ from capacity_tui.engine.runs.guard import keeper
 from capacity_tui.engine.runs.live_run import ProcessIdentity, identity_of
 
 RUN_VARIABLE, ATTEMPT_VARIABLE = "CAPACITY_TUI_RUN_ID", "CAPACITY_TUI_RUN_ATTEMPT"
-"""Variables that mark the processes of an attempt, whatever their parents."""
+"""Variables that mark the processes of an attempt, regardless of their parents."""
 _KEEPER = (sys.executable, "-I", "-S", keeper.__file__)
 _AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM"))
 _TO_ALL = (signal.SIGINT, signal.SIGQUIT)
@@ -35,9 +35,6 @@ _POLL_SECONDS = 0.05
 
 class Attempt:
     """One start of a command, made by this process or by one before it.
-
-    Args:
-        number: of the attempt, from 1.
 
     Attributes:
         pipes: file descriptors with its standard output and error, where this process started it; else empty.
@@ -169,7 +166,7 @@ class Attempt:
         """End every process: those that do not by themselves within some seconds are killed.
 
         Args:
-            patience: so many seconds.
+            patience: seconds to wait.
             meanwhile: called again and again with those that are left; reads the output, which would hold them up.
         """
         self.send_to_all(signal.SIGTERM)

@@ -45,7 +45,7 @@ class AttemptEnd(NamedTuple):
 
     Attributes:
         exit_code: of the command, 128 and its number for a signal.
-        entry: what it came to; None where nothing was measured.
+        entry: its result; None where nothing was measured.
         failure: why it ended, or was ended by its guard; None for no reason that is known.
         wanted: what a trainer asked for by its callback before it ended by itself; nothing where it did not.
     """
@@ -172,7 +172,7 @@ class Following:
             self._tell_interval(checkpoint.seconds)
 
     def _tell_interval(self, save_seconds: float) -> None:
-        """Tell how long to work between checkpoints, also to the trainer, where that is another time than before."""
+        """Set the time between checkpoints, also in the trainer, where it has changed."""
         interval = (
             save_interval(self._answer, save_seconds, step_seconds_of(self._monitor)) if save_seconds > 0 else None
         )

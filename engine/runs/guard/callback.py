@@ -106,7 +106,7 @@ class GuardCallback:
         return now - self._saved_at >= self._every
 
     def step(self, step: int, loss: float | None = None, **figures: float) -> None:
-        """Tell that a step is done, and decide on the micro-batch of the next.
+        """Report that a step is done, and decide on the micro-batch of the next.
 
         Args:
             loss: of it, where it was read.

@@ -41,7 +41,7 @@ class _Source(Protocol):
     """A stream of the command."""
 
     def read(self) -> tuple[bytes, bytes]:
-        """Return what has come, and what of that nobody has passed on yet."""
+        """Return what has come, and what of it has not been passed on yet."""
 
     def close(self) -> None:
         """Close it."""
@@ -53,7 +53,6 @@ class CommandOutput:
     Args:
         attempt: which; its output is passed on where this process started it, else only what is still to come is.
         pass_on: takes every piece that was not passed on before.
-        reader: reads its lines as a log.
 
     Attributes:
         tail: the newest of both streams.
@@ -193,7 +192,7 @@ class Listeners:
     Attributes:
         event: takes what happened, as plain data.
         state: takes how the run stands after each look, and whether that was the last of an attempt.
-        entry: keeps what the run came to; called once or, where guards were killed, more often with the same id.
+        entry: keeps the result of the run; called once or, where guards were killed, more often with the same id.
     """
 
     event: Callable[[Event], None]

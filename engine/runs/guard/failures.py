@@ -1,4 +1,4 @@
-"""Why a run ended: out of memory, a device lost, a loss that is no number, ranks that wait in vain; from data."""
+"""Why a run ended: out of memory, a device lost, a loss that is not a number, hung ranks; the signs are data."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ class Failure:
     """Why a run ended, or is about to.
 
     Attributes:
-        kind: what kind of trouble it is.
         where: whose memory ended, device or host; empty for other trouble.
         evidence: the line or the number that says so.
         device: number of the device it is about; None where unknown.
@@ -126,7 +125,7 @@ def _in_output(row: FailureSign, output: str) -> Failure | None:
 
 
 def _by_signal(row: FailureSign, signal: int | None, kernel: Kernel) -> Failure | None:
-    """A signal counts where the kernel counted a kill, or where nobody can ask it: people send signals too."""
+    """A signal counts where the kernel counted a kill, or its counters cannot be read: users send signals too."""
     if signal not in row.signals or kernel.oom_kills == 0:
         return None
     counted = "" if kernel.oom_kills is None else f", {kernel.oom_kills} killed for memory in its control group"

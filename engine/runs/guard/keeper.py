@@ -2,7 +2,7 @@
 
 A separate program that outlives its guard, so it imports nothing of this package: ``keeper.py FOLDER WORK CMD ...``.
 Its standard output and error lead to the guard. The command never waits for a disk and never sees a full one: what
-cannot be recorded is passed on all the same, and what nobody reads any more is recorded all the same.
+cannot be recorded is passed on all the same, and what has no reader any more is still recorded.
 """
 
 from __future__ import annotations

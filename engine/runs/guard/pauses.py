@@ -27,11 +27,7 @@ from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_percent, for
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is done to the processes of a run.
-
-    Attributes:
-        action: pause or resume them.
-    """
+    """What is done to the processes of a run."""
 
     action: Literal["pause", "resume"]
     cause: Literal["heat", "battery"]
@@ -143,7 +139,7 @@ class BatteryPlan:
     reason: str
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that give numerical libraries so many threads."""
+        """Return the variables that set the threads of numerical libraries."""
         return dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
 
 
@@ -344,7 +340,7 @@ class Pause:
     """Halts processes until it is over, or this process has ended, however it ended.
 
     Raises:
-        OSError: nobody could wake them again, so they were not halted.
+        OSError: they could not be resumed, so they were not paused.
     """
 
     def __init__(self, pids: Sequence[int]) -> None:

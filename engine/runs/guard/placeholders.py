@@ -35,7 +35,6 @@ def values_of(plan: Plan, run_values: Mapping[str, str] | None = None) -> dict[s
     """Return the values of all placeholders as texts by key; unknown ones are left out.
 
     Args:
-        plan: the plan, every default filled in.
         run_values: what no plan says, by the keys of ``OF_RUN``.
     """
     paths = [*all_fields(), *(f"{OWN_PARAMETERS}{name}" for name in plan.model.spec)]

@@ -55,11 +55,7 @@ class Supervisor:
     To be run in the main thread, since signals are passed on.
 
     Args:
-        writer: writes the folder of the run.
         machine: this machine, for plans that run on it.
-
-    Attributes:
-        writer: writes the folder of the run.
     """
 
     def __init__(
@@ -262,13 +258,12 @@ def new_order(
 
     Args:
         words: the command with its placeholders.
-        plan: every default filled in.
         files: of which the command gets copies with values in the place of placeholders.
         checkpoints: folder of its checkpoints; None where nothing is known of them.
         log: where it writes its log besides its output.
 
     Raises:
-        GuardError: the command asks for a checkpoint, but nobody says where they are.
+        GuardError: the command asks for a checkpoint, but no folder of checkpoints is named.
     """
     if checkpoints is None and any(f"{{{CHECKPOINT}}}" in word for word in words):
         raise GuardError(

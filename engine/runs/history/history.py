@@ -48,7 +48,7 @@ class History:
     def keep(self, *entries: RunRecord) -> None:
         """Keep entries, also where nothing is kept by itself.
 
-        They are written to a file beside the store first, and stay there while the store is unusable.
+        They are written to a file next to the store first, and stay there while the store is unusable.
 
         Raises:
             StorageError: they cannot be kept at all.

@@ -57,7 +57,6 @@ class RunRecord:
         device: key that the device's measurements go by; empty where it is not known. Runs of one device calibrate it.
         details: further plain data, such as ``command``, ``exit_code``, ``seconds``.
         started: time, UTC, ISO 8601.
-        id: what it is called in commands.
     """
 
     kind: Kind
@@ -187,7 +186,6 @@ def history_entry(
     Args:
         answer: the plan as it was estimated, with the constants of then.
         actual: figures that were measured, by result key, in the units of the results.
-        details: further plain data.
         started: time, UTC, ISO 8601; now by default.
     """
     return RunRecord(

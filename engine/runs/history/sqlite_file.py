@@ -26,7 +26,7 @@ MIGRATIONS: tuple[Sequence[str], ...] = (
 )
 """What brings a file from each version to the next: the first makes it."""
 BUSY_SECONDS = 2.0
-"""How long another program may hold the file; what cannot be stored by then waits beside it."""
+"""How long another program may hold the file; what cannot be stored by then waits next to it."""
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _LOST_SCHEMA = ("no such table", "no such column", "no such index", "malformed database schema")
 """What SQLite says where the names of a file of ours were damaged."""
@@ -112,7 +112,7 @@ def text_of(data: bytes) -> str:
 
 
 def moved_aside(path: Path) -> Path:
-    """Move a damaged file, and what SQLite keeps beside it, to a free name; return that name.
+    """Move a damaged file, and what SQLite keeps next to it, to a free name; return that name.
 
     Raises:
         StorageError: it cannot be moved.
@@ -202,7 +202,7 @@ def _version(connection: sqlite3.Connection, path: Path, known: int) -> int:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]]) -> None:
-    """Bring the file up to date in one transaction; what it was is kept beside it."""
+    """Bring the file up to date in one transaction; what it was is kept next to it."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another program may have done so since.

@@ -31,7 +31,7 @@ class WantedRuns:
         since: started at this time or later, ISO 8601.
         device: of the device that goes by this key.
         measured: whether only those with something measured.
-        most: at most so many, the newest; 0 for all.
+        most: at most this many, the newest; 0 for all.
     """
 
     kinds: tuple[Kind, ...] = ()
@@ -80,7 +80,7 @@ class HistoryPlace(NamedTuple):
     """Where the history is kept.
 
     Attributes:
-        file: the SQLite file; beside it waits what could not be stored yet.
+        file: the SQLite file; next to it waits what could not be stored yet.
         uri: of a MongoDB in its place; empty for the file.
         is_on: whether estimates and runs are kept by themselves; what the user hands over is kept anyway.
     """
@@ -195,7 +195,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _put_away(path: Path) -> None:
-    """Give the file another name, so that nobody appends to it any more."""
+    """Give the file another name, so that nothing is appended to it any more."""
     with suppress(FileNotFoundError):  # nothing waits, or another program has put it away since
         if path.stat().st_size:
             with _opened(path):
@@ -226,7 +226,7 @@ def _is_still(path: Path, handle: int) -> bool:
 
 
 def _entries(file: Path) -> list[RunRecord]:
-    """Return the entries of a file; invalid lines go to a file beside it."""
+    """Return the entries of a file; invalid lines go to a file next to it."""
     records, bad = [], []
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
         try:

@@ -123,7 +123,7 @@ def opened_file(path: Path) -> tuple[BinaryIO, os.stat_result]:
     """Open a regular file to read, and return what it is; a pipe or device would block the reader.
 
     Raises:
-        OSError: it cannot be opened, or is none.
+        OSError: it cannot be opened, or is no log file.
     """
     opened = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     status = os.fstat(opened.fileno())

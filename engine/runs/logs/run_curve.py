@@ -38,9 +38,7 @@ class RunCurve:
     """Figures of a run by step.
 
     Attributes:
-        points: the newest steps, in order.
         peak_bytes: largest memory logged.
-        latest: the newest value of every figure.
         programs: how often each program's way of writing was read.
         precision: number format in the log, empty without one.
         resumed: steps from which the run went on after it had been further.
@@ -59,8 +57,7 @@ class RunCurve:
         """Add entries.
 
         Args:
-            entries: in their order.
-            arrived_at: when they came, on any clock; NaN for what was there before anybody looked.
+            arrived_at: when they came, on any clock; NaN for what was there before the first look.
         """
         for entry in entries:
             self._take(entry, arrived_at)
@@ -182,7 +179,7 @@ class LogFigures:
 
     Attributes:
         step_seconds: median step time after warm-up, in seconds; None where unknown.
-        peak_bytes: largest memory it names; None likewise.
+        peak_bytes: largest memory it names; None where unknown.
     """
 
     step_seconds: float | None

@@ -167,7 +167,7 @@ class Watch:
         used, total = samples.of_gpus("memory_used_bytes"), samples.of_gpus("memory_total_bytes")
         memory, shares = samples.memory(), samples.main_memory_share()
         total_bytes = samples.latest.system.memory_total_bytes.value
-        # The run has what it holds and what nobody holds.
+        # The run has what it holds and what is free.
         most = None if total_bytes is None else float(memory[-1] + (1.0 - shares[-1]) * total_bytes)
         yield from self._memory("main memory", times, memory, shares, most)
         for device in range(used.shape[1]):

@@ -65,7 +65,7 @@ class Compared:
 
 
 def measured(curve: RunCurve, samples: RunSamples, answer: Answer | None, newest: int) -> dict[str, float]:
-    """Return what a run came to of late, by result key.
+    """Return the recent figures of a run, by result key.
 
     Args:
         answer: its plan as estimated; says how many devices there are and what is served, where given.

@@ -1,4 +1,4 @@
-"""One run that is watched: its log and its machine, what they come to, and what goes wrong."""
+"""One run that is watched: its log and its machine, its figures and its troubles."""
 
 from __future__ import annotations
 
@@ -35,9 +35,8 @@ class RunState:
 
     Attributes:
         program: who writes its log, by name; empty where nothing was read.
-        figures: the newest figures of the log.
         left: time it still takes, None where its end or its pace is not known.
-        actual: what it came to of late, by result key.
+        actual: its recent figures, by result key.
         alarms: what is new and goes wrong.
         notices: what is new about the log itself.
         observation: what processes and machine do; None where there is no process.
@@ -144,7 +143,6 @@ class RunMonitor:
         """Return what the history keeps of the run; None where nothing was measured.
 
         Args:
-            state: how it stood at its end.
             command: what ran, where this program started it.
         """
         if not state.actual:

@@ -79,7 +79,6 @@ class RunSamples:
     """The newest samples of a run.
 
     Attributes:
-        latest: the newest observation.
         disks: the disks that the run may write to, as they are now.
     """
 

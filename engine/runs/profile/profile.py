@@ -1,4 +1,4 @@
-"""A profile: what a run came to, and its course."""
+"""A profile: the result of a run, and its course."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Stages:
 
     @staticmethod
     def _with(entry: Entry, totals: Mapping[str, tuple[float, float | None]], at: float) -> tuple[float, float | None]:
-        """Return what a stage comes to with one more time that it was entered."""
+        """Return a stage with one more entry."""
         name, began, opened = entry
         seconds, samples = totals[name]
         if opened.samples is not None:
@@ -114,12 +114,12 @@ MEGABYTE = 1e6
 
 @dataclass(frozen=True, slots=True)
 class ProfilingSummary:
-    """What a run came to; numbers that could not be had are None, and ``usage.reasons`` says why.
+    """The result of a run; numbers that could not be had are None, and ``usage.reasons`` says why.
 
     Attributes:
         interval: seconds between looks.
         usage: what the run and its machine used.
-        samples: work that it got done, in samples; None where nobody counted.
+        samples: work that it got done, in samples; None where unknown.
         latency: of the endpoint; None where none was named.
     """
 
@@ -179,7 +179,7 @@ class ProfilingSummary:
 
     @property
     def cpu_per_core_percent(self) -> tuple[float, ...] | None:
-        """Mean use of each logical CPU of the machine, by anybody."""
+        """Mean use of each logical CPU of the machine, by all processes."""
         return self.usage.cores
 
     @property
@@ -254,7 +254,7 @@ def profile_as_dict(profile: Profile) -> dict[str, object]:
 
 
 def summary_as_dict(summary: ProfilingSummary) -> dict[str, object]:
-    """Return what a run came to as plain data."""
+    """Return the result of a run as plain data."""
     usage = summary.usage
     return {
         "peak_memory_bytes": _whole(usage.peak_memory_bytes),

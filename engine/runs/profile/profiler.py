@@ -126,7 +126,7 @@ class ProfilingEngine:
         self._problems.append(text)
 
     def stop(self, ended: Ended | None = None) -> ProfilingSummary:
-        """Take the last look and return what the run came to.
+        """Take the last look and return the result of the run.
 
         Args:
             ended: how a command ended that was watched.

@@ -42,16 +42,15 @@ class ResourceSnapshot:
         shared_once_bytes: the same with shared pages counted once; not read with every snapshot.
         cpu_percent: of one core, used by the run.
         busiest_process_percent: of one core, used by the busiest process of the run.
-        read_bytes_per_second: from disks, by the run.
         write_bytes_per_second: to disks, by the run.
-        system_cpu_percent: of the whole machine, by anybody.
-        cpu_per_core_percent: of each logical CPU, by anybody.
-        system_memory_used_bytes: by anybody.
+        system_cpu_percent: of the whole machine, all processes.
+        cpu_per_core_percent: of each logical CPU, all processes.
+        system_memory_used_bytes: by all processes.
         system_memory_total_bytes: what the machine, or this container, has.
-        disk_read_bytes_per_second: from the machine's disks, by anybody.
-        disk_write_bytes_per_second: to the machine's disks, by anybody.
-        network_receive_bytes_per_second: by anybody.
-        network_send_bytes_per_second: by anybody.
+        disk_read_bytes_per_second: from the machine's disks, by all processes.
+        disk_write_bytes_per_second: to the machine's disks, by all processes.
+        network_receive_bytes_per_second: by all processes.
+        network_send_bytes_per_second: by all processes.
         latency_ms: of the last answer of the endpoint.
     """
 

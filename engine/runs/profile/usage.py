@@ -17,7 +17,7 @@ from capacity_tui.engine.runs.processes import COUNTERS, GONE, Observation
 from capacity_tui.engine.runs.profile.snapshots import GPU_NUMBERS, NUMBERS, GpuSnapshot, ResourceSnapshot, Snapshots
 
 THROTTLED_BY_CHOICE = ("application clocks", "display clocks", "sync boost")
-"""What somebody set, not what a device is held down by."""
+"""A limit that was set, not one that throttles a device."""
 _COUNTED: Mapping[str, Callable[[Ended], float | None]] = {
     "cpu_seconds": lambda ended: ended.cpu_seconds,
     "written_bytes": lambda ended: ended.written_bytes,
@@ -79,10 +79,8 @@ class Usage:
     """What a run and its machine used.
 
     Attributes:
-        seconds: how long it ran.
-        snapshots: number of snapshots.
         numbers: mean and peak of each number of a snapshot, by name.
-        cores: mean use of each logical CPU in percent, by anybody; None where it could not be had.
+        cores: mean use of each logical CPU in percent; None where it could not be had.
         totals: CPU seconds, bytes and operations of the run, by name; None where they could not be had.
         system_totals: bytes, operations and packets of the machine meanwhile, likewise.
         first_memory_bytes: what the run held at the first look.
