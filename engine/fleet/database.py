@@ -103,13 +103,13 @@ def check_fleet_files(fleet_files: Path | None = None) -> Checked:
     catalog = load_catalog(None, fleet_files)
     if fleet_files is None:
         return _checked(catalog)
-    found = _checked(catalog)
+    result = _checked(catalog)
     named = {str(path) for path in catalog.fleet_files if path == fleet_files or fleet_files in path.parents}
     return Checked(
-        tuple(path for path in found.files if str(path) in named),
-        tuple(fault for fault in found.faults if fault.place.file in named),
-        tuple(remark for remark in found.remarks if remark.place.file in named),
-        found.known,
+        tuple(path for path in result.files if str(path) in named),
+        tuple(fault for fault in result.faults if fault.place.file in named),
+        tuple(remark for remark in result.remarks if remark.place.file in named),
+        result.known,
     )
 
 

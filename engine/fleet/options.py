@@ -121,7 +121,7 @@ class Options:
     @property
     def holding(self) -> tuple[PlannedOption, ...]:
         """The plans that keep all limits."""
-        return tuple(each for each in self._planned.values() if each is not None)
+        return tuple(entry for entry in self._planned.values() if entry is not None)
 
     def of(self, names: Iterable[str], counts: Sequence[int], most: int) -> Iterator[Option]:
         """Yield numbers of devices of what names stand for, where their price is known.
@@ -201,9 +201,9 @@ def first_options(
         chosen = sorted(best.values(), key=figure)[:wanted]
         if len(chosen) == wanted and bound(option) >= figure(chosen[-1]):
             break
-        found = options.planned(option)
-        if found is not None and (option.name not in best or figure(found) < figure(best[option.name])):
-            best[option.name] = found
+        result = options.planned(option)
+        if result is not None and (option.name not in best or figure(result) < figure(best[option.name])):
+            best[option.name] = result
         if shown():
             break
     return tuple(sorted(best.values(), key=figure)[:wanted])
@@ -211,11 +211,11 @@ def first_options(
 
 def _rented(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
     """Return the hardware that names stand for; of a maker that also rents out, what it rents out."""
-    found: list[str] = []
+    instances: list[str] = []
     for name in names:
         ids = hardware_ids((name,), catalog)
-        found += [row_id for row_id in ids if row_id in catalog.instances] or ids
-    return tuple(dict.fromkeys(found))
+        instances += [row_id for row_id in ids if row_id in catalog.instances] or ids
+    return tuple(dict.fromkeys(instances))
 
 
 def _flops_per_second(cluster: Cluster, plan: Plan) -> float:
@@ -225,8 +225,8 @@ def _flops_per_second(cluster: Cluster, plan: Plan) -> float:
     return max(device.peak(name) * device.gemm_reach(name) for name in types) * mean(cluster.devices)
 
 
-def _counted(found: Mapping[str, Sequence[Option]]) -> tuple[Rejected, ...]:
-    ordered = sorted(found.items(), key=lambda pair: -len(pair[1]))
+def _counted(data: Mapping[str, Sequence[Option]]) -> tuple[Rejected, ...]:
+    ordered = sorted(data.items(), key=lambda pair: -len(pair[1]))
     return tuple(Rejected(why, len(some), f"{some[0].devices} x {some[0].name}") for why, some in ordered)
 
 
@@ -256,14 +256,14 @@ class SizeInPrecision:
     source="every parameter stored alike; scales of quantized formats left out",
     units={"each": "B"},
 )
-def weights_bytes(parameters: Number, each: Number) -> Number:
+def weights_bytes(parameters: Number, value: Number) -> Number:
     """Bytes of a model's weights in one format, alone.
 
     Args:
         parameters: count of parameters.
-        each: bytes of one number.
+        value: bytes of one number.
     """
-    return parameters * each
+    return parameters * value
 
 
 def sizes_in_precisions(
@@ -339,5 +339,5 @@ def assumed_startup(weights: float, catalog: Catalog) -> Startup:
 
 def _end(row: Assumption, end: int) -> float:
     """Return the value of an assumption, or its low or high end."""
-    found = {0: row.value, -1: row.low, 1: row.high}[end]
-    return row.value if found is None else found
+    result = {0: row.value, -1: row.low, 1: row.high}[end]
+    return row.value if result is None else result

@@ -64,13 +64,13 @@ def price_list(rows: Sequence[Instance], region: str | None, catalog: Catalog) -
     """
     wanted = None if region is None else region_id(region, catalog, "--region")
     listed = (_listed(row, wanted, catalog) for row in rows)
-    return tuple(each for each in listed if wanted is None or each.every)
+    return tuple(entry for entry in listed if wanted is None or entry.every)
 
 
 def _listed(row: Instance, wanted: str | None, catalog: Catalog) -> ListedPrices:
     def there(payment: Payment) -> Quote | None:
-        found = chosen_quote(row, payment, wanted, catalog)
-        return None if found is None or found.remark else found
+        result = chosen_quote(row, payment, wanted, catalog)
+        return None if result is None or result.remark else result
 
     every = tuple(quotes(row, catalog))
     if wanted is not None:
@@ -87,41 +87,41 @@ def _device_memory(row: Instance, catalog: Catalog) -> float | None:
 
 
 def _is_in(quote: Quote, wanted: str, catalog: Catalog) -> bool:
-    found = catalog.regions.find_id(quote.region or "")
-    if found is None or wanted in (found, quote.region):
-        return wanted in (found, quote.region)
+    match = catalog.regions.find_id(quote.region or "")
+    if match is None or wanted in (match, quote.region):
+        return wanted in (match, quote.region)
     area = catalog.regions[wanted]
-    return area.provider is None and bool(set(area.areas) & set(catalog.regions[found].areas))
+    return area.provider is None and bool(set(area.areas) & set(catalog.regions[match].areas))
 
 
 def price_rows(listed: Sequence[ListedPrices]) -> list[dict[str, object]]:
     """Return the list as plain data."""
-    return [dict(_data(each)) for each in listed]
+    return [dict(_data(entry)) for entry in listed]
 
 
-def _data(each: ListedPrices) -> Iterator[tuple[str, object]]:
-    row, first = each.row, each.first
+def _data(listed_prices: ListedPrices) -> Iterator[tuple[str, object]]:
+    row, first = listed_prices.row, listed_prices.first
     yield from (("instance", row.id), ("name", row.name), ("provider", row.provider))
     yield from (("accelerator", row.accelerator), ("accelerator_count", row.accelerator_count))
     yield from (("processor", row.processor), ("cores", row.cores), ("memory_gb", row.memory_gb))
-    plain = each.on_demand
+    plain = listed_prices.on_demand
     yield "usd_per_hour", plain and plain.usd_per_hour
     yield "usd_per_device_hour", plain and plain.usd_per_device_hour
-    yield "usd_per_hour_spot", each.spot and each.spot.usd_per_hour
-    yield "usd_per_device_hour_spot", each.spot and each.spot.usd_per_device_hour
-    yield "usd_per_hour_1y", each.one_year and each.one_year.usd_per_hour
-    yield "usd_per_hour_3y", each.three_years and each.three_years.usd_per_hour
+    yield "usd_per_hour_spot", listed_prices.spot and listed_prices.spot.usd_per_hour
+    yield "usd_per_device_hour_spot", listed_prices.spot and listed_prices.spot.usd_per_device_hour
+    yield "usd_per_hour_1y", listed_prices.one_year and listed_prices.one_year.usd_per_hour
+    yield "usd_per_hour_3y", listed_prices.three_years and listed_prices.three_years.usd_per_hour
     yield "usd_per_month", plain and plain.usd_per_hour * HOURS_OF_A_MONTH
-    yield "usd_per_month_spot", each.spot and each.spot.usd_per_hour * HOURS_OF_A_MONTH
-    yield "device_memory_bytes", each.device_memory_bytes
+    yield "usd_per_month_spot", listed_prices.spot and listed_prices.spot.usd_per_hour * HOURS_OF_A_MONTH
+    yield "device_memory_bytes", listed_prices.device_memory_bytes
     yield "region", first and first.region
-    yield "spot_region", each.spot and each.spot.region
+    yield "spot_region", listed_prices.spot and listed_prices.spot.region
     yield "price_date", first and first.price_date
     yield "price_age_days", first and first.age.days
     yield "price_is_old", None if first is None else first.age.is_old
     yield "source", first and first.source
     yield "confidence", first and first.confidence
-    yield "prices", [quote_data(quote) for quote in each.every]
+    yield "prices", [quote_data(quote) for quote in listed_prices.every]
 
 
 def quote_data(quote: Quote) -> Mapping[str, object]:
@@ -142,11 +142,11 @@ def quote_data(quote: Quote) -> Mapping[str, object]:
 def prices_as_csv(listed: Sequence[ListedPrices]) -> str:
     """Return every price as one line of a table, with what it is of."""
     lines = [
-        {"instance": each.row.id, "provider": each.row.provider, "name": each.row.name}
-        | {"accelerator": each.row.accelerator, "accelerator_count": each.row.accelerator_count}
+        {"instance": entry.row.id, "provider": entry.row.provider, "name": entry.row.name}
+        | {"accelerator": entry.row.accelerator, "accelerator_count": entry.row.accelerator_count}
         | dict(quote_data(quote))
-        for each in listed
-        for quote in each.every
+        for entry in listed
+        for quote in entry.every
     ]
     heads = ("instance", "provider", "name", "accelerator", "accelerator_count", *_QUOTED)
     return csv_table(heads, lines)
@@ -236,17 +236,17 @@ def refresh_prices(catalog: Catalog, feed: Feed | None = None, on: date | None =
         StorageError: no prices could be fetched, or they cannot be kept.
     """
     source, offered = (feed or gpuhunt_feed)()
-    found, dropped = _by_instance(offered, catalog)
-    if not found:
+    result, dropped = _by_instance(offered, catalog)
+    if not result:
         raise StorageError("no price was fetched", f"{source} has none of the known instances", "try again later")
-    kept = fetched_prices(source, found, on)
+    kept = fetched_prices(source, result, on)
     path = catalog.user_directory / FILE
     make_folder(path.parent)
     write_atomically(path, kept.model_dump_json(indent=1, exclude_defaults=True) + "\n", overwrite=True)
-    blocks = [block for regions in found.values() for block in regions.values()]
+    blocks = [block for regions in result.values() for block in regions.values()]
     prices = sum((block.on_demand_usd_per_hour is not None) + (block.spot_usd_per_hour is not None) for block in blocks)
     fresh = Catalog(catalog.user_directory, catalog.fleet_files)
-    return Refreshed(path, prices, len(found), len(catalog.instances) - len(found), dropped, source, fresh)
+    return Refreshed(path, prices, len(result), len(catalog.instances) - len(result), dropped, source, fresh)
 
 
 def gpuhunt_feed() -> tuple[str, Iterable[Offered]]:
@@ -327,15 +327,15 @@ def _by_instance(offered: Iterable[Offered], catalog: Catalog) -> tuple[dict[str
             continue
         kinds = seen.setdefault((row.id, _region(price.location, catalog)), {})
         kinds.setdefault("spot" if price.is_spot else "plain", []).append(price.usd_per_hour)
-    found: dict[str, dict[str, RegionPrice]] = {}
+    data: dict[str, dict[str, RegionPrice]] = {}
     for (row_id, region), kinds in seen.items():
         plain = median(kinds["plain"]) if "plain" in kinds else None
         spot = median(kinds["spot"]) if "spot" in kinds else None
         if plain is not None and spot is not None and spot > plain:
             # Nobody pays more for capacity that may be taken back.
             spot, dropped = None, dropped + 1
-        found.setdefault(row_id, {})[region] = RegionPrice(on_demand_usd_per_hour=plain, spot_usd_per_hour=spot)
-    return found, dropped
+        data.setdefault(row_id, {})[region] = RegionPrice(on_demand_usd_per_hour=plain, spot_usd_per_hour=spot)
+    return data, dropped
 
 
 def _has_as_many(row: Instance, devices: int) -> bool:

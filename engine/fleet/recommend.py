@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 SHOWN = 3
-TOLD_SECONDS = 0.2
-"""What was found so far is told so often at most."""
+CALLBACK_SECONDS = 0.2
+"""What was found so far is callback so often at most."""
 _MOST_DEVICES = 64
 
 
@@ -162,7 +162,7 @@ def recommend(
     question: DeadlineQuestion,
     catalog: Catalog | None = None,
     machine: Machine | None = None,
-    told: Callable[[Recommended], None] | None = None,
+    callback: Callable[[Recommended], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Recommended:
     """Return which machines to take for a job that has to end in time.
@@ -173,7 +173,7 @@ def recommend(
         question: the job.
         catalog: facts; the shipped ones with the user's own by default.
         machine: the detected machine, where it is among those to choose from.
-        told: gets what was found so far now and then.
+        callback: gets what was found so far now and then.
         stopped: asked now and then whether to stop; what was found by then is returned.
 
     Raises:
@@ -185,7 +185,7 @@ def recommend(
         raise PlanError("a service has no end", hint="fleet serve finds machines for a load")
     options = Options(plan, _opened(plan, facts), question.missed, facts, machine)
     among = tuple(options.of(question.hardware or (INSTANCES,), question.devices, _MOST_DEVICES))
-    finding = _Finding(question, options, among, facts, told, stopped)
+    finding = _Finding(question, options, among, facts, callback, stopped)
     return finding.answer()
 
 
@@ -205,7 +205,7 @@ class _Finding:
         options: plans the job on machines.
         among: the machines.
         catalog: facts.
-        told: gets what was found so far.
+        callback: gets what was found so far.
         stopped: whether to stop.
     """
 
@@ -213,7 +213,7 @@ class _Finding:
     options: Options
     among: tuple[Option, ...]
     catalog: Catalog
-    told: Callable[[Recommended], None] | None
+    callback: Callable[[Recommended], None] | None
     stopped: Callable[[], bool]
     due: float = 0.0
     complete: bool = True
@@ -229,11 +229,11 @@ class _Finding:
             else:
                 possible.append(option)
         seconds, usd = (lambda option: option.least_seconds(flops)), (lambda option: option.least_usd(flops))
-        first_options(self.options, possible, usd, lambda each: each.usd, SHOWN, self._shown)
-        first_options(self.options, possible, seconds, lambda each: each.seconds, SHOWN, self._shown)
+        first_options(self.options, possible, usd, lambda entry: entry.usd, SHOWN, self._shown)
+        first_options(self.options, possible, seconds, lambda entry: entry.seconds, SHOWN, self._shown)
         least = partial(self._least_weighed, flops)
         first_options(self.options, possible, least, self._weighed, 1, self._shown)
-        return self._found()
+        return self._answer()
 
     def _flops(self) -> float:
         """Return the FLOPs of the job, as planning it on the first machine gives them; 0 where it runs on none.
@@ -247,12 +247,12 @@ class _Finding:
                 break
         return self.options.flops or 0.0
 
-    def _found(self) -> Recommended:
+    def _answer(self) -> Recommended:
         holding = self.options.holding
         balanced = min(holding, key=self._weighed, default=None)
         return Recommended(
-            cheapest=tuple(self._machines(each) for each in _of_each_instance(holding, lambda each: each.usd)),
-            fastest=tuple(self._machines(each) for each in _of_each_instance(holding, lambda each: each.seconds)),
+            cheapest=tuple(self._machines(entry) for entry in _of_instances(holding, lambda entry: entry.usd)),
+            fastest=tuple(self._machines(entry) for entry in _of_instances(holding, lambda entry: entry.seconds)),
             balanced=None if balanced is None else self._machines(balanced),
             evaluated=self.options.tried,
             missed=self.options.missed,
@@ -262,43 +262,43 @@ class _Finding:
 
     def _shown(self) -> bool:
         """Tell what was found so far now and then; return whether to stop."""
-        if self.told is not None and monotonic() >= self.due:
-            self.told(self._found())
-            self.due = monotonic() + TOLD_SECONDS
+        if self.callback is not None and monotonic() >= self.due:
+            self.callback(self._answer())
+            self.due = monotonic() + CALLBACK_SECONDS
         if self.stopped():
             self.complete = False
         return not self.complete
 
-    def _weighed(self, each: PlannedOption) -> float:
-        startup = mean(self._startup(each).value)
-        usd = each.usd + startup / HOUR_SECONDS * each.option.usd_per_hour
-        return mean(weighed_usd(usd, each.seconds + startup, self.question.deadline_seconds))
+    def _weighed(self, option: PlannedOption) -> float:
+        startup = mean(self._startup(option).value)
+        usd = option.usd + startup / HOUR_SECONDS * option.option.usd_per_hour
+        return mean(weighed_usd(usd, option.seconds + startup, self.question.deadline_seconds))
 
     def _least_weighed(self, flops: float, option: Option) -> float:
         return mean(weighed_usd(option.least_usd(flops), option.least_seconds(flops), self.question.deadline_seconds))
 
-    def _startup(self, each: PlannedOption) -> Interval:
+    def _startup(self, option: PlannedOption) -> Interval:
         """Return the time until an instance works: each reads the weights that its devices hold."""
-        cluster, weights = each.filled.resolved.cluster, each.filled.estimate.memory.parts.get("weights", 0.0)
+        cluster, weights = option.filled.resolved.cluster, option.filled.estimate.memory.parts.get("weights", 0.0)
         together = min(mean(cluster.devices), mean(cluster.per_node))
         return assumed_startup(mean(weights) * together, self.catalog).seconds
 
-    def _machines(self, found: PlannedOption) -> Machines:
+    def _machines(self, option: PlannedOption) -> Machines:
         """Return a plan with the machines that it is of."""
-        cluster, estimate = found.filled.resolved.cluster, found.filled.estimate
-        name, devices = found.option.name, found.option.devices
+        cluster, estimate = option.filled.resolved.cluster, option.filled.estimate
+        name, devices = option.option.name, option.option.devices
         row_id = self.catalog.instances.find_id(name)
         row = None if row_id is None else self.catalog.instances[row_id]
         count = devices if row is None else instances_for(row, devices)
         data, checkpoints = kept_bytes(estimate)
-        seconds, usd = found.figures[TIME], found.figures[USD]
+        seconds, usd = option.figures[TIME], option.figures[USD]
         cores = row and (row.vcpus or row.cores)
         return Machines(
             instance=name if row is None else row.id,
             count=count,
             devices=devices,
             accelerator=cluster.device.id if row is None else row.accelerator,
-            set=dict(found.set),
+            set=dict(option.set),
             verdict=estimate.verdict,
             seconds=seconds,
             usd=usd,
@@ -315,13 +315,13 @@ class _Finding:
         )
 
 
-def _of_each_instance(
-    found: Iterable[PlannedOption], figure: Callable[[PlannedOption], float]
+def _of_instances(
+    options: Iterable[PlannedOption], figure: Callable[[PlannedOption], float]
 ) -> tuple[PlannedOption, ...]:
     """Return the first few of different instances."""
     first: dict[str, PlannedOption] = {}
-    for each in sorted(found, key=figure):
-        first.setdefault(each.option.name, each)
+    for option in sorted(options, key=figure):
+        first.setdefault(option.option.name, option)
     return tuple(first.values())[:SHOWN]
 
 

@@ -107,7 +107,7 @@ def by_region(
         raise PlanError("no such amount of data", f"{data_bytes:g} bytes", "give 0 or more, such as --data 2TB")
     facts = catalog or load_catalog()
     rows = _rows(plan, facts)
-    found: dict[tuple[str, str | None], RegionOffer] = {}
+    data: dict[tuple[str, str | None], RegionOffer] = {}
     refused: list[tuple[str, str]] = []
     place, seconds = _home(plan, home, rows, facts), None
     for row in rows:
@@ -124,12 +124,12 @@ def by_region(
             seconds = mean(job_seconds(computation.steps, computation.step_seconds.value))
         for offer in _offers(answer, row, place, data_bytes, facts, machine):
             key = (row.provider, offer.place.region)
-            if key not in found or offer.usd_for_work < found[key].usd_for_work:
-                found[key] = offer
-    if not found:
+            if key not in data or offer.usd_for_work < data[key].usd_for_work:
+                data[key] = offer
+    if not data:
         reasons = "; ".join(f"{name}: {why}" for name, why in refused[:2]) or "no price of it is known"
         raise PlanError("no region runs this job", reasons, "name another instance or device")
-    ordered = sorted(found.values(), key=lambda offer: (offer.total_usd is None, offer.total_usd or offer.usd))
+    ordered = sorted(data.values(), key=lambda offer: (offer.total_usd is None, offer.total_usd or offer.usd))
     return Regions(place, data_bytes, seconds, tuple(ordered), tuple(refused))
 
 
@@ -180,8 +180,8 @@ def _home(plan: Plan, home: str | None, rows: Iterable[Instance], catalog: Catal
 
 
 def _is_region(quote: Quote, catalog: Catalog) -> bool:
-    found = catalog.regions.find_id(quote.region or "")
-    return found is not None and catalog.regions[found].provider is not None
+    match = catalog.regions.find_id(quote.region or "")
+    return match is not None and catalog.regions[match].provider is not None
 
 
 def _offers(

@@ -29,7 +29,7 @@ _MOST_NUMBERS = 6
 _MOST_STEPS = 10
 _EXPLAINED_TERMS = 2
 """Of the largest terms so many show the formula behind them."""
-_TOLD = ("key", "title", "formula", "result", "interval", "lever")
+_TEXT_KEYS = ("key", "title", "formula", "result", "interval", "lever")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +108,19 @@ def explanation_text(explained: Explained, mode: str = "") -> ExplanationText:
         explained: the explanation.
         mode: the mode whose figure it is, for the title.
     """
-    found = explained.explanation
-    main, *others = _steps(found) or [FormulaStep("", "")]
+    explanation = explained.explanation
+    main, *others = _steps(explanation) or [FormulaStep("", "")]
     return ExplanationText(
-        key=found.key,
-        title=f"{found.figure.title} ({mode})" if mode else found.figure.title,
+        key=explanation.key,
+        title=f"{explanation.figure.title} ({mode})" if mode else explanation.figure.title,
         formula=main.formula,
-        result=found.figure.text,
+        result=explanation.figure.text,
         inputs=main.inputs,
-        sources=_sources(found),
-        assumptions=found.assumed,
-        interval=interval_text(found.figure.value),
+        sources=_sources(explanation),
+        assumptions=explanation.assumed,
+        interval=interval_text(explanation.figure.value),
         lever=_lever(explained.lever),
-        remarks=found.remarks,
+        remarks=explanation.remarks,
         steps=tuple(others[:_MOST_STEPS]),
     )
 
@@ -144,15 +144,23 @@ def explanation_as_dict(shown: ExplanationText) -> dict[str, object]:
     """Return an explanation as plain data; what gives a number that was put in is named by it among the steps."""
 
     def put_in(entries: Iterable[FormulaInput]) -> list[dict[str, str]]:
-        return [{"name": each.name, "text": each.text, "source": each.source, "key": each.key} for each in entries]
+        return [
+            {
+                "name": formula_input.name,
+                "text": formula_input.text,
+                "source": formula_input.source,
+                "key": formula_input.key,
+            }
+            for formula_input in entries
+        ]
 
     steps = [
         {"formula": step.formula, "result": step.result, "inputs": put_in(step.inputs), "source": step.source}
         for step in shown.steps
     ]
-    told: dict[str, object] = {name: getattr(shown, name) for name in _TOLD}
+    data: dict[str, object] = {name: getattr(shown, name) for name in _TEXT_KEYS}
     return (
-        told
+        data
         | {"inputs": put_in(shown.inputs), "steps": steps}
         | {name: list(getattr(shown, name)) for name in ("sources", "assumptions", "remarks")}
     )
@@ -204,16 +212,16 @@ def _input_named(shown: ExplanationText, name: str) -> FormulaInput:
     return known[name]
 
 
-def _steps(found: Explanation) -> list[FormulaStep]:
+def _steps(explanation: Explanation) -> list[FormulaStep]:
     """Return the formulas behind a figure, its own first, then those that the numbers put in come from."""
-    summed = [] if found.sum is None else [_sum(found.sum)]
-    derived = [step for root in found.derivations for step in _below(_derived(root, found.sum))]
+    summed = [] if explanation.sum is None else [_sum(explanation.sum)]
+    derived = [step for root in explanation.derivations for step in _below(_derived(root, explanation.sum))]
     opened = [
         step
-        for root, name in _largest(found).items()
+        for root, name in _largest(explanation).items()
         for step in _below(replace(_derived(root), formula=f"{name}: {root.formula}"))
     ]
-    is_sum = found.sum is not None and not found.sum.name
+    is_sum = explanation.sum is not None and not explanation.sum.name
     ordered = [*summed, *derived, *opened] if is_sum else [*derived, *summed, *opened]
     return list(dict.fromkeys(ordered))
 
@@ -223,9 +231,9 @@ def derived_step(root: Derivation) -> FormulaStep:
     return _derived(root)
 
 
-def _largest(found: Explanation) -> dict[Derivation, str]:
+def _largest(explanation: Explanation) -> dict[Derivation, str]:
     """Return the equations behind the largest terms, each with the name of its term."""
-    largest = found.terms[:_EXPLAINED_TERMS]
+    largest = explanation.terms[:_EXPLAINED_TERMS]
     return {term.derivation: term.name for term in largest if term.derivation is not None}
 
 
@@ -261,15 +269,15 @@ def _value(value: object, unit: str) -> str:
     return str(value)
 
 
-def _sum(found: Sum) -> FormulaStep:
+def _sum(result: Sum) -> FormulaStep:
     """Return a sum as a step, its smallest terms together."""
-    shown, rest = found.terms[:_MOST_TERMS], found.terms[_MOST_TERMS:]
-    inputs = [_term(term, found.unit) for term in shown]
+    shown, rest = result.terms[:_MOST_TERMS], result.terms[_MOST_TERMS:]
+    inputs = [_term(term, result.unit) for term in shown]
     if rest:
-        others = format_quantity(sum(term.value for term in rest), found.unit)
+        others = format_quantity(sum(term.value for term in rest), result.unit)
         inputs.append(FormulaInput(f"and {len(rest)} more", others))
-    total = format_quantity(sum(term.value for term in found.terms), found.unit)
-    formula = f"{found.name} = the sum of its parts" if found.name else "the sum of its parts"
+    total = format_quantity(sum(term.value for term in result.terms), result.unit)
+    formula = f"{result.name} = the sum of its parts" if result.name else "the sum of its parts"
     return FormulaStep(formula, total, tuple(inputs))
 
 
@@ -279,10 +287,10 @@ def _term(term: Term, unit: str) -> FormulaInput:
     return FormulaInput(term.name, format_quantity(term.value, unit), term.detail, step, term.key)
 
 
-def _sources(found: Explanation) -> tuple[str, ...]:
-    interval = f"interval: {found.interval_basis}" if found.interval_basis else ""
-    roots = (*found.derivations, *_largest(found))
-    texts = (*_formula_sources(roots), interval, found.calibration)
+def _sources(explanation: Explanation) -> tuple[str, ...]:
+    interval = f"interval: {explanation.interval_basis}" if explanation.interval_basis else ""
+    roots = (*explanation.derivations, *_largest(explanation))
+    texts = (*_formula_sources(roots), interval, explanation.calibration)
     return tuple(dict.fromkeys(text for text in texts if text))
 
 

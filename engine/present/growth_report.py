@@ -56,15 +56,15 @@ _WIDEST = 100.0
 def growth_as_dict(fits: Sequence[GrowthFit]) -> dict[str, object]:
     """Return fits as plain data, under the names that scripts rely on: the first at the top, all in ``fits``."""
     first = fits[0]
-    return {**_fit_as_dict(first), "fits": {each.figure: _fit_as_dict(each) for each in fits}}
+    return {**_fit_as_dict(first), "fits": {growth_fit.figure: _fit_as_dict(growth_fit) for growth_fit in fits}}
 
 
 def growth_parts(fits: Sequence[GrowthFit]) -> Iterator[Part]:
     """Yield fits as tables and lines."""
-    for number, each in enumerate(fits):
+    for number, growth_fit in enumerate(fits):
         if number:
             yield TextPart()
-        yield from _fit_parts(each)
+        yield from _fit_parts(growth_fit)
 
 
 def _fit_as_dict(fit: GrowthFit) -> dict[str, object]:
@@ -72,13 +72,13 @@ def _fit_as_dict(fit: GrowthFit) -> dict[str, object]:
     return {
         "figure": fit.figure,
         "unit": fit.unit,
-        "laws": [_law_as_dict(each) for each in choice.laws],
+        "laws": [_law_as_dict(law) for law in choice.laws],
         "chosen": None if choice.chosen is None else choice.chosen.fitted.law.name,
         "decided": choice.decided,
         "reason": choice.reason,
         "next_size": choice.next_size,
         "noise": choice.measured.noise,
-        "extrapolated": [to_builtins(each) for each in fit.extrapolated],
+        "extrapolated": [to_builtins(entry) for entry in fit.extrapolated],
         "points": [{"n": size, "value": value} for size, value in fit.points],
     }
 
@@ -104,21 +104,24 @@ def _fit_parts(fit: GrowthFit) -> Iterator[Part]:
     noise = format_percent(choice.measured.noise, 1)
     if choice.laws:
         yield TextPart(f"{measurements} measurements at {sizes} sizes, which spread by {noise}", "quiet")
-    shown = [each for each in choice.laws if each.weight >= _SHOWN_WEIGHT or each is choice.chosen]
+    shown = [law for law in choice.laws if law.weight >= _SHOWN_WEIGHT or law is choice.chosen]
     if shown:
-        yield table_part(_LAW_HEADS, [_law_cells(each, fit.unit, choice) for each in shown], _LAW_RIGHT)
+        yield table_part(_LAW_HEADS, [_law_cells(entry, fit.unit, choice) for entry in shown], _LAW_RIGHT)
     if len(shown) < len(choice.laws):
-        left_out = ", ".join(each.fitted.law.name for each in choice.laws if each not in shown)
+        left_out = ", ".join(law.fitted.law.name for law in choice.laws if law not in shown)
         yield TextPart(f"excluded: {left_out}", "quiet")
     if fit.extrapolated:
-        yield table_part(_SIZE_HEADS, [_size_cells(each, fit) for each in fit.extrapolated], _SIZE_RIGHT)
+        yield table_part(_SIZE_HEADS, [_size_cells(entry, fit) for entry in fit.extrapolated], _SIZE_RIGHT)
 
 
-def _size_cells(each: Extrapolated, fit: GrowthFit) -> tuple[str, ...]:
+def _size_cells(extrapolated: Extrapolated, fit: GrowthFit) -> tuple[str, ...]:
     """Return what a size takes; where laws that meet the measurements are too far apart, that it is not known."""
-    if not fit.choice.decided and each.high > _WIDEST * each.low:
-        return (format_count(each.n), *("not known",) * (len(_SIZE_HEADS) - 1))
-    return (format_count(each.n), *(format_quantity(value, fit.unit) for value in (each.value, each.low, each.high)))
+    if not fit.choice.decided and extrapolated.high > _WIDEST * extrapolated.low:
+        return (format_count(extrapolated.n), *("not known",) * (len(_SIZE_HEADS) - 1))
+    return (
+        format_count(extrapolated.n),
+        *(format_quantity(value, fit.unit) for value in (extrapolated.value, extrapolated.low, extrapolated.high)),
+    )
 
 
 def _verdict(choice: Choice) -> str:
@@ -174,7 +177,7 @@ _LATER = ("efficiency", "metric", "time", "peak memory", "")
 def measured_as_dict(series: Series) -> dict[str, object]:
     """Return the runs of a series as plain data."""
     return {
-        "measured": [to_builtins(each) for each in series.measured],
+        "measured": [to_builtins(entry) for entry in series.measured],
         "wanted": series.wanted,
         "complete": series.complete,
     }
@@ -184,58 +187,70 @@ def measured_parts(measured: Sequence[Measurement], size: str) -> Iterator[Part]
     """Yield the runs of a series as a table, by the size that is one of their settings."""
     rows = [
         (
-            format_significant(float(each.set[size])),
-            format_seconds(each.seconds),
-            format_bytes(each.peak_memory_bytes),
-            format_bytes(each.disk_bytes),
-            format_seconds(each.cpu_seconds),
-            each.problem,
+            format_significant(float(measurement.set[size])),
+            format_seconds(measurement.seconds),
+            format_bytes(measurement.peak_memory_bytes),
+            format_bytes(measurement.disk_bytes),
+            format_seconds(measurement.cpu_seconds),
+            measurement.problem,
         )
-        for each in measured
+        for measurement in measured
     ]
     yield table_part(_RUN_HEADS, rows, _RUN_RIGHT)
 
 
-def measured_line(each: Measurement, is_known: bool) -> str:
+def measured_line(measurement: Measurement, is_known: bool) -> str:
     """Return one run as a line, as it is told when it has ended."""
-    words = " ".join(f"{key}={value}" for key, value in each.set.items())
-    memory = f", {format_bytes(each.peak_memory_bytes)}" if each.peak_memory_bytes else ""
-    metric = f", metric {format_significant(each.metric)}" if each.metric is not None else ""
+    words = " ".join(f"{key}={value}" for key, value in measurement.set.items())
+    memory = f", {format_bytes(measurement.peak_memory_bytes)}" if measurement.peak_memory_bytes else ""
+    metric = f", metric {format_significant(measurement.metric)}" if measurement.metric is not None else ""
     before = ", measured before" if is_known else ""
-    return f"{words}: {each.problem or f'{format_seconds(each.seconds)}{memory}{metric}'}{before}"
+    return f"{words}: {measurement.problem or f'{format_seconds(measurement.seconds)}{memory}{metric}'}{before}"
 
 
 def ranked_as_dict(series: Series, ranked: Sequence[RankedSetting]) -> dict[str, object]:
     """Return ranked settings as plain data, under the names that scripts rely on."""
-    return {"ranked": [to_builtins(each) for each in ranked], "wanted": series.wanted, "complete": series.complete}
+    return {
+        "ranked": [to_builtins(ranked_setting) for ranked_setting in ranked],
+        "wanted": series.wanted,
+        "complete": series.complete,
+    }
 
 
 def ranked_parts(series: Series, ranked: Sequence[RankedSetting]) -> Iterator[Part]:
     """Yield ranked settings as a table and what there is to say of it."""
-    keys = tuple(dict.fromkeys(key for each in ranked for key in each.set))
-    rows = [(*(each.set.get(key, "") for key in keys), *_cells(each)) for each in ranked]
+    keys = tuple(dict.fromkeys(key for ranked_setting in ranked for key in ranked_setting.set))
+    rows = [(*(ranked_setting.set.get(key, "") for key in keys), *_cells(ranked_setting)) for ranked_setting in ranked]
     yield table_part((*keys, *_LATER), rows, range(len(keys) + len(_LATER) - 1))
-    start = max((each.start_seconds for each in ranked), default=0.0)
+    start = max((ranked_setting.start_seconds for ranked_setting in ranked), default=0.0)
     if start:
         yield TextPart(f"efficiency is without the {format_seconds(start)} that every run takes to start", "quiet")
-    failed = sum(1 for each in ranked if each.problem)
+    failed = sum(1 for ranked_setting in ranked if ranked_setting.problem)
     if failed:
         yield TextPart(f"{failed} of {len(ranked)} settings failed", "strong")
     if not series.complete:
         yield TextPart(f"stopped after {len(series.measured)} of {series.wanted} runs", "quiet")
 
 
-def _cells(each: RankedSetting) -> tuple[str, ...]:
-    metric = NOT_AVAILABLE if each.metric is None else format_significant(each.metric)
-    done = NOT_AVAILABLE if each.efficiency is None else f"{format_significant(each.efficiency)}/s"
-    return (done, metric, format_seconds(each.seconds), format_bytes(each.peak_memory_bytes), each.problem)
+def _cells(ranked_setting: RankedSetting) -> tuple[str, ...]:
+    metric = NOT_AVAILABLE if ranked_setting.metric is None else format_significant(ranked_setting.metric)
+    done = NOT_AVAILABLE if ranked_setting.efficiency is None else f"{format_significant(ranked_setting.efficiency)}/s"
+    return (
+        done,
+        metric,
+        format_seconds(ranked_setting.seconds),
+        format_bytes(ranked_setting.peak_memory_bytes),
+        ranked_setting.problem,
+    )
 
 
 def ranked_as_csv(ranked: Sequence[RankedSetting]) -> str:
     """Return ranked settings as comma-separated values."""
-    keys = tuple(dict.fromkeys(key for each in ranked for key in each.set))
+    keys = tuple(dict.fromkeys(key for ranked_setting in ranked for key in ranked_setting.set))
     columns = ("efficiency", "metric", "seconds", "peak_memory_bytes", "exit_code")
-    rows = ({**each.set, **{name: getattr(each, name) for name in columns}} for each in ranked)
+    rows = (
+        {**ranked_setting.set, **{name: getattr(ranked_setting, name) for name in columns}} for ranked_setting in ranked
+    )
     return csv_table((*keys, *columns), rows)
 
 
@@ -246,7 +261,7 @@ _RIGHT = (1, 2, 3, 4, 5)
 
 def sized_jobs_as_data(jobs: Sequence[SizedJob]) -> list[object]:
     """Return what jobs need as plain data."""
-    return [to_builtins(each) for each in jobs]
+    return [to_builtins(sized_job) for sized_job in jobs]
 
 
 def sized_job_parts(job: SizedJob) -> Iterator[Part]:
@@ -255,11 +270,11 @@ def sized_job_parts(job: SizedJob) -> Iterator[Part]:
     head = f"For n = {format_count(job.n)} in {format_seconds(job.deadline_seconds)} you need"
     split = f", split into {job.parts} parts that run side by side" if job.parts > 1 else ""
     yield TextPart(f"{head}{split}:", "strong")
-    of_each = " each" if job.parts > 1 else ""
+    per_part = " each" if job.parts > 1 else ""
     yield TextPart(f"cores     {format_number(job.cores)}")
-    yield TextPart(f"memory    {_ranged(job.memory_bytes, 'B')}{of_each if job.memory_bytes else ''}")
+    yield TextPart(f"memory    {_ranged(job.memory_bytes, 'B')}{per_part if job.memory_bytes else ''}")
     yield TextPart(f"storage   {_ranged(job.storage_bytes, 'B')}")
-    yield TextPart(f"time      {_ranged(job.seconds, 's')}{of_each}")
+    yield TextPart(f"time      {_ranged(job.seconds, 's')}{per_part}")
     if job.database is not None:
         base = job.database
         stored, held = format_quantity(base.storage_bytes, "B"), format_quantity(base.memory_bytes, "B")
@@ -273,14 +288,14 @@ def sized_job_parts(job: SizedJob) -> Iterator[Part]:
     yield TextPart(f"price: {job.machines[0].price_source}", "quiet")
 
 
-def _sized_report_cells(each: SizedMachines) -> tuple[str, ...]:
+def _sized_report_cells(sized_machines: SizedMachines) -> tuple[str, ...]:
     return (
-        f"{each.count} x {each.instance}",
-        format_number(each.cores),
-        format_quantity(each.memory_bytes, "B"),
-        _ranged(each.usd, "USD"),
-        format_quantity(each.usd_per_hour, "USD"),
-        format_quantity(each.storage_usd, "USD"),
+        f"{sized_machines.count} x {sized_machines.instance}",
+        format_number(sized_machines.cores),
+        format_quantity(sized_machines.memory_bytes, "B"),
+        _ranged(sized_machines.usd, "USD"),
+        format_quantity(sized_machines.usd_per_hour, "USD"),
+        format_quantity(sized_machines.storage_usd, "USD"),
     )
 
 

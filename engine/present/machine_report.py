@@ -99,8 +99,8 @@ def _unknown(rows: list[Row]) -> Iterator[Part]:
             names.setdefault(fact.reason, []).append(name)
     if unmeasured := names.pop(NOT_MEASURED, []):
         yield TextPart(f"Not measured yet: {', '.join(unmeasured)} ({MEASURING} does)", "quiet")
-    for reason, found in names.items():
-        yield TextPart(f"Not known: {', '.join(found)} ({reason})", "quiet")
+    for reason, labels in names.items():
+        yield TextPart(f"Not known: {', '.join(labels)} ({reason})", "quiet")
 
 
 def _host_rows(machine: Machine) -> Iterator[Row]:
@@ -157,20 +157,20 @@ def _device_rows(device: Accelerator) -> list[Row]:
     ]
 
 
-def _measured_rows(found: MeasuredFacts) -> list[Row]:
+def _measured_rows(measured_facts: MeasuredFacts) -> list[Row]:
     def flops(rate: float) -> str:
         return format_flops(rate, per_second=True)
 
     return [
-        (f"{_MEASURED}fp32", found.fp32_flops, flops),
-        ("  fp64", found.fp64_flops, flops),
-        ("  memory bandwidth", found.memory_bandwidth, format_bandwidth),
-        ("  disk read", found.disk_read, format_bandwidth),
-        ("  disk write", found.disk_write, format_bandwidth),
-        ("  random reads", found.random_reads, lambda rate: format_rate(rate, "accesses/s")),
-        ("  loopback", found.loopback_seconds, format_seconds),
-        ("  patterns stored", found.stored_patterns, lambda rate: format_rate(rate, "patterns/s")),
-        ("  patterns found", found.found_patterns, lambda rate: format_rate(rate, "patterns/s")),
+        (f"{_MEASURED}fp32", measured_facts.fp32_flops, flops),
+        ("  fp64", measured_facts.fp64_flops, flops),
+        ("  memory bandwidth", measured_facts.memory_bandwidth, format_bandwidth),
+        ("  disk read", measured_facts.disk_read, format_bandwidth),
+        ("  disk write", measured_facts.disk_write, format_bandwidth),
+        ("  random reads", measured_facts.random_reads, lambda rate: format_rate(rate, "accesses/s")),
+        ("  loopback", measured_facts.loopback_seconds, format_seconds),
+        ("  patterns stored", measured_facts.stored_patterns, lambda rate: format_rate(rate, "patterns/s")),
+        ("  patterns found", measured_facts.found_patterns, lambda rate: format_rate(rate, "patterns/s")),
     ]
 
 
@@ -274,26 +274,26 @@ def score_parts(score: Score) -> Iterator[Part]:
     yield TextPart(f"{score.rule}; weakest: {score.weakest}", "quiet")
 
 
-def job_parts(machine: Machine, found: Answer, catalog: Catalog, is_example: bool = False) -> Iterator[Part]:
+def job_parts(machine: Machine, result: Answer, catalog: Catalog, is_example: bool = False) -> Iterator[Part]:
     """Yield what limits a job on this machine, and what to do and to know about it.
 
     Args:
         machine: the machine.
-        found: the job, estimated.
+        result: the job, estimated.
         catalog: facts.
         is_example: whether nobody asked about this job.
     """
-    suggestions, warnings = job_notes(machine, found, catalog, is_example)
-    name = found.plan.model.name or "the model"
+    suggestions, warnings = job_notes(machine, result, catalog, is_example)
+    name = result.plan.model.name or "the model"
     if is_example:
         yield TextPart(f"No job was named: {name} stands for a small one (detect --job PLAN takes another)", "quiet")
-    yield TextPart(f"Predicted bottleneck for {name}: {predicted_bottleneck(found)}", "strong")
-    space = run_space(machine, found)
+    yield TextPart(f"Predicted bottleneck for {name}: {predicted_bottleneck(result)}", "strong")
+    space = run_space(machine, result)
     if space is not None:
         yield TextPart(f"Disk space it takes: {space_text(space)}")
-    yield TextPart(f"Power: {power_text(power_need(machine, catalog, found.plan.watch.supply_watts))}")
-    told = cooling_now(machine) or ("not known, no sensor tells",)
-    yield TextPart(f"Cooling: {'; '.join(told)} (under load: {MEASURING})")
+    yield TextPart(f"Power: {power_text(power_need(machine, catalog, result.plan.watch.supply_watts))}")
+    text = cooling_now(machine) or ("not known, no sensor tells",)
+    yield TextPart(f"Cooling: {'; '.join(text)} (under load: {MEASURING})")
     if not suggestions:
         yield TextPart(f"Optimization suggestions: none, nothing that was tried improves {name} here")
     yield from _notes("Optimization suggestions", suggestions)
@@ -344,11 +344,11 @@ def machine_report_parts(
 
 def _plan_parts(machine: Machine, plan: Plan, catalog: Catalog) -> Iterator[Part]:
     try:
-        found = answer(plan, machine, catalog)
+        result = answer(plan, machine, catalog)
     except CapacityError as error:
         yield TextPart(f"n/a ({error.one_line()})", "quiet")
         return
-    yield from job_parts(machine, found, catalog)
+    yield from job_parts(machine, result, catalog)
 
 
 def _notes(title: str, notes: Sequence[Note]) -> Iterator[Part]:

@@ -41,8 +41,8 @@ def _answer(of: Answer) -> Iterator[Part]:
 
 def _estimate(of: Estimate) -> Iterator[Part]:
     yield TextPart(of.verdict_text, of.verdict.tone)
-    found = (figure(of, key) for key in figures_of(of))
-    rows = [(each.metric.label.strip(), each.text, each.range_text) for each in found]
+    figures = (figure(of, key) for key in figures_of(of))
+    rows = [(value.metric.label.strip(), value.text, value.range_text) for value in figures]
     yield table_part(("", "value", "range"), rows, (1, 2))
 
 

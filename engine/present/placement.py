@@ -76,21 +76,21 @@ def placement_parts(placed: PlacedPlan) -> Iterator[Part]:
 
 def placement_as_dict(placed: PlacedPlan) -> dict[str, object]:
     """Return the placement of a plan as plain data."""
-    found = placed.placement
-    hottest = None if found is None else found.hottest
+    placement = placed.placement
+    hottest = None if placement is None else placement.hottest
     return {
         "hardware": placed.answer.resolved.cluster.words,
         "dimensions": [
             {
-                "dimension": each.name,
-                "size": each.size,
-                "stride": each.stride,
-                "ways": list(each.ways),
-                "waited_share": each.waited,
+                "dimension": entry.name,
+                "size": entry.size,
+                "stride": entry.stride,
+                "ways": list(entry.ways),
+                "waited_share": entry.waited,
             }
-            for each in (() if found is None else found.dimensions)
+            for entry in (() if placement is None else placement.dimensions)
         ],
-        "levels": [_level_as_dict(each) for each in (() if found is None else found.levels)],
+        "levels": [_level_as_dict(entry) for entry in (() if placement is None else placement.levels)],
         "hottest": None if hottest is None else hottest.level.name,
         "crossing": None if placed.crossing is None else _crossing_as_dict(placed.crossing),
         "sharing": None if placed.sharing is None else _sharing_as_dict(placed.sharing),
@@ -99,51 +99,53 @@ def placement_as_dict(placed: PlacedPlan) -> dict[str, object]:
 
 
 def _level(placement: Placement, place: int, depth: int) -> LevelText:
-    found = placement.levels[place]
+    result = placement.levels[place]
     inside = "device" if place == 0 else placement.levels[place - 1].level.name
-    units = format_number(found.units)
-    held = f"{format_number(found.holds)} {inside}{'s' if found.holds != 1 else ''}"
+    units = format_number(result.units)
+    held = f"{format_number(result.holds)} {inside}{'s' if result.holds != 1 else ''}"
     divides = " · ".join(f"{name} {round(ways, 1):g}" for name, ways in placement.at(place))
     return LevelText(
-        name="  " * depth + found.level.name,
-        holds=held if found.units == 1 else f"{held} × {units}",
+        name="  " * depth + result.level.name,
+        holds=held if result.units == 1 else f"{held} × {units}",
         divides=divides or _NOTHING,
-        link=found.level.speed,
-        busy=_share(found.busy) if found.busy else _NOTHING,
-        is_hottest=found is placement.hottest,
+        link=result.level.speed,
+        busy=_share(result.busy) if result.busy else _NOTHING,
+        is_hottest=result is placement.hottest,
     )
 
 
 def _hottest(placement: Placement) -> str:
-    found = placement.hottest
-    if found is None:
+    hottest = placement.hottest
+    if hottest is None:
         return "the devices exchange nothing"
-    carried = ", ".join(DIMENSIONS[name] for name in found.carries)
-    return f"hottest link: {found.level.name}, {found.level.speed}, busy {_share(found.busy)} with {carried}"
+    carried = ", ".join(DIMENSIONS[name] for name in hottest.carries)
+    return f"hottest link: {hottest.level.name}, {hottest.level.speed}, busy {_share(hottest.busy)} with {carried}"
 
 
 def _crossing(crossing: Crossing) -> str:
     before, after = map(_share, crossing.waited)
     within = f"the {crossing.direct} devices of a {crossing.unit}"
-    said = (
+    text = (
         f"tensor parallel {crossing.size} crosses {within}; {crossing.other} would not"
         if crossing.crosses
         else f"tensor parallel {crossing.size} stays within {within}; {crossing.other} would cross them"
     )
-    told = crossing.effect or "nothing that counts changes"
+    effect = crossing.effect or "nothing that counts changes"
     shortage = f", but {crossing.trial.estimate.shortage}" if crossing.trial.estimate.shortage else ""
-    return f"{said}: {told}, waiting for tensor parallel {after} of the time instead of {before}{shortage}"
+    return f"{text}: {effect}, waiting for tensor parallel {after} of the time instead of {before}{shortage}"
 
 
 def _sharing(sharing: Sharing) -> Iterator[str]:
     even, balanced = (f"{format_count(rate)} {_unit(sharing)}" for rate in (sharing.even_rate, sharing.balanced_rate))
-    shares = " + ".join(f"{_share(each.share)} on {each.group.devices} x {each.group.name}" for each in sharing.groups)
+    shares = " + ".join(
+        f"{_share(entry.share)} on {entry.group.devices} x {entry.group.name}" for entry in sharing.groups
+    )
     gain = format_number(sharing.balanced_rate / sharing.even_rate, 2)
     yield f"shared evenly over all, at the pace of the slowest: {even}"
     yield f"shared so that all end together, {shares} of the batch: {balanced} at most, {gain} × as much"
-    for each in sharing.groups:
-        if each.fits is False:
-            yield f"{each.group.devices} x {each.group.name} do not hold it by themselves"
+    for group in sharing.groups:
+        if group.fits is False:
+            yield f"{group.group.devices} x {group.group.name} do not hold it by themselves"
 
 
 def _share(value: float) -> str:
@@ -155,17 +157,17 @@ def _unit(sharing: Sharing) -> str:
     return "tok/s" if sharing.unit == "token" else "samples/s"
 
 
-def _level_as_dict(found: PlacedLevel) -> dict[str, object]:
-    level = found.level
+def _level_as_dict(placed_level: PlacedLevel) -> dict[str, object]:
+    level = placed_level.level
     return {
         "level": level.name,
         "devices": float(level.devices),
-        "units": found.units,
-        "holds": found.holds,
+        "units": placed_level.units,
+        "holds": placed_level.holds,
         "link": level.link,
         "bandwidth": float(level.bandwidth),
-        "busy_share": found.busy,
-        "carries": list(found.carries),
+        "busy_share": placed_level.busy,
+        "carries": list(placed_level.carries),
     }
 
 
@@ -190,13 +192,13 @@ def _sharing_as_dict(sharing: Sharing) -> dict[str, object]:
         "balanced_rate": sharing.balanced_rate,
         "groups": [
             {
-                "hardware": each.group.name,
-                "devices": each.group.devices,
-                "rate": each.rate,
-                "share": each.share,
-                "sequences": each.sequences,
-                "fits": each.fits,
+                "hardware": group.group.name,
+                "devices": group.group.devices,
+                "rate": group.rate,
+                "share": group.share,
+                "sequences": group.sequences,
+                "fits": group.fits,
             }
-            for each in sharing.groups
+            for group in sharing.groups
         ],
     }

@@ -48,7 +48,7 @@ def result_as_dict(plan: Plan, estimate: Estimate, not_understood: tuple[str, ..
         "fits": estimate.fits,
         "verdict": estimate.verdict.value,
         "verdict_text": estimate.verdict_text,
-        "constraints": [_constraint(each) for each in estimate.constraints],
+        "constraints": [_constraint(constraint) for constraint in estimate.constraints],
         "model": _model(estimate),
         "memory": _memory(estimate),
         "computation": _computation(estimate),
@@ -90,8 +90,8 @@ def _escaped_json(text: str) -> str:
     return re.sub(r"[^\n -~]", _escaped, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    character = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
     return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
@@ -105,8 +105,8 @@ def _constraint(of: Constraint) -> dict[str, object]:
 
 def _group(estimate: Estimate, group: str) -> dict[str, object]:
     """Return the figures whose keys lie directly below another, as JSON has them."""
-    found = (metric for metric in METRICS.values() if metric.key.rpartition(".")[0] == group)
-    return {metric.key.rpartition(".")[2]: _value(estimate, metric) for metric in found}
+    metrics = (metric for metric in METRICS.values() if metric.key.rpartition(".")[0] == group)
+    return {metric.key.rpartition(".")[2]: _value(estimate, metric) for metric in metrics}
 
 
 def _value(estimate: Estimate, metric: Metric) -> object:
@@ -160,7 +160,7 @@ def _bottleneck(bottleneck: Bottleneck) -> dict[str, object]:
 def _computation(estimate: Estimate) -> dict[str, object]:
     computation = estimate.computation
     total = figure(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS)
-    found = _group(estimate, "computation") | {
+    value = _group(estimate, "computation") | {
         # Waiting for data is a part of plans that say how their data arrive, and of no others.
         "parts": dict.fromkeys((part for part in PARTS["computation.parts"] if part != "input"), 0.0)
         | dict(computation.parts),
@@ -168,7 +168,7 @@ def _computation(estimate: Estimate) -> dict[str, object]:
         "estimated_train_time_human": None if total.number is None else total.text,
         "infer": None if computation.infer is None else _group(estimate, "computation.infer"),
     }
-    return found if computation.unit == "token" else found | dict.fromkeys(_OF_TOKENS)
+    return value if computation.unit == "token" else value | dict.fromkeys(_OF_TOKENS)
 
 
 def _cost(estimate: Estimate) -> dict[str, object]:
@@ -178,8 +178,8 @@ def _cost(estimate: Estimate) -> dict[str, object]:
 
 def _ranges(estimate: Estimate) -> dict[str, object]:
     """Return the ranges of the figures that are plain numbers above, by result key."""
-    found = {key: figure(estimate, key).value for key, metric in METRICS.items() if not metric.has_ends}
-    return {key: {"low": value.low, "high": value.high} for key, value in found.items() if isinstance(value, Interval)}
+    data = {key: figure(estimate, key).value for key, metric in METRICS.items() if not metric.has_ends}
+    return {key: {"low": value.low, "high": value.high} for key, value in data.items() if isinstance(value, Interval)}
 
 
 def _whole_interval(interval: Interval) -> dict[str, object]:
@@ -212,11 +212,11 @@ def column_figures(known: Collection[str]) -> tuple[str, ...]:
     Args:
         known: the figures that any of the alternatives has.
     """
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for key, metric in METRICS.items():
         if metric.column and key in known:
-            found.setdefault(metric.column, key)
-    return tuple(found.values())
+            columns.setdefault(metric.column, key)
+    return tuple(columns.values())
 
 
 def column_head(key: str) -> str:

@@ -118,11 +118,11 @@ def _field_schema(field: KnownField, plain: Schema, catalog: Catalog) -> Schema:
     """Return the schema of a field with all that is known about it."""
     words, text = _words(field, catalog), field_text(field.path)
     help_text = text.help or field.knob.help or plain.pop("description", "")
-    told: Schema = {"title": field.knob.label, "description": _sentence(help_text, field.knob.unit)}
+    schema: Schema = {"title": field.knob.label, "description": _sentence(help_text, field.knob.unit)}
     if words:
         default: Schema = {"default": plain["default"]} if "default" in plain else {}
         plain = {**_named(field, words, text.choices), **default}
-    return {**plain, **told}
+    return {**plain, **schema}
 
 
 def _words(field: KnownField, catalog: Catalog) -> Mapping[str, str]:
@@ -154,9 +154,9 @@ def _sentence(text: str, unit: str) -> str:
 def _written(schema: Schema) -> Schema:
     """Return the schema of a value of which numbers may be written with units and suffixes too."""
     if schema.get("type") in _NUMBERS:
-        told: Schema = {key: schema[key] for key in ("title", "description", "default") if key in schema}
-        number = {key: value for key, value in schema.items() if key not in told}
-        return {**alternatives(number, {"$ref": f"#/$defs/{_WRITTEN}"}), **told}
+        callback: Schema = {key: schema[key] for key in ("title", "description", "default") if key in schema}
+        number = {key: value for key, value in schema.items() if key not in callback}
+        return {**alternatives(number, {"$ref": f"#/$defs/{_WRITTEN}"}), **callback}
     if any(part.get("type") in _NUMBERS for part in schema.get("anyOf", ())):
         return {**schema, "anyOf": [*schema["anyOf"], {"$ref": f"#/$defs/{_WRITTEN}"}]}
     if isinstance(schema.get("items"), dict):
@@ -174,12 +174,12 @@ def _add_older_form(definitions: Schema) -> None:
 
 def _parameters(catalog: Catalog) -> Schema:
     """Return the parameters that models have for themselves; of one name in several models the first."""
-    found: Schema = {}
+    schema: Schema = {}
     for model in known_models(catalog):
         for name, knob, _ in model.parameters():
             text = field_text(f"{OWN_PARAMETERS}{name}").help or knob.help
-            found.setdefault(name, {"title": knob.label, "description": _sentence(text, knob.unit)})
-    return found
+            schema.setdefault(name, {"title": knob.label, "description": _sentence(text, knob.unit)})
+    return schema
 
 
 Schema: TypeAlias = dict[str, Any]
@@ -197,20 +197,20 @@ _NO_FIELDS = ("title", "default")
 def definitions_of(model: type[BaseModel]) -> Schema:
     """Return the definitions of a model and of all that it is made of, by the names of their classes."""
     schema = model.model_json_schema()
-    found: Schema = schema.pop("$defs", {})
+    result: Schema = schema.pop("$defs", {})
     if "$ref" not in schema:
-        found[model.__name__] = schema
-    for definition in found.values():
+        result[model.__name__] = schema
+    for definition in result.values():
         for part in _parts(definition):
             _in_dialect(part)
-    return found
+    return result
 
 
 def referred(schema: Mapping[str, Any]) -> str | None:
     """Return the name of the definition that a value, or one of its alternatives, is."""
     parts = (schema, schema.get("items", {}), *schema.get("anyOf", ()))
-    found = (part["$ref"] for part in parts if "$ref" in part)
-    return next((reference.rpartition("/")[2] for reference in found), None)
+    references = (part["$ref"] for part in parts if "$ref" in part)
+    return next((reference.rpartition("/")[2] for reference in references), None)
 
 
 def alternatives(*schemas: Schema) -> Schema:
@@ -220,8 +220,8 @@ def alternatives(*schemas: Schema) -> Schema:
 
 def enumeration(words: Mapping[str, str]) -> Schema:
     """Return the schema of one of these names, with a few words for each that has any."""
-    told = {"enumDescriptions": list(words.values())} if any(words.values()) else {}
-    return {"type": "string", "enum": list(words), **told}
+    data = {"enumDescriptions": list(words.values())} if any(words.values()) else {}
+    return {"type": "string", "enum": list(words), **data}
 
 
 def _parts(schema: Schema) -> Iterator[Schema]:

@@ -47,18 +47,18 @@ def search_as_dict(answer: Answer) -> dict[str, object]:
         "varied": dict(answer.varied),
         "rejected": to_builtins(answer.rejected),
         "missed": to_builtins(answer.missed),
-        "top": [_found(each) for each in answer.top],
+        "top": [_result_as_dict(entry) for entry in answer.top],
         "pareto": list(answer.pareto),
     }
 
 
-def _found(found: SearchResult) -> dict[str, object]:
+def _result_as_dict(search_result: SearchResult) -> dict[str, object]:
     return {
-        "set": to_builtins(dict(found.set)),
-        "fits": found.fits,
-        "verdict": found.verdict.value,
-        "figures": to_builtins(dict(found.figures)),
-        "dominated_by": found.dominated_by,
+        "set": to_builtins(dict(search_result.set)),
+        "fits": search_result.fits,
+        "verdict": search_result.verdict.value,
+        "figures": to_builtins(dict(search_result.figures)),
+        "dominated_by": search_result.dominated_by,
     }
 
 
@@ -78,24 +78,26 @@ def search_parts(answer: Answer) -> Iterator[Part]:
 def _best_table(answer: Answer) -> TablePart:
     """Return the best of a search as a table: what it runs on, the goal, settings that were varied, other figures."""
     varied = {path for path, _ in answer.varied}
-    paths = tuple(path for path in dict.fromkeys(path for found in answer.top for path in found.set) if path in varied)
+    paths = tuple(path for path in dict.fromkeys(path for entry in answer.top for path in entry.set) if path in varied)
     own = tuple(path for path in _OWN_COLUMNS if path in paths)
     settings = tuple(path for path in paths if path not in own)
     figures = _figures(answer)
     front = set(answer.pareto)
 
-    def row(place: int, found: SearchResult) -> tuple[str, ...]:
+    def row(place: int, search_result: SearchResult) -> tuple[str, ...]:
         mark = "*" if place in front else " "
-        said = ((path, found.set.get(path)) for path in settings)
-        told = ", ".join(f"{short_name(path)} {_value(value)}" for path, value in said if not _is_plain(path, value))
-        goal, *others = (_number(key, found.figures.get(key), key == answer.goal) for key in figures)
-        behind = "" if found.dominated_by is None else f"row {found.dominated_by + 1}"
-        values = (_value(found.set.get(path)) for path in own)
-        return (f"{place + 1}{mark}", *values, goal, *([told or "-"] if settings else []), *others, behind)
+        values_set = ((path, search_result.set.get(path)) for path in settings)
+        settings_text = ", ".join(
+            f"{short_name(path)} {_value(value)}" for path, value in values_set if not _is_plain(path, value)
+        )
+        goal, *others = (_number(key, search_result.figures.get(key), key == answer.goal) for key in figures)
+        behind = "" if search_result.dominated_by is None else f"row {search_result.dominated_by + 1}"
+        values = (_value(search_result.set.get(path)) for path in own)
+        return (f"{place + 1}{mark}", *values, goal, *([settings_text or "-"] if settings else []), *others, behind)
 
     goal, *others = (column_head(key) for key in figures) if figures else ("",)
     heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "beaten by")
-    rows = tuple(row(place, found) for place, found in enumerate(answer.top))
+    rows = tuple(row(place, entry) for place, entry in enumerate(answer.top))
     kept = 2 + len(own) + bool(settings)
     right = (0, 1 + len(own), *range(kept, kept + len(others)))
     return TablePart(heads, rows, right, tuple(range(kept)))
@@ -103,10 +105,10 @@ def _best_table(answer: Answer) -> TablePart:
 
 def search_lines(answer: Answer) -> Iterator[str]:
     """Yield what a search looked at, and what excluded how much of it."""
-    found = format_number(answer.fitting)
+    result = format_number(answer.fitting)
     speed = format_count(answer.plans_per_second)
     tried = f"{format_number(answer.valid)} of {format_number(answer.evaluated)} configurations are possible"
-    yield f"{tried}, {found} of them fit and keep every limit; {answer.seconds:.1f} s, {speed} a second"
+    yield f"{tried}, {result} of them fit and keep every limit; {answer.seconds:.1f} s, {speed} a second"
     if not answer.complete:
         yield f"stopped after {format_percent(answer.share_done)} of the search: the best so far"
     if answer.varied:
@@ -159,7 +161,7 @@ def _number(key: str, value: Interval | None, ranged: bool) -> str:
 
 
 def _figures(answer: Answer) -> tuple[str, ...]:
-    known = {key for found in answer.top for key in found.figures}
+    known = {key for entry in answer.top for key in entry.figures}
     return tuple(dict.fromkeys((answer.goal, *answer.compared, *column_figures(known)) if known else ()))
 
 
@@ -183,11 +185,11 @@ def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, obj
         answer: the whole answer of the plan with the value; None where no value keeps the limits.
     """
     shown = needed.best or needed.nearest
-    found: dict[str, object] = {
+    data: dict[str, object] = {
         "solve": needed.solve,
         "value": needed.value,
         "set": None if needed.best is None else dict(needed.best.change),
-        "limits": {} if shown is None else {each.key: _limit(each) for each in shown.constraints},
+        "limits": {} if shown is None else {constraint.key: _limit(constraint) for constraint in shown.constraints},
         "binding": needed.binding,
         "goal": None if needed.goal is None else needed.goal.figure,
         "neighbour": _tried(needed, needed.neighbour),
@@ -199,7 +201,7 @@ def needed_as_dict(needed: Needed, answer: NeededAnswer | None) -> dict[str, obj
         "remarks": list(remarks(needed)),
         "result": None if answer is None else result_as_dict(answer.plan, answer.estimate),
     }
-    return {key: to_builtins(value) for key, value in found.items()}
+    return {key: to_builtins(value) for key, value in data.items()}
 
 
 def needed_parts(needed: Needed) -> Iterator[Part]:
@@ -208,14 +210,14 @@ def needed_parts(needed: Needed) -> Iterator[Part]:
     if needed.best is None:
         yield TextPart(f"no {needed.solve} keeps the limits", "strong")
     else:
-        beside = {path: value for path, value in needed.best.change.items() if path != needed.solve}
-        others = "".join(f", {path} = {plan_value_text(value)}" for path, value in beside.items())
+        other_changes = {path: value for path, value in needed.best.change.items() if path != needed.solve}
+        others = "".join(f", {path} = {plan_value_text(value)}" for path, value in other_changes.items())
         yield TextPart(f"{needed.solve} = {_value_text(needed.solve, needed.value)}{others}", "strong")
     if shown is not None and needed.best is None:
         yield TextPart(f"nearest: {_change_text(shown)}")
     if shown is not None:
         heads = ("limit", "value", "range", "at most / at least", "")
-        rows = [_row(each, shown) for each in shown.constraints]
+        rows = [_row(constraint, shown) for constraint in shown.constraints]
         yield table_part(heads, rows, (1, 2, 3), kept=(0, 1, 3, 4))
     for line in remarks(needed):
         yield TextPart(line)
@@ -227,11 +229,11 @@ def remarks(needed: Needed) -> Iterator[str]:
         yield "stopped before everything was tried: this is the best so far"
     if needed.best is None:
         if needed.nearest is not None:
-            yield from (_relaxed(each, needed.nearest) for each in needed.nearest.violations)
+            yield from (_relaxed(violation, needed.nearest) for violation in needed.nearest.violations)
         return
     beyond = needed.neighbour
     if beyond is not None:
-        why = "; ".join(_broken(each, beyond) for each in beyond.violations) or beyond.fault
+        why = "; ".join(_broken(violation, beyond) for violation in beyond.violations) or beyond.fault
         yield f"next {_change_text(beyond)}: {why}"
     elif needed.ended_by == READS:
         yield "the model reads no more: memory and limits would let it go on"
@@ -251,70 +253,77 @@ def _title(key: str) -> str:
     return f"the limit of {key}"
 
 
-def _limit(each: CheckedConstraint) -> dict[str, object]:
-    value = each.constraint.reached
+def _limit(constraint: CheckedConstraint) -> dict[str, object]:
+    value = constraint.constraint.reached
     ends = {} if value is None or mean(value.low) == mean(value.high) else {"low": value.low, "high": value.high}
-    limit = {"most": each.most} if each.most is not None else {"least": each.least}
-    return {**limit, "value": each.value, **ends, "holds": each.holds}
+    limit = {"most": constraint.most} if constraint.most is not None else {"least": constraint.least}
+    return {**limit, "value": constraint.value, **ends, "holds": constraint.holds}
 
 
 def _tried(needed: Needed, tried: Candidate | None) -> dict[str, object] | None:
     if tried is None:
         return None
     broken: list[Mapping[str, object]] = [
-        {"figure": each.key, **_limit(each), "missed_by": each.violation, "relax_to": each.bound_value}
-        for each in tried.violations
+        {
+            "figure": violation.key,
+            **_limit(violation),
+            "missed_by": violation.violation,
+            "relax_to": violation.bound_value,
+        }
+        for violation in tried.violations
     ]
     return {"value": needed.value_of(tried), "set": dict(tried.change), "broken": broken, "fault": tried.fault or None}
 
 
-def _row(each: CheckedConstraint, of: Candidate) -> tuple[str, ...]:
-    sign, value = ("<=", each.most) if each.most is not None else (">=", each.least)
-    bound = f"{sign} {_written(value or 0.0, each)}"
-    reached, state = each.constraint.reached, "holds" if each.holds else _missed_by(each)
+def _row(constraint: CheckedConstraint, of: Candidate) -> tuple[str, ...]:
+    sign, value = ("<=", constraint.most) if constraint.most is not None else (">=", constraint.least)
+    bound = f"{sign} {_written(value or 0.0, constraint)}"
+    reached, state = constraint.constraint.reached, "holds" if constraint.holds else _missed_by(constraint)
     spread = reached is not None and mean(reached.low) < mean(reached.high)
     low, high = (mean(reached.low), mean(reached.high)) if reached is not None else (0.0, 0.0)
-    ends = f"{_written(low, each)} to {_written(high, each)}" if spread else ""
-    return _label(each, of), _text(each), ends, bound, state
+    ends = f"{_written(low, constraint)} to {_written(high, constraint)}" if spread else ""
+    return _label(constraint, of), _text(constraint), ends, bound, state
 
 
-def _broken(each: CheckedConstraint, of: Candidate) -> str:
+def _broken(constraint: CheckedConstraint, of: Candidate) -> str:
     """Say what of a limit is not kept: the end of the range that counts, or the figure itself."""
-    is_end = each.bound_value is not None and each.bound_value != each.value
-    end = f" at the {'upper' if each.most is not None else 'lower'} end of its range" if is_end else ""
-    return f"{_label(each, of)} {_end_text(each)}{end}, {_missed_by(each)}"
+    is_end = constraint.bound_value is not None and constraint.bound_value != constraint.value
+    end = f" at the {'upper' if constraint.most is not None else 'lower'} end of its range" if is_end else ""
+    return f"{_label(constraint, of)} {_end_text(constraint)}{end}, {_missed_by(constraint)}"
 
 
-def _relaxed(each: CheckedConstraint, of: Candidate) -> str:
+def _relaxed(constraint: CheckedConstraint, of: Candidate) -> str:
     """Say to what a limit would have to be relaxed."""
-    if each.bound_value is None or not np.isfinite(each.bound_value):
-        return f"{_label(each, of)}: {_text(each)}, no limit of it can be kept"
-    word = "at most" if each.most is not None else "at least"
-    return f"{_label(each, of)}: {word} {_end_text(each)} would do"
+    if constraint.bound_value is None or not np.isfinite(constraint.bound_value):
+        return f"{_label(constraint, of)}: {_text(constraint)}, no limit of it can be kept"
+    word = "at most" if constraint.most is not None else "at least"
+    return f"{_label(constraint, of)}: {word} {_end_text(constraint)} would do"
 
 
-def _label(each: CheckedConstraint, of: Candidate) -> str:
+def _label(constraint: CheckedConstraint, of: Candidate) -> str:
     """Return what a figure is called in the words of the run."""
-    return figure(of.estimate, each.key).metric.label if each.key in METRICS else each.constraint.label
+    return (
+        figure(of.estimate, constraint.key).metric.label if constraint.key in METRICS else constraint.constraint.label
+    )
 
 
-def _text(each: CheckedConstraint) -> str:
-    return "n/a" if each.value is None else _written(each.value, each)
+def _text(constraint: CheckedConstraint) -> str:
+    return "n/a" if constraint.value is None else _written(constraint.value, constraint)
 
 
-def _end_text(each: CheckedConstraint) -> str:
-    return "n/a" if each.bound_value is None else _written(each.bound_value, each)
+def _end_text(constraint: CheckedConstraint) -> str:
+    return "n/a" if constraint.bound_value is None else _written(constraint.bound_value, constraint)
 
 
-def _written(value: float, each: CheckedConstraint) -> str:
-    return format_quantity(value, each.constraint.unit) if np.isfinite(value) else "without end"
+def _written(value: float, constraint: CheckedConstraint) -> str:
+    return format_quantity(value, constraint.constraint.unit) if np.isfinite(value) else "without end"
 
 
-def _missed_by(each: CheckedConstraint) -> str:
-    if not np.isfinite(each.violation):
+def _missed_by(constraint: CheckedConstraint) -> str:
+    if not np.isfinite(constraint.violation):
         return "missed"
-    missed = format_percent(each.violation, 1 if each.violation < _WHOLE else 0)
-    return f"{missed} {'over' if each.most is not None else 'short'}"
+    missed = format_percent(constraint.violation, 1 if constraint.violation < _WHOLE else 0)
+    return f"{missed} {'over' if constraint.most is not None else 'short'}"
 
 
 def _change_text(tried: Candidate) -> str:

@@ -56,43 +56,43 @@ class TornadoTable:
     others: int
 
 
-def tornado_headline(found: Sensitivity, plan_name: str) -> str:
+def tornado_headline(sensitivity: Sensitivity, plan_name: str) -> str:
     """Return the figure and its range in a sentence."""
-    ends = f" ({found.figure.range_text})" if found.figure.range_text else ""
-    return f"{found.figure.title} of {plan_name}: {found.figure.text}{ends}"
+    ends = f" ({sensitivity.figure.range_text})" if sensitivity.figure.range_text else ""
+    return f"{sensitivity.figure.title} of {plan_name}: {sensitivity.figure.text}{ends}"
 
 
-def tornado_tables(found: Sensitivity, top: int, ascii_only: bool = False) -> Iterator[TornadoTable]:
+def tornado_tables(sensitivity: Sensitivity, top: int, ascii_only: bool = False) -> Iterator[TornadoTable]:
     """Yield the fields and the unknowns that move a figure most, each table on a scale of its own.
 
     Args:
-        found: what moves it.
+        sensitivity: what moves it.
         top: how many rows of each.
         ascii_only: whether bars are drawn with ASCII characters alone.
     """
-    unit = found.figure.metric.unit
+    unit = sensitivity.figure.metric.unit
     for kind, title in TITLES.items():
-        swings = [each for each in found.swings if each.kind == kind]
+        swings = [swing for swing in sensitivity.swings if swing.kind == kind]
         if swings:
-            scale = _Scale(found.value, swings[:top], ascii_only)
+            scale = _Scale(sensitivity.value, swings[:top], ascii_only)
             rows = (
                 TornadoRow(
-                    each.label,
-                    scale.bar(each),
-                    (format_quantity(each.low, unit), format_quantity(each.high, unit)),
-                    (_value(each, each.start), _value(each, each.end)),
+                    swing.label,
+                    scale.bar(swing),
+                    (format_quantity(swing.low, unit), format_quantity(swing.high, unit)),
+                    (_value(swing, swing.start), _value(swing, swing.end)),
                 )
-                for each in swings[:top]
+                for swing in swings[:top]
             )
             yield TornadoTable(title, tuple(rows), max(len(swings) - top, 0))
 
 
-def measurement_advice(found: Sensitivity, plan_name: str) -> str:
+def measurement_advice(sensitivity: Sensitivity, plan_name: str) -> str:
     """Return what to measure next in a sentence."""
-    best = found.measure_next
+    best = sensitivity.measure_next
     if best is None:
         return "Nothing that this program measures would narrow the range."
-    unit = found.figure.metric.unit
+    unit = sensitivity.figure.metric.unit
     narrowed, now = (
         f"{format_quantity(low, unit)} to {format_quantity(high, unit)}"
         for low, high in ((best.narrowed_low, best.narrowed_high), (best.low, best.high))
@@ -103,54 +103,56 @@ def measurement_advice(found: Sensitivity, plan_name: str) -> str:
     )
 
 
-def sensitivity_as_data(found: Sensitivity, plan_name: str) -> dict[str, object]:
+def sensitivity_as_data(sensitivity: Sensitivity, plan_name: str) -> dict[str, object]:
     """Return what moves a figure as plain data, under the names that scripts rely on."""
     return {
-        "of": found.figure.metric.key,
-        "value": found.value,
-        "unit": found.figure.metric.unit,
+        "of": sensitivity.figure.metric.key,
+        "value": sensitivity.value,
+        "unit": sensitivity.figure.metric.unit,
         "rows": [
             {
-                "kind": each.kind,
-                "key": each.key,
-                "label": each.label,
-                "now": each.now,
-                "from": each.start,
-                "to": each.end,
-                "unit": each.unit,
-                "low": each.low,
-                "high": each.high,
-                "swing": each.swing,
+                "kind": swing.kind,
+                "key": swing.key,
+                "label": swing.label,
+                "now": swing.now,
+                "from": swing.start,
+                "to": swing.end,
+                "unit": swing.unit,
+                "low": swing.low,
+                "high": swing.high,
+                "swing": swing.swing,
             }
-            for each in found.swings
+            for swing in sensitivity.swings
         ],
-        "measure_next": None if found.measure_next is None else _narrowing_as_data(found.measure_next, plan_name),
+        "measure_next": None
+        if sensitivity.measure_next is None
+        else _narrowing_as_data(sensitivity.measure_next, plan_name),
     }
 
 
-def sensitivity_as_markdown(found: Sensitivity, plan_name: str, top: int) -> str:
+def sensitivity_as_markdown(sensitivity: Sensitivity, plan_name: str, top: int) -> str:
     """Return what moves a figure as Markdown."""
-    _, *parts = sensitivity_parts(found, plan_name, top)
-    return parts_as_markdown(tornado_headline(found, plan_name), parts)
+    _, *parts = sensitivity_parts(sensitivity, plan_name, top)
+    return parts_as_markdown(tornado_headline(sensitivity, plan_name), parts)
 
 
-def sensitivity_parts(found: Sensitivity, plan_name: str, top: int, ascii_only: bool = False) -> Iterator[Part]:
+def sensitivity_parts(sensitivity: Sensitivity, plan_name: str, top: int, ascii_only: bool = False) -> Iterator[Part]:
     """Yield the figure, what moves it with bars on one scale, and what to measure next.
 
     Args:
-        found: what moves it.
+        sensitivity: what moves it.
         plan_name: how commands name the plan.
         top: rows of each table.
         ascii_only: whether bars are drawn with ASCII characters alone.
     """
-    yield TextPart(tornado_headline(found, plan_name), "strong")
-    for table in tornado_tables(found, top, ascii_only):
+    yield TextPart(tornado_headline(sensitivity, plan_name), "strong")
+    for table in tornado_tables(sensitivity, top, ascii_only):
         rows = ((row.label, row.bar, *row.cells) for row in table.rows)
         right = range(2, 2 + len(TORNADO_HEADS))
         yield table_part((table.title, "", *TORNADO_HEADS), rows, right, kept=(0,), spare=(1,))
         if table.others:
             yield TextPart(f"and {table.others} more that move it less", "quiet")
-    yield TextPart(measurement_advice(found, plan_name))
+    yield TextPart(measurement_advice(sensitivity, plan_name))
 
 
 def _narrowing_as_data(best: Narrowing, plan_name: str) -> dict[str, object]:
@@ -187,7 +189,7 @@ class _Scale:
 
     def __init__(self, value: float, swings: Sequence[Swing], ascii_only: bool) -> None:
         self._glyphs = ASCII_BARS if ascii_only else BLOCKS
-        ends = [value, *(each.low for each in swings), *(each.high for each in swings)]
+        ends = [value, *(swing.low for swing in swings), *(swing.high for swing in swings)]
         self._low, self._high = self._place(min(ends)), self._place(max(ends))
         self._value = self._cell(value)
 

@@ -15,7 +15,7 @@ from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT, format_count
 
 # Differences below half a percent are not told.
-_TOLD = 0.005
+_LEAST_DIFFERENCE = 0.005
 
 # From this multiple on a difference is told as one.
 _MULTIPLE = 10.0
@@ -63,31 +63,31 @@ class Compared:
 
     Attributes:
         key: its result key.
-        found: the figure of each.
+        figures: the figure of each.
     """
 
     key: str
-    found: tuple[FigureValue, ...]
+    figures: tuple[FigureValue, ...]
 
     @property
     def label(self) -> str:
         """What it is called, as the first that has it says."""
-        return next(each for each in self.found if each.number is not None).metric.label
+        return next(entry for entry in self.figures if entry.number is not None).metric.label
 
     @property
     def differences(self) -> tuple[float | None, ...]:
         """By how much each exceeds the first, as a share of that; None where one of both is missing."""
-        first = self.found[0].number
+        first = self.figures[0].number
         return tuple(
-            None if not first or each.number is None else (each.number - first) / abs(first) for each in self.found
+            None if not first or entry.number is None else (entry.number - first) / abs(first) for entry in self.figures
         )
 
     @property
     def texts(self) -> tuple[str, ...]:
         """Each with its unit, and the difference to the first behind it."""
         return tuple(
-            f"{each.text}{_difference(share)}" if each.number is not None else "–"
-            for each, share in zip(self.found, self.differences, strict=True)
+            f"{entry.text}{_difference(share)}" if entry.number is not None else "–"
+            for entry, share in zip(self.figures, self.differences, strict=True)
         )
 
 
@@ -135,26 +135,30 @@ def as_data(of: SideBySide) -> dict[str, object]:
         "baseline": of.names[0],
         "fits": [estimate.fits for estimate in estimates],
         "verdicts": [estimate.verdict.value for estimate in estimates],
-        "differs": {each.path: list(each.values) for each in of.differing},
+        "differs": {entry.path: list(entry.values) for entry in of.differing},
         "figures": {
-            each.key: [_data(found, share) for found, share in zip(each.found, each.differences, strict=True)]
-            for each in of.figures
+            entry.key: [_data(value, share) for value, share in zip(entry.figures, entry.differences, strict=True)]
+            for entry in of.figures
         },
     }
 
 
-def _data(found: FigureValue, share: float | None) -> dict[str, object] | None:
+def _data(figure_value: FigureValue, share: float | None) -> dict[str, object] | None:
     """Return a figure with its range where it has one, and its difference to the first; None where there is none."""
-    if found.number is None:
+    if figure_value.number is None:
         return None
-    ends = {"low": float(found.value.low), "high": float(found.value.high)} if isinstance(found.value, Interval) else {}
-    return {"value": found.number, **ends, "difference": share}
+    ends = (
+        {"low": float(figure_value.value.low), "high": float(figure_value.value.high)}
+        if isinstance(figure_value.value, Interval)
+        else {}
+    )
+    return {"value": figure_value.number, **ends, "difference": share}
 
 
 def _differing(entries: Sequence[Named]) -> Iterator[Differing]:
-    found = [plan_values(entry.answer.plan, entry.answer.resolved.family.kind) for entry in entries]
-    for path in dict.fromkeys(path for values in found for path in values):
-        values = tuple(each.get(path) for each in found)
+    result = [plan_values(entry.answer.plan, entry.answer.resolved.family.kind) for entry in entries]
+    for path in dict.fromkeys(path for values in result for path in values):
+        values = tuple(entry.get(path) for entry in result)
         if len({plan_value_text(value) for value in values}) > 1:
             known = all_fields().get(path)
             yield Differing(path, known.knob.label if known else path.removeprefix(OWN_PARAMETERS), values)
@@ -162,13 +166,13 @@ def _differing(entries: Sequence[Named]) -> Iterator[Differing]:
 
 def _compared(entries: Sequence[Named]) -> Iterator[Compared]:
     for key in _FIGURES:
-        found = tuple(figure(entry.answer.estimate, key) for entry in entries)
-        if any(each.number for each in found):
-            yield Compared(key, found)
+        values = tuple(figure(entry.answer.estimate, key) for entry in entries)
+        if any(value.number for value in values):
+            yield Compared(key, values)
 
 
 def _difference(share: float | None) -> str:
-    if share is None or abs(share) < _TOLD:
+    if share is None or abs(share) < _LEAST_DIFFERENCE:
         return ""
     return f" ({PERCENT * share:+.0f} %)" if share < _MULTIPLE - 1.0 else f" (x{share + 1.0:.0f})"
 

@@ -31,7 +31,7 @@ from capacity_tui.engine.verdict import Holds
 
 MOST_ASSUMED = 6
 """Assumptions that are shown beside a verdict; data have all of them."""
-TOLD_ORIGINS: tuple[Origin, ...] = ("given", "measured")
+REPORTED_ORIGINS: tuple[Origin, ...] = ("given", "measured")
 """Origins of the hardware's figures that an answer names; those of the catalogue are the usual ones."""
 
 
@@ -74,19 +74,19 @@ def figure_sections(plan: Plan, estimate: Estimate) -> tuple[Section, ...]:
 def notes(plan: Plan, estimate: Estimate) -> tuple[tuple[str, tuple[Note, ...]], ...]:
     """Return warnings and, if the plan's report wants them, recommendations; each under its heading."""
     wanted = plan.report.include_recommendations
-    found = (
+    result = (
         ("Warnings", estimate.warnings),
         ("Recommendations", estimate.recommendations if wanted else ()),
     )
-    return tuple((title, entries) for title, entries in found if entries)
+    return tuple((title, entries) for title, entries in result if entries)
 
 
 def chosen(plan: Plan, estimate: Estimate) -> tuple[str, ...]:
     """Return what was filled in where the plan was open, and why; fields chosen together stand on one line."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for path, why in estimate.basis.chosen.items():
-        found.setdefault(why, []).append(f"{path}={plan.value(path)}")
-    return tuple(f"{', '.join(fields)}: {why}" for why, fields in found.items())
+        by_reason.setdefault(why, []).append(f"{path}={plan.value(path)}")
+    return tuple(f"{', '.join(fields)}: {why}" for why, fields in by_reason.items())
 
 
 def assumed_text(estimate: Estimate) -> str:
@@ -109,17 +109,17 @@ def note_text(note: Note) -> str:
 
 def basis(estimate: Estimate) -> str:
     """Return where the numbers come from, as one line."""
-    found = estimate.basis
-    parts = [found.method, found.calibration]
-    if found.catalogue_date:
-        parts.append(f"catalogue of {found.catalogue_date}")
-    for origin in TOLD_ORIGINS:
-        labels = [figure_label(name) for name, told in found.hardware.items() if told.origin == origin]
+    result = estimate.basis
+    parts = [result.method, result.calibration]
+    if result.catalogue_date:
+        parts.append(f"catalogue of {result.catalogue_date}")
+    for origin in REPORTED_ORIGINS:
+        labels = [figure_label(name) for name, entry in result.hardware.items() if entry.origin == origin]
         if labels:
             parts.append(f"{ORIGINS[origin]}: {', '.join(labels)}")
-    if found.assumed:
-        parts.append(f"assumed: {', '.join(found.assumed)}")
-    parts += [f"range of {told}" for told in found.ranges]
+    if result.assumed:
+        parts.append(f"assumed: {', '.join(result.assumed)}")
+    parts += [f"range of {entry}" for entry in result.ranges]
     return "; ".join(part for part in parts if part)
 
 
@@ -194,13 +194,13 @@ def _figures(estimate: Estimate, block: str) -> Iterator[Row]:
 def _keyed(estimate: Estimate, block: str) -> Iterator[tuple[Row, str]]:
     """Yield the rows of a block for the figures that an estimate has, with their keys."""
     for key in block_figures(estimate, block):
-        found = figure(estimate, key)
-        if found.value is not None:
-            yield _row(found), key
+        figure_value = figure(estimate, key)
+        if figure_value.value is not None:
+            yield _row(figure_value), key
 
 
-def _row(found: FigureValue) -> Row:
-    return Row(found.metric.label, found.text, found.range_text)
+def _row(figure_value: FigureValue) -> Row:
+    return Row(figure_value.metric.label, figure_value.text, figure_value.range_text)
 
 
 def exported_plan(answer: Answer, heading: str = "", day: date | None = None) -> str:

@@ -159,9 +159,9 @@ class _TokenHashes(dict[str, int]):
     def __missing__(self, token: str) -> int:
         if len(self) >= _MOST_REMEMBERED:
             self.clear()
-        found = int.from_bytes(blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-        self[token] = found
-        return found
+        result = int.from_bytes(blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+        self[token] = result
+        return result
 
 
 def _files_of(source: str) -> Sequence[Path]:
@@ -170,16 +170,16 @@ def _files_of(source: str) -> Sequence[Path]:
         return ()
     path = Path(source)
     try:
-        found = (
+        values = (
             sorted(file for file in path.rglob("*") if file.is_file() and not file.is_symlink())
             if path.is_dir()
             else [path.resolve(strict=True)]
         )
     except (OSError, RuntimeError, ValueError) as error:
         raise reading_error(error, path) from error
-    if not found:
+    if not values:
         raise StorageError("holds no files", hint="name a text file, or a folder of them", place=Place(source))
-    return found
+    return values
 
 
 def _characters(opened: BinaryIO, count: Callable[[int], None]) -> Iterator[str]:
@@ -202,12 +202,12 @@ def _cut_between_tokens(text: str) -> tuple[str, str]:
 def _text_of(line: bytes) -> str:
     """Return the text of a line of JSON: the value under ``text``, a line that is a text, else the line as it is."""
     try:
-        found = json.loads(line)
+        result = json.loads(line)
     except ValueError:
         return line.decode("utf-8", "replace")
-    if isinstance(found, dict) and isinstance(found.get("text"), str):
-        return str(found["text"])
-    return found if isinstance(found, str) else line.decode("utf-8", "replace")
+    if isinstance(result, dict) and isinstance(result.get("text"), str):
+        return str(result["text"])
+    return result if isinstance(result, str) else line.decode("utf-8", "replace")
 
 
 _BUFFERED = 1 << 18
@@ -290,15 +290,15 @@ class Counter:
     def _merge(self) -> None:
         if not self._buffer:
             return
-        found, times = np.unique(np.concatenate(self._buffer), return_counts=True)
+        result, times = np.unique(np.concatenate(self._buffer), return_counts=True)
         self._buffer, self._buffered = [], 0
-        places = np.searchsorted(self._keys, found)
-        known = np.zeros(len(found), dtype=np.bool_)
+        places = np.searchsorted(self._keys, result)
+        known = np.zeros(len(result), dtype=np.bool_)
         inside = places < len(self._keys)
-        known[inside] = self._keys[places[inside]] == found[inside]
+        known[inside] = self._keys[places[inside]] == result[inside]
         self._counts[places[known]] += times[known]
-        new = ~known & self._sampled(found)
-        self._keys = np.insert(self._keys, places[new], found[new])
+        new = ~known & self._sampled(result)
+        self._keys = np.insert(self._keys, places[new], result[new])
         self._counts = np.insert(self._counts, places[new], times[new])
         while len(self._keys) > self._most:
             self._below >>= 1

@@ -174,7 +174,7 @@ class _Counted:
 def fit_corpus(
     source: str,
     question: FitQuestion,
-    told: Callable[[Read], object] | None = None,
+    callback: Callable[[Read], object] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> CorpusFit:
     """Count the patterns of a text, level by level, in one pass and in bounded memory.
@@ -184,7 +184,7 @@ def fit_corpus(
     Args:
         source: a file, a folder of files, or ``-`` for standard input.
         question: how to cut and count.
-        told: is told after each block what was read.
+        callback: is told after each block what was read.
         stopped: is asked then whether to stop; what was counted is told as what it is.
 
     Raises:
@@ -210,13 +210,13 @@ def fit_corpus(
             if level.cutter is not None:
                 values = level.cutter.cut(values, ends)
                 level.counter.add(values)
-        if told is not None:
-            told(corpus.read)
+        if callback is not None:
+            callback(corpus.read)
         if stopped():
             complete = False
             break
-    fitted = [each.fit() for each in (tokens, *levels, sentences)]
-    if not all(each.tally.occurrences for each in fitted[:-1]):
+    fitted = [token.fit() for token in (tokens, *levels, sentences)]
+    if not all(entry.tally.occurrences for entry in fitted[:-1]):
         raise StorageError(
             "holds no text" if complete else "nothing was counted yet",
             hint="name text, JSON lines or .npy files; --numbers for others that hold tokens as numbers",

@@ -106,10 +106,10 @@ def learning_forecast(
         float(network_seconds(asked, round_trip_seconds)),
         f"{format_count(asked)} round trips of {format_seconds(round_trip_seconds)}",
     )
-    ordered = sorted((*times, *((over_network,) if round_trip_seconds else ())), key=lambda each: -each.seconds)
+    ordered = sorted((*times, *((over_network,) if round_trip_seconds else ())), key=lambda entry: -entry.seconds)
     first = ordered[0]
     kind, evidence = first.kind, f"{format_seconds(first.seconds)}, {first.evidence}"
-    confidence = first.seconds / max(sum(each.seconds for each in ordered), 1e-9)
+    confidence = first.seconds / max(sum(alternative.seconds for alternative in ordered), 1e-9)
     disk = roomiest_disk(machine)
     free = None if disk is None else float(disk.free_bytes.value or 0) * thresholds["disk_share"]
     total = float(storage.total_bytes.value)

@@ -189,7 +189,7 @@ def _levels(known: Known) -> Iterator[PatternLevel]:
         kinds = known.kinds(number, occurrences, alpha)
         expected = expected_distinct(occurrences, alpha, kinds)
         bounds = _unique_bounds(known, number, occurrences, unique, expected)
-        each = _pattern_bytes(known, number, below / pieces)
+        result = _pattern_bytes(known, number, below / pieces)
         low, high = known.overhead_range
         yield PatternLevel(
             f"node{number}",
@@ -198,12 +198,12 @@ def _levels(known: Known) -> Iterator[PatternLevel]:
             deduplication,
             bounds,
             Bounds(
-                stored_bytes(unique, each.value, known.overhead),
-                stored_bytes(bounds.low, each.low, low),
-                stored_bytes(bounds.high, each.high, high),
+                stored_bytes(unique, result.value, known.overhead),
+                stored_bytes(bounds.low, result.low, low),
+                stored_bytes(bounds.high, result.high, high),
             ),
-            unique * each.value,
-            each.value,
+            unique * result.value,
+            result.value,
             alpha,
             kinds,
             expected,
@@ -232,8 +232,8 @@ def _unique_bounds(known: Known, number: int, occurrences: Number, unique: Numbe
 def _pattern_bytes(known: Known, number: int, elements: Number) -> Bounds:
     given = known.question.pattern_bytes
     if given:
-        each = given[min(number, len(given) - 1)]
-        return Bounds(each, each, each)
+        result = given[min(number, len(given) - 1)]
+        return Bounds(result, result, result)
     symbol = "reference-bytes" if number else "token-bytes"
     record, element = known.assumed("record-bytes").value, known.assumed("element-bytes").value
     texts = (known.assumed(symbol).value, *known.range_of(symbol))
@@ -246,5 +246,5 @@ def _segmentation(known: Known) -> Iterator[Pieces]:
         share = deduplication_of_length(known.first_deduplication, known.decay, length, question.chunk)
         pieces = np.asarray(question.samples, dtype=float) * pieces_of(question.tokens, length)
         unique = unique_patterns(pieces, share)
-        each = _pattern_bytes(known, 0, np.minimum(length, question.tokens))
-        yield Pieces(kind, length, pieces, unique, 1.0 - share, stored_bytes(unique, each.value, known.overhead))
+        result = _pattern_bytes(known, 0, np.minimum(length, question.tokens))
+        yield Pieces(kind, length, pieces, unique, 1.0 - share, stored_bytes(unique, result.value, known.overhead))

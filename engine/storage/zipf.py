@@ -94,18 +94,18 @@ def kinds_of_corpus(occurrences: Number, alpha: Number) -> Number:
 
     So the law is read where its curve of frequencies ends, as Lü, Zhang, Zhou 2010 do; 1 for less than one occurrence.
     """
-    occurrences, alpha = (np.asarray(each, dtype=float) for each in (occurrences, alpha))
+    occurrences, alpha = (np.asarray(occurrence, dtype=float) for occurrence in (occurrences, alpha))
     wanted = np.log(np.maximum(occurrences, 1.0))
-    found = wanted + 0.0 * alpha
+    value = wanted + 0.0 * alpha
     # Newton on logarithms: the sum of r^-alpha up to V grows by V^-alpha with the next rank.
     for _ in range(_STEPS):
-        kinds = np.exp(found)
+        kinds = np.exp(value)
         once = occurrences / most_frequent(occurrences, alpha, kinds)
         slope = alpha + kinds ** (1.0 - alpha) / once
-        before, found = found, np.clip(found - (alpha * found + np.log(once) - wanted) / slope, 0.0, wanted)
-        if np.all(np.abs(found - before) <= _SAME * found):
+        before, value = value, np.clip(value - (alpha * value + np.log(once) - wanted) / slope, 0.0, wanted)
+        if np.all(np.abs(value - before) <= _SAME * value):
             break
-    return np.asarray(np.exp(found))
+    return np.asarray(np.exp(value))
 
 
 def kinds_for_distinct(distinct: Number, occurrences: Number, alpha: Number) -> Number:
@@ -123,17 +123,17 @@ def kinds_for_distinct(distinct: Number, occurrences: Number, alpha: Number) -> 
     above, below = missing(low), missing(high)
     one_does, none_do = above <= 0.0, below > 0.0
     settled = one_does | none_do
-    found = low
+    result = low
     # The line through both ends meets zero; an end that stays counts half (Illinois), else it would stay for good.
     for _ in range(_STEPS):
-        found = np.where(settled, 0.0, (low * below - high * above) / np.where(settled, 1.0, below - above))
-        here = missing(found)
+        result = np.where(settled, 0.0, (low * below - high * above) / np.where(settled, 1.0, below - above))
+        here = missing(result)
         if np.all(settled | (np.abs(here) <= _SAME)):
             break
         rises = here > 0.0
-        low, high = np.where(rises, found, low), np.where(rises, high, found)
+        low, high = np.where(rises, result, low), np.where(rises, high, result)
         above, below = np.where(rises, here, above / 2.0), np.where(rises, below / 2.0, here)
-    return np.where(none_do, np.inf, np.exp(found))
+    return np.where(none_do, np.inf, np.exp(result))
 
 
 def ranks_and_weights(kinds: Floats) -> tuple[Floats, Floats]:
@@ -361,18 +361,18 @@ def _kinds_from(edges: Floats, size: float, alpha: Floats, kinds: Floats) -> Flo
     ranks, weights = ranks_and_weights((kinds + 0.0 * alpha)[..., None])
     expected = most[..., None] * ranks ** -alpha[..., None]
     probability = np.exp(-expected)
-    rarer, found = np.zeros_like(expected), []
+    rarer, result = np.zeros_like(expected), []
     count = 0
     for edge in edges:
         if edge > _SINGLE:
-            found.append(np.minimum((most / (edge - 0.5)) ** (1.0 / alpha), kinds))
+            result.append(np.minimum((most / (edge - 0.5)) ** (1.0 / alpha), kinds))
             continue
         while count < edge:
             rarer = rarer + probability
             count += 1
             probability = probability * expected / count
-        found.append(np.sum(weights * (1.0 - rarer), axis=-1))
-    return np.stack(found)
+        result.append(np.sum(weights * (1.0 - rarer), axis=-1))
+    return np.stack(result)
 
 
 def _distance(edges: Floats, seen: Floats, tally: Tally, alpha: float, kinds: float) -> float:

@@ -34,8 +34,8 @@ def runs():
 
 def test_each_workload_is_run_once_and_a_fault_keeps_none_of_the_others(runs):
     assert [run.workload for run in runs] == list(WORKLOADS)
-    assert runs[0].migration is not None and runs[0].found_outcome.startswith(runs[0].migration.verdict)
-    assert runs[1].migration is None and "so it is said" in runs[1].found_outcome
+    assert runs[0].migration is not None and runs[0].outcome.startswith(runs[0].migration.verdict)
+    assert runs[1].migration is None and "so it is said" in runs[1].outcome
 
 
 def test_no_set_means_the_one_to_begin_with():

@@ -82,10 +82,10 @@ def test_questions_that_make_no_sense_are_refused():
 
 
 def test_progress_is_told_and_a_stop_keeps_what_was_found(monkeypatch):
-    monkeypatch.setattr(sys.modules[migrate.__module__], "TOLD_SECONDS", 0.0)
+    monkeypatch.setattr(sys.modules[migrate.__module__], "CALLBACK_SECONDS", 0.0)
     told = []
     question = MigrationQuestion(serving(), "infer", instances=(P5_ONE, G6E, "aws-g6-xlarge"))
-    found = migrate(question, told=told.append, stopped=lambda: bool(told))
+    found = migrate(question, callback=told.append, stopped=lambda: bool(told))
     assert len(told) == 1 and not told[0].complete and 0 < told[0].share_done < 1
     assert not found.complete and len(found.alternatives) == 1
 

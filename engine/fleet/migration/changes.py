@@ -18,7 +18,7 @@ DEGREES: tuple[Degree, ...] = ("low", "medium", "high")
 
 def level_of(reasons: Iterable[tuple[Degree, str]]) -> Level:
     """Return the level that reasons of several degrees make together: the highest of them, the weightiest first."""
-    ordered = sorted(reasons, key=lambda each: -DEGREES.index(each[0]))
+    ordered = sorted(reasons, key=lambda alternative: -DEGREES.index(alternative[0]))
     return Level(ordered[0][0], tuple(words for _, words in ordered)) if ordered else Level()
 
 
@@ -78,5 +78,5 @@ def _device_changes(before: Accelerator | None, after: Accelerator | None) -> It
 
 
 def _row(machine: Machine, catalog: Catalog) -> Accelerator | None:
-    found = catalog.accelerators.find_id(machine.cluster.device.id)
-    return None if found is None else catalog.accelerators[found]
+    match = catalog.accelerators.find_id(machine.cluster.device.id)
+    return None if match is None else catalog.accelerators[match]

@@ -49,20 +49,22 @@ class Comparing:
     def with_instance(self, row: Instance) -> Alternative:
         """Return what the job would be on instances of one kind, as many of them as it asks for."""
         machine = self._machine(row)
-        found = alternative(self.question, machine, self.current, self.now)
-        machine = machine.paid(is_spot=found.is_spot)
-        found = replace(found, complexity=complexity(machine, self.now, self.catalog))
+        result = alternative(self.question, machine, self.current, self.now)
+        machine = machine.paid(is_spot=result.is_spot)
+        result = replace(result, complexity=complexity(machine, self.now, self.catalog))
         if machine.reached.is_short:
-            return replace(found, remedies=self.remedies.of(found, machine.cluster.device), risk=risk(found, machine))
-        parts = tuple(move_parts(self.question, found, machine, self.now, self.catalog))
+            return replace(
+                result, remedies=self.remedies.of(result, machine.cluster.device), risk=risk(result, machine)
+            )
+        parts = tuple(move_parts(self.question, result, machine, self.now, self.catalog))
         known = [part.usd for part in parts if part.usd is not None]
         once = sum(known) if len(known) == len(parts) else None
-        found = replace(found, move=parts, move_usd=once, move_hours=sum(part.hours for part in parts))
-        saving = found.saving_usd
+        result = replace(result, move=parts, move_usd=once, move_hours=sum(part.hours for part in parts))
+        saving = result.saving_usd
         if once is not None and saving is not None and mean(saving.value) > 0:
             hours = mean(break_even(once, saving.value, self.question.hours))
-            found = replace(found, break_even_hours=hours)
-        return replace(found, risk=risk(found, machine))
+            result = replace(result, break_even_hours=hours)
+        return replace(result, risk=risk(result, machine))
 
     def _machine(self, row: Instance) -> Machine:
         reached = self._enough(row, self._reached(row))
@@ -97,12 +99,12 @@ class Comparing:
         largest = self.job.on(row.id, (short << doublings) * row.sold_devices)
         if not largest.figures:
             return None if largest.refusal else largest
-        low, high, found = 0, doublings, largest
+        low, high, result = 0, doublings, largest
         while high - low > 1:
             middle = (low + high) // 2
             tried = self.job.on(row.id, (short << middle) * row.sold_devices)
-            low, high, found = (low, middle, tried) if tried.figures else (middle, high, found)
-        return found
+            low, high, result = (low, middle, tried) if tried.figures else (middle, high, result)
+        return result
 
     def _enough(self, row: Instance, reached: Reached) -> Reached:
         """Return a service on as many devices as its load takes, else as its present work does; others as they are."""
@@ -114,6 +116,6 @@ class Comparing:
         fewest = Fewest(lambda count: self.job.on(row.id, reached.devices * count), wanted, keeps_limits=is_loaded)
         alike = (row.accelerator, row.device_share, reached.devices)
         guess = 1 if is_loaded else ceil(wanted / mean(reached.work.value) - NEARLY)
-        count, found = fewest.from_guess(self.counts.get(alike, max(1, guess)))
+        count, result = fewest.from_guess(self.counts.get(alike, max(1, guess)))
         self.counts[alike] = count
-        return found
+        return result

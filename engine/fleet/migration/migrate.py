@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine as DetectedMachine
 
 # What was found so far is told so often at most.
-TOLD_SECONDS = 0.2
+CALLBACK_SECONDS = 0.2
 
 
 def migrate(
     question: MigrationQuestion,
     catalog: Catalog | None = None,
     machine: DetectedMachine | None = None,
-    told: Callable[[Migration], None] | None = None,
+    callback: Callable[[Migration], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Migration:
     """Return what moving a job to other instances would bring; what was found so far where it is stopped.
@@ -40,7 +40,7 @@ def migrate(
         question: the job, and which instances are to be compared.
         catalog: facts; the shipped ones with the user's own by default.
         machine: the detected machine, for a job that runs on it.
-        told: gets what was found so far now and then.
+        callback: gets what was found so far now and then.
         stopped: asked between instances whether to stop.
 
     Raises:
@@ -57,16 +57,16 @@ def migrate(
     if now.reached.is_short:
         current = replace(current, remedies=Remedies(job, facts).of(current, now.cluster.device))
     comparing = Comparing(question, now, current, job, facts)
-    found: list[Alternative] = []
-    due = started + TOLD_SECONDS
+    alternatives: list[Alternative] = []
+    due = started + CALLBACK_SECONDS
     for row in rows:
         if stopped():
             break
-        found.append(comparing.with_instance(row))
-        if told is not None and monotonic() >= due and len(found) < len(rows):
-            told(_answer(question, current, found, len(rows), started))
-            due = monotonic() + TOLD_SECONDS
-    return _answer(question, current, found, len(rows), started)
+        alternatives.append(comparing.with_instance(row))
+        if callback is not None and monotonic() >= due and len(alternatives) < len(rows):
+            callback(_answer(question, current, alternatives, len(rows), started))
+            due = monotonic() + CALLBACK_SECONDS
+    return _answer(question, current, alternatives, len(rows), started)
 
 
 def _rows(question: MigrationQuestion, now: Machine, catalog: Catalog) -> tuple[Instance, ...]:
@@ -74,8 +74,8 @@ def _rows(question: MigrationQuestion, now: Machine, catalog: Catalog) -> tuple[
     if not question.instances:
         on_processors = now.cluster.device.kind == "cpu"
         return tuple(row for row in catalog.instances.values() if on_processors or row.accelerator is not None)
-    ids = [name for each in question.instances for name in hardware_ids((each,), catalog)]
-    named = dict.fromkeys(found for name in ids for found in _instances_of(name, catalog))
+    ids = [name for instance in question.instances for name in hardware_ids((instance,), catalog)]
+    named = dict.fromkeys(entry for name in ids for entry in _instances_of(name, catalog))
     rows = tuple(catalog.instances[name] for name in named)
     if not rows:
         raise PlanError("no instance is called that", ", ".join(question.instances)[:80], "see `instances --list`")
@@ -102,11 +102,11 @@ def _current(question: MigrationQuestion, catalog: Catalog, machine: DetectedMac
 
 
 def _answer(
-    question: MigrationQuestion, current: Alternative, found: Sequence[Alternative], wanted: int, started: float
+    question: MigrationQuestion, current: Alternative, alternatives: Sequence[Alternative], wanted: int, started: float
 ) -> Migration:
-    complete = len(found) == wanted
-    answer = judged(question, current, with_larger_machines(found) if complete else found)
-    return replace(answer, complete=complete, share_done=len(found) / wanted, seconds=monotonic() - started)
+    complete = len(alternatives) == wanted
+    answer = judged(question, current, with_larger_machines(alternatives) if complete else alternatives)
+    return replace(answer, complete=complete, share_done=len(alternatives) / wanted, seconds=monotonic() - started)
 
 
 USUAL_SET = "basic_demos"
@@ -132,7 +132,7 @@ class WorkloadRun:
     failure: str = ""
 
     @property
-    def found_outcome(self) -> str:
+    def outcome(self) -> str:
         """What was found, in a sentence."""
         if self.migration is None:
             return f"cannot be estimated: {self.failure}"
@@ -142,7 +142,7 @@ class WorkloadRun:
 def run_workloads(
     names: Iterable[str],
     catalog: Catalog | None = None,
-    told: Callable[[str, Migration], None] | None = None,
+    callback: Callable[[str, Migration], None] | None = None,
     stopped: Callable[[], bool] = lambda: False,
     instances: tuple[str, ...] = (),
 ) -> Iterator[WorkloadRun]:
@@ -151,7 +151,7 @@ def run_workloads(
     Args:
         names: ids in the workloads catalogue, each run once.
         catalog: facts; the shipped ones with the user's own by default.
-        told: gets the id of the workload at work and what was found so far.
+        callback: gets the id of the workload at work and what was found so far.
         stopped: asked between instances whether to stop.
         instances: instances to compare with, or a provider for all of its own; none for all.
 
@@ -162,7 +162,7 @@ def run_workloads(
     rows = [facts.workloads.find(name) for name in dict.fromkeys(names)]
     for row in rows:
         if not stopped():
-            yield _run(row, instances, facts, told, stopped)
+            yield _run(row, instances, facts, callback, stopped)
 
 
 def workloads_of(sets: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
@@ -179,16 +179,16 @@ def _run(
     row: Workload,
     instances: tuple[str, ...],
     catalog: Catalog,
-    told: Callable[[str, Migration], None] | None,
+    callback: Callable[[str, Migration], None] | None,
     stopped: Callable[[], bool],
 ) -> WorkloadRun:
     def tell(so_far: Migration) -> None:
-        if told is not None:
-            told(row.id, so_far)
+        if callback is not None:
+            callback(row.id, so_far)
 
     try:
         question = replace(question_of_workload(row, catalog), instances=instances)
-        found = migrate(question, catalog, None, tell, stopped)
+        result = migrate(question, catalog, None, tell, stopped)
     except CapacityError as error:
         return WorkloadRun(row.id, row.name, row.expected_outcome, None, error.one_line())
-    return WorkloadRun(row.id, row.name, row.expected_outcome, found)
+    return WorkloadRun(row.id, row.name, row.expected_outcome, result)

@@ -43,25 +43,25 @@ def transfer_hours(moved: Number, gbit: Number) -> Number:
 
 
 def move_parts(
-    question: MigrationQuestion, found: Alternative, machine: Machine, now: Machine, catalog: Catalog
+    question: MigrationQuestion, alternative: Alternative, machine: Machine, now: Machine, catalog: Catalog
 ) -> Iterator[MovePart]:
     """Yield what moving to a machine takes once, part by part; nothing where nothing moves.
 
     Args:
         question: the job.
-        found: the machine with its prices and the complexity of moving there.
+        alternative: the machine with its prices and the complexity of moving there.
         machine: the same as it was before.
         now: the machine where the job is.
         catalog: prices of data that leaves.
     """
     if not is_same_place(machine, now):
         yield _transfer(_moved_bytes(question, now), machine, now, catalog)
-    work = assumed(f"setup_hours_{found.complexity.level}")
+    work = assumed(f"setup_hours_{alternative.complexity.level}")
     wage = assumed("usd_per_working_hour")
     yield MovePart(
-        "set-up", work * wage, work, f"{work:g} working hours at ${wage:g}: {found.complexity.level} complexity"
+        "set-up", work * wage, work, f"{work:g} working hours at ${wage:g}: {alternative.complexity.level} complexity"
     )
-    rate = found.usd_per_hour_spot if found.is_spot else found.usd_per_hour
+    rate = alternative.usd_per_hour_spot if alternative.is_spot else alternative.usd_per_hour
     check = assumed("validation_hours")
     usd_checked = None if rate is None else mean(month_usd(check, rate))
     yield MovePart("validation", usd_checked, check, f"{check:g} hours on the new machines to compare results")

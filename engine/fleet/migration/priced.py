@@ -74,12 +74,12 @@ class Machine:
 def current_alternative(question: MigrationQuestion, machine: Machine) -> Alternative:
     """Return the machine where the job is, as it is paid for now; what does not do the work has no price for it."""
     is_spot = machine.cluster.price.is_spot
-    found = replace(_hourly(question, machine), is_spot=is_spot)
+    result = replace(_hourly(question, machine), is_spot=is_spot)
     if machine.reached.work is None:
-        return found
+        return result
     hours = Interval.exactly(question.hours)
     return replace(
-        found,
+        result,
         usd_same_work=_paid(machine, hours, is_spot=is_spot),
         hours_same_work=hours,
         performance_ratio=Interval.exactly(1.0),
@@ -96,39 +96,39 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
         current: the current one, priced.
         now: the same before it was.
     """
-    found = _hourly(question, machine)
+    result = _hourly(question, machine)
     work, before = machine.reached.work, now.reached.work
     hours = Interval.exactly(question.hours)
     if work is not None and before is not None:
         same = machine.cluster.device.id == now.cluster.device.id
         ratio = ratio_range(work, before, shared_errors=same)
         more = Interval(*(float(np.asarray(gain_percent(end))) for end in (ratio.value, ratio.low, ratio.high)))
-        found = replace(found, performance_ratio=ratio, performance_percent=more)
+        result = replace(result, performance_ratio=ratio, performance_percent=more)
         if question.is_fixed_work:
             hours = Interval(
                 *(mean(same_work_hours(question.hours, end)) for end in (ratio.value, ratio.high, ratio.low))
             )
-    if not found.figures:
-        return found
+    if not result.figures:
+        return result
     ways = {is_spot: _paid(machine, hours, is_spot=is_spot) for is_spot in _ways(question)}
     known = {is_spot: paid for is_spot, paid in ways.items() if paid is not None}
     if not known:
-        return found
+        return result
     is_spot = min(known, key=lambda way: mean(known[way].value))
     paid = known[is_spot]
     if is_spot:
         machine = machine.paid(is_spot=True)
-        found = replace(found, set=machine.reached.set, figures=machine.reached.figures, is_spot=True)
-        found = _with_source(found, machine)
+        result = replace(result, set=machine.reached.set, figures=machine.reached.figures, is_spot=True)
+        result = _with_source(result, machine)
     if before is None:
-        return found
-    found = replace(found, usd_same_work=paid, hours_same_work=hours)
-    return _saving(found, paid, current.usd_same_work)
+        return result
+    result = replace(result, usd_same_work=paid, hours_same_work=hours)
+    return _saving(result, paid, current.usd_same_work)
 
 
-def _saving(found: Alternative, paid: Interval, before: Interval | None) -> Alternative:
+def _saving(result: Alternative, paid: Interval, before: Interval | None) -> Alternative:
     if before is None:
-        return found
+        return result
     saved = Interval(
         *(
             mean(saved_usd(old, new))
@@ -136,9 +136,9 @@ def _saving(found: Alternative, paid: Interval, before: Interval | None) -> Alte
         )
     )
     if not mean(before.value):
-        return replace(found, saving_usd=saved)
+        return replace(result, saving_usd=saved)
     share = Interval(*(mean(saved_percent(end, before.value)) for end in (saved.value, saved.low, saved.high)))
-    return replace(found, saving_usd=saved, saving_percent=share)
+    return replace(result, saving_usd=saved, saving_percent=share)
 
 
 def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
@@ -147,7 +147,7 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
     rate = price.usd_per_hour
     spot = price.spot_usd_per_hour if question.allows_spot else None
     month_spot = _paid(machine, Interval.exactly(question.hours), is_spot=True) if question.allows_spot else None
-    found = Alternative(
+    result = Alternative(
         instance=machine.instance,
         provider=machine.provider,
         count=machine.count,
@@ -165,16 +165,16 @@ def _hourly(question: MigrationQuestion, machine: Machine) -> Alternative:
         absence=_absence(question, price),
         warnings=tuple(filter(None, (reached.refusal,))),
     )
-    return _with_source(found, machine)
+    return _with_source(result, machine)
 
 
-def _with_source(found: Alternative, machine: Machine) -> Alternative:
+def _with_source(result: Alternative, machine: Machine) -> Alternative:
     """Return a machine with whose price it is, of which place and day."""
     quote = machine.quote
     if quote is None:
-        return replace(found, price_source=machine.cluster.price.rate_source)
+        return replace(result, price_source=machine.cluster.price.rate_source)
     return replace(
-        found,
+        result,
         region=quote.region,
         price_date=quote.price_date,
         price_provider=quote.provider,
@@ -201,8 +201,8 @@ def _ways(question: MigrationQuestion) -> tuple[bool, ...]:
 
 def _paid(machine: Machine, hours: Interval, *, is_spot: bool) -> Interval | None:
     """Return what so many hours of work cost, interruptions of spot capacity included; None without a price."""
-    found = _cost(machine, hours_as_seconds(hours), 0.0, is_spot=is_spot)
-    paid = found.spot_interval if is_spot else found.interval
+    result = _cost(machine, hours_as_seconds(hours), 0.0, is_spot=is_spot)
+    paid = result.spot_interval if is_spot else result.interval
     return None if paid is None else Interval(mean(paid.value), mean(paid.low), mean(paid.high))
 
 

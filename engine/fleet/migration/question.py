@@ -121,12 +121,12 @@ def checked_kind(kind: str) -> JobKind:
     Raises:
         PlanError: there is no such kind; the hint tells the nearest.
     """
-    found = next((known for known in JOB_KINDS if known == kind), None)
-    if found is None:
+    match = next((known for known in JOB_KINDS if known == kind), None)
+    if match is None:
         near = nearest(kind, JOB_KINDS)
         hint = f"did you mean {near[0]}?" if near else f"one of {', '.join(JOB_KINDS)}"
         raise PlanError("no such kind of job", repr(kind)[:80], hint)
-    return found
+    return match
 
 
 PRECISION, WEIGHTS = Key.TRAINING_PRECISION, Key.INFERENCE_WEIGHTS
@@ -226,10 +226,10 @@ def _hardware(job: JobWords, catalog: Catalog) -> dict[str, object]:
         return {Key.HARDWARE_NAME: DETECTED, Key.HARDWARE_DEVICES: job.devices}
     counted = counted_name(job.instance)
     name = job.instance if counted is None else counted[1]
-    found = catalog.find_hardware(name)
-    sold = catalog.instances[found.id].sold_devices if found.id in catalog.instances else 1
+    match = catalog.find_hardware(name)
+    sold = catalog.instances[match.id].sold_devices if match.id in catalog.instances else 1
     rented = job.count * sold if counted is None else counted[0]
-    return {Key.HARDWARE_NAME: found.id, Key.HARDWARE_DEVICES: job.devices or rented}
+    return {Key.HARDWARE_NAME: match.id, Key.HARDWARE_DEVICES: job.devices or rented}
 
 
 def _kind(job: JobWords) -> JobKind:
@@ -277,9 +277,9 @@ def ends(ratio: Interval) -> str:
     return f"{_ratio(mean(ratio.low))} to {_ratio(mean(ratio.high))}"
 
 
-def machines(each: Alternative) -> str:
+def machines(alternative: Alternative) -> str:
     """Return which machines are meant, and that they are spot capacity."""
-    return f"{each.count} x {each.instance}{' on spot capacity' if each.is_spot else ''}"
+    return f"{alternative.count} x {alternative.instance}{' on spot capacity' if alternative.is_spot else ''}"
 
 
 def _ratio(value: float) -> str:

@@ -22,7 +22,7 @@ NOTHING_BETTER = "no offer saves enough"
 def recommendations(
     question: MigrationQuestion,
     current: Alternative,
-    found: Sequence[Alternative],
+    alternatives: Sequence[Alternative],
     worth: Sequence[Alternative],
     faster: Sequence[Alternative],
     why_not: Sequence[str],
@@ -32,30 +32,30 @@ def recommendations(
     Args:
         question: the job.
         current: the machine where it is.
-        found: the others, the largest saving first.
+        alternatives: the others, the largest saving first.
         worth: those of them that are worth moving to for what they save.
         faster: those that are surely faster.
         why_not: why none is worth it, where none is.
     """
-    if not found:
+    if not alternatives:
         return ()
     return (
-        *_of_settings(current, found),
+        *_of_settings(current, alternatives),
         *_of_cost(current, worth, why_not),
         _of_performance(current, faster),
-        _of_reliability(question, current, found),
+        _of_reliability(question, current, alternatives),
     )
 
 
 def first_machines(
-    current: Alternative, tuned: Alternative | None, found: Sequence[Alternative], usable: Sequence[Alternative]
+    current: Alternative, tuned: Alternative | None, alternatives: Sequence[Alternative], usable: Sequence[Alternative]
 ) -> tuple[Recommendation, ...]:
     """Return what is recommended for a job that does not fit where it is.
 
     Args:
         current: the machine where it is.
         tuned: that machine with settings under which the job fits; None where there are none.
-        found: all machines that were compared.
+        alternatives: all machines that were compared.
         usable: those that hold it surely, at an acceptable risk.
     """
     advice = []
@@ -67,27 +67,33 @@ def first_machines(
         detail = f"{current.instance} then holds the job, without moving"
         title = f"Keep the machine you have, with {remedy.words}"
         advice.append(Recommendation("reliability", current.instance, title, detail, remedy.set))
-    priced = [each for each in usable if np.isfinite(cost_of_work(each))]
+    priced = [alternative for alternative in usable if np.isfinite(cost_of_work(alternative))]
     if priced:
         best = min(priced, key=cost_of_work)
-        others = [each for each in found if each.fits and cost_of_work(each) < cost_of_work(best)]
+        others = [
+            alternative
+            for alternative in alternatives
+            if alternative.fits and cost_of_work(alternative) < cost_of_work(best)
+        ]
         detail = f"of the machines that can be used its work costs least: {_work_paid(best)}"
         detail += _left_out(others, cost_of_work, _work_paid)
         advice.append(Recommendation("cost", best.instance, f"Move to {machines(best)}", detail, best.set))
-    fast = [each for each in usable if _speed(each)]
+    fast = [alternative for alternative in usable if _speed(alternative)]
     if fast:
         best = max(fast, key=_speed)
-        others = [each for each in found if each.fits and _speed(each) > _speed(best)]
+        others = [
+            alternative for alternative in alternatives if alternative.fits and _speed(alternative) > _speed(best)
+        ]
         detail = f"of the machines that can be used it is the fastest: {_speed_words(best)}"
-        detail += _left_out(others, lambda each: -_speed(each), _speed_words)
+        detail += _left_out(others, lambda entry: -_speed(entry), _speed_words)
         advice.append(Recommendation("performance", best.instance, f"Move to {machines(best)}", detail, best.set))
     return tuple(advice)
 
 
-def cost_of_work(each: Alternative) -> float:
+def cost_of_work(alternative: Alternative) -> float:
     """Return what a machine takes for the job, for a million tokens or for a month; infinite where nothing is known."""
-    paid = next((each.figures[key] for key in _PAID if key in each.figures), None)
-    month = float("inf") if each.usd_month is None else each.usd_month
+    paid = next((alternative.figures[key] for key in _PAID if key in alternative.figures), None)
+    month = float("inf") if alternative.usd_month is None else alternative.usd_month
     return month if paid is None else mean(paid.value)
 
 
@@ -100,19 +106,19 @@ def surely_faster(current: Alternative, usable: Sequence[Alternative]) -> tuple[
     """
     least = 1.0 + assumed("least_gain_percent") / PERCENT
     return tuple(
-        each
-        for each in usable
-        if each.performance_ratio is not None
-        and each.instance != current.instance
-        and mean(each.performance_ratio.value) >= least
-        and mean(each.performance_ratio.low) > 1.0
-        and each.usd_same_work is not None
+        alternative
+        for alternative in usable
+        if alternative.performance_ratio is not None
+        and alternative.instance != current.instance
+        and mean(alternative.performance_ratio.value) >= least
+        and mean(alternative.performance_ratio.low) > 1.0
+        and alternative.usd_same_work is not None
     )
 
 
 def fastest(faster: Sequence[Alternative]) -> Alternative:
     """Return the fastest machine, of equally fast ones the cheapest."""
-    return max(faster, key=lambda each: (round(_ratio(each), 2), -_paid(each)))
+    return max(faster, key=lambda entry: (round(_ratio(entry), 2), -_paid(entry)))
 
 
 def _left_out(
@@ -126,9 +132,9 @@ def _left_out(
     return f"; left out: {machines(best)}, {words(best)}, {why or 'too slow for a month of work'}"
 
 
-def _of_settings(current: Alternative, found: Sequence[Alternative]) -> Iterator[Recommendation]:
+def _of_settings(current: Alternative, alternatives: Sequence[Alternative]) -> Iterator[Recommendation]:
     """Yield what the current machine itself would give with other settings, or with all of its devices."""
-    own = next((each for each in found if each.instance == current.instance), None)
+    own = next((alternative for alternative in alternatives if alternative.instance == current.instance), None)
     if own is None or not own.fits or own.performance_percent is None or own.count > current.count:
         return
     gain = mean(own.performance_percent.value)
@@ -146,9 +152,9 @@ def _of_cost(current: Alternative, worth: Sequence[Alternative], why_not: Sequen
         best = NOTHING_BETTER if any(NOTHING_BETTER in why for why in why_not) else ""
         yield _stay("cost", current, "; ".join(why_not), best)
         return
-    near = next((each for each in worth if each.provider == current.provider), None)
+    near = next((alternative for alternative in worth if alternative.provider == current.provider), None)
     for best in dict.fromkeys((worth[0].instance, near.instance if near else worth[0].instance)):
-        yield _saving(next(each for each in worth if each.instance == best), current)
+        yield _saving(next(alternative for alternative in worth if alternative.instance == best), current)
 
 
 def _saving(best: Alternative, current: Alternative) -> Recommendation:
@@ -172,7 +178,9 @@ def _of_performance(current: Alternative, faster: Sequence[Alternative]) -> Reco
     return Recommendation("performance", best.instance, f"Move to {machines(best)}", detail, best.set)
 
 
-def _of_reliability(question: MigrationQuestion, current: Alternative, found: Sequence[Alternative]) -> Recommendation:
+def _of_reliability(
+    question: MigrationQuestion, current: Alternative, alternatives: Sequence[Alternative]
+) -> Recommendation:
     """Return the safest machine: on demand, at a lower risk than now, of such the cheapest."""
     if current.is_spot and not question.allows_spot:
         detail = "people wait for answers, and spot capacity may be taken back at any time"
@@ -184,10 +192,14 @@ def _of_reliability(question: MigrationQuestion, current: Alternative, found: Se
         return _stay("reliability", current, "no known risk to the job", "no concerns")
     if current.risk.level == DEGREES[0]:
         return _stay("reliability", current, f"low risk, though {risks}")
-    safe = [each for each in found if each.fits and not each.is_spot and _degree(each) < _degree(current)]
+    safe = [
+        alternative
+        for alternative in alternatives
+        if alternative.fits and not alternative.is_spot and _degree(alternative) < _degree(current)
+    ]
     if not safe:
         return _stay("reliability", current, f"nothing that holds the job is at a lower risk, though {risks}")
-    best = min(safe, key=lambda each: (_degree(each), _paid(each)))
+    best = min(safe, key=lambda entry: (_degree(entry), _paid(entry)))
     same_work = best.usd_same_work
     costs = f"the same work costs {money(same_work.value)}" if same_work is not None else "its price is not known"
     detail = f"{best.risk.level} risk, {costs}; the current one: {current.risk.reasons[0]}"
@@ -199,28 +211,28 @@ def _stay(priority: Priority, current: Alternative, why: str, verdict: str = "")
     return Recommendation(priority, current.instance, title, why)
 
 
-def _work_paid(each: Alternative) -> str:
-    key = next((key for key in _PAID if key in each.figures), None)
+def _work_paid(alternative: Alternative) -> str:
+    key = next((key for key in _PAID if key in alternative.figures), None)
     words = {Figure.COST_USD: "the job", Figure.COST_USD_PER_MILLION_TOKENS: "a million tokens", None: "a month"}[key]
-    return f"{money(cost_of_work(each))} {words}"
+    return f"{money(cost_of_work(alternative))} {words}"
 
 
-def _speed(each: Alternative) -> float:
-    speed = each.figures.get(Figure.TOKENS_PER_SECOND)
+def _speed(alternative: Alternative) -> float:
+    speed = alternative.figures.get(Figure.TOKENS_PER_SECOND)
     return 0.0 if speed is None else mean(speed.value)
 
 
-def _speed_words(each: Alternative) -> str:
-    return f"{format_count(_speed(each))} tok/s"
+def _speed_words(alternative: Alternative) -> str:
+    return f"{format_count(_speed(alternative))} tok/s"
 
 
-def _ratio(each: Alternative) -> float:
-    return 0.0 if each.performance_ratio is None else mean(each.performance_ratio.value)
+def _ratio(alternative: Alternative) -> float:
+    return 0.0 if alternative.performance_ratio is None else mean(alternative.performance_ratio.value)
 
 
-def _paid(each: Alternative) -> float:
-    return float("inf") if each.usd_same_work is None else mean(each.usd_same_work.value)
+def _paid(alternative: Alternative) -> float:
+    return float("inf") if alternative.usd_same_work is None else mean(alternative.usd_same_work.value)
 
 
-def _degree(each: Alternative) -> int:
-    return DEGREES.index(each.risk.level)
+def _degree(alternative: Alternative) -> int:
+    return DEGREES.index(alternative.risk.level)

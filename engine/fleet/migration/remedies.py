@@ -28,28 +28,28 @@ class Remedies:
     def __init__(self, job: Job, catalog: Catalog) -> None:
         self._job, self._plan, self._catalog = job, job.plan, catalog
 
-    def of(self, found: Alternative, device: Device) -> tuple[Remedy, ...]:
+    def of(self, alternative: Alternative, device: Device) -> tuple[Remedy, ...]:
         """Return what helps on a machine, the least harmful first, up to the first that is enough.
 
         Where nothing is enough, what comes nearest is returned.
 
         Args:
-            found: the machine, on which the job does not fit.
+            alternative: the machine, on which the job does not fit.
             device: what it has.
         """
         ways = list(self._ways(device))
-        furthest = self._remedy(found, *ways[-1]) if ways else None
+        furthest = self._remedy(alternative, *ways[-1]) if ways else None
         # The last goes furthest: where that is not enough, nothing before it is.
         if furthest is not None and not furthest.is_enough:
             return (furthest,)
-        tried = (self._remedy(found, *way) for way in ways[:-1])
+        tried = (self._remedy(alternative, *way) for way in ways[:-1])
         enough = next((remedy for remedy in tried if remedy is not None and remedy.is_enough), furthest)
         return () if enough is None else (enough,)
 
-    def _remedy(self, found: Alternative, words: str, change: Mapping[str, object]) -> Remedy | None:
+    def _remedy(self, alternative: Alternative, words: str, change: Mapping[str, object]) -> Remedy | None:
         """Return a change with what is still missing then; None where it does not help."""
-        reached = self._job.with_change({**found.set, **change})
-        helps = not reached.is_short or reached.short_bytes < found.short_bytes
+        reached = self._job.with_change({**alternative.set, **change})
+        helps = not reached.is_short or reached.short_bytes < alternative.short_bytes
         if reached.filled is None or not helps:
             return None
         return Remedy(words, reached.set, reached.short_bytes, is_enough=not reached.is_short)
@@ -60,11 +60,11 @@ class Remedies:
             yield from self._served(device)
             return
         together: dict[str, object] = {}
-        said: list[str] = []
+        applied: list[str] = []
         for words, change in self._trained():
             together |= change
-            said.append(words)
-            yield ", ".join(said), dict(together)
+            applied.append(words)
+            yield ", ".join(applied), dict(together)
 
     def _served(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
         inference, formats = self._job.settled.inference, self._catalog.quantizations
@@ -86,21 +86,21 @@ class Remedies:
                 yield way.words, dict.fromkeys(way.opens, AUTO)
 
 
-def with_larger_machines(found: Sequence[Alternative]) -> tuple[Alternative, ...]:
+def with_larger_machines(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
     """Return alternatives, those that do not hold the job with the cheapest one of their provider that does.
 
     Args:
-        found: all alternatives, in any order.
+        alternatives: all alternatives, in any order.
     """
-    holding = [each for each in found if each.fits and each.usd_month is not None]
+    holding = [alternative for alternative in alternatives if alternative.fits and alternative.usd_month is not None]
     cheapest: dict[str, Alternative] = {}
-    for each in sorted(holding, key=lambda each: each.usd_month or 0.0):
-        cheapest.setdefault(each.provider, each)
-    return tuple(_with_larger(each, cheapest.get(each.provider)) for each in found)
+    for entry in sorted(holding, key=lambda item: item.usd_month or 0.0):
+        cheapest.setdefault(entry.provider, entry)
+    return tuple(_with_larger(alternative, cheapest.get(alternative.provider)) for alternative in alternatives)
 
 
-def _with_larger(each: Alternative, larger: Alternative | None) -> Alternative:
-    if each.fits or larger is None:
-        return each
+def _with_larger(alternative: Alternative, larger: Alternative | None) -> Alternative:
+    if alternative.fits or larger is None:
+        return alternative
     remedy = Remedy(f"{larger.count} x {larger.instance} holds it", larger.set)
-    return replace(each, remedies=(*each.remedies, remedy))
+    return replace(alternative, remedies=(*alternative.remedies, remedy))

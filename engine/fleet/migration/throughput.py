@@ -171,9 +171,9 @@ class Job:
         hardware = {**self._change, NAME: name, DEVICES: devices}
         best: Reached | None = None
         for opened in self._openings():
-            found = self.with_change({**hardware, **opened})
-            if best is None or found.fits or (best.filled is None and found.filled is not None):
-                best = found
+            result = self.with_change({**hardware, **opened})
+            if best is None or result.fits or (best.filled is None and result.filled is not None):
+                best = result
             if best.fits:
                 break
         assert best is not None  # noqa: S101 - there is one opening at least

@@ -36,23 +36,23 @@ if TYPE_CHECKING:
 WHAT_COUNTS = "least_saving_percent"
 
 
-def judged(question: MigrationQuestion, current: Alternative, found: Sequence[Alternative]) -> Migration:
+def judged(question: MigrationQuestion, current: Alternative, alternatives: Sequence[Alternative]) -> Migration:
     """Return alternatives in order, with verdict and recommendations.
 
     Args:
         question: the job.
         current: the machine where it is.
-        found: the others, in any order.
+        alternatives: the others, in any order.
     """
-    ordered = tuple(sorted(found, key=_order if current.fits else _order_of_first))
-    tuned = next((each for each in ordered if is_same_machine(each, current)), None)
-    usable = tuple(each for each in ordered if is_usable(each, current))
+    ordered = tuple(sorted(alternatives, key=_order if current.fits else _order_of_first))
+    tuned = next((alternative for alternative in ordered if is_same_machine(alternative, current)), None)
+    usable = tuple(alternative for alternative in ordered if is_usable(alternative, current))
     if not current.fits:
         advice = first_machines(current, tuned, ordered, usable)
         stays = tuned is not None or any(remedy.is_enough for remedy in current.remedies[:1])
         reasons = tuple(_first_reasons(current, tuned, usable))
         return Migration(current, ordered, "move" if usable and not stays else "stay", reasons, advice)
-    worth = tuple(each for each in usable if is_worth_it(question, each, tuned))
+    worth = tuple(alternative for alternative in usable if is_worth_it(question, alternative, tuned))
     why_not = tuple(_staying(question, current, tuned, ordered))
     faster = surely_faster(current, usable)
     advice = recommendations(question, current, ordered, worth, faster, why_not)
@@ -63,49 +63,49 @@ def judged(question: MigrationQuestion, current: Alternative, found: Sequence[Al
     return Migration(current, ordered, "stay", why_not, advice)
 
 
-def is_same_machine(each: Alternative, current: Alternative) -> bool:
+def is_same_machine(alternative: Alternative, current: Alternative) -> bool:
     """Whether an alternative is the current machine with other settings, paid as it is."""
     return (
-        each.fits
-        and each.instance == current.instance
-        and each.count == current.count
-        and each.is_spot == current.is_spot
+        alternative.fits
+        and alternative.instance == current.instance
+        and alternative.count == current.count
+        and alternative.is_spot == current.is_spot
     )
 
 
-def is_usable(each: Alternative, current: Alternative) -> bool:
+def is_usable(alternative: Alternative, current: Alternative) -> bool:
     """Whether a job can do with a machine: it fits, is not too risky, and ends a month's work within a month.
 
     Nothing that fits where it is moves to where it may not fit.
 
     Args:
-        each: the machine.
+        alternative: the machine.
         current: the one where the job is.
     """
-    hours = each.hours_same_work
+    hours = alternative.hours_same_work
     in_time = hours is None or mean(hours.value) <= MOST_HOURS
-    is_sure = each.verdict is not Verdict.TIGHT or current.verdict is not Verdict.FITS
-    return each.fits and is_sure and each.risk.level != "high" and in_time
+    is_sure = alternative.verdict is not Verdict.TIGHT or current.verdict is not Verdict.FITS
+    return alternative.fits and is_sure and alternative.risk.level != "high" and in_time
 
 
-def is_worth_it(question: MigrationQuestion, each: Alternative, tuned: Alternative | None) -> bool:
+def is_worth_it(question: MigrationQuestion, alternative: Alternative, tuned: Alternative | None) -> bool:
     """Whether moving to a machine that can be used saves enough, surely and soon enough.
 
     What other settings save without moving is no reason to move.
 
     Args:
         question: the job.
-        each: the machine.
+        alternative: the machine.
         tuned: the current machine with the best settings.
     """
-    saving, paid = each.saving_percent, each.usd_same_work
-    if saving is None or paid is None or each.break_even_hours is None or each is tuned:
+    saving, paid = alternative.saving_percent, alternative.usd_same_work
+    if saving is None or paid is None or alternative.break_even_hours is None or alternative is tuned:
         return False
     if tuned is not None and tuned.usd_same_work is not None:
         most = mean(tuned.usd_same_work.value) * (1.0 - assumed(WHAT_COUNTS) / PERCENT)
         if mean(paid.value) > most:
             return False
-    soon = each.break_even_hours <= assumed("longest_break_even_months") * question.hours
+    soon = alternative.break_even_hours <= assumed("longest_break_even_months") * question.hours
     return mean(saving.value) >= assumed(WHAT_COUNTS) and mean(saving.low) > 0 and soon
 
 
@@ -130,10 +130,10 @@ def _moving(best: Alternative) -> Iterator[str]:
     saving = best.saving_percent
     assert saving is not None and best.saving_usd is not None  # noqa: S101 - it is worth it
     yield f"{machines(best)} does the same work for {percent(saving)} less: {money(best.saving_usd.value)} a month"
-    yield from _taking(best)
+    yield from _moving_needs(best)
 
 
-def _taking(best: Alternative) -> Iterator[str]:
+def _moving_needs(best: Alternative) -> Iterator[str]:
     """Yield what moving to a machine takes, and what speaks against it."""
     if best.break_even_hours is not None and best.move_usd is not None:
         yield f"moving costs {money(best.move_usd)} once, which {best.break_even_hours:.0f} hours of running pay back"
@@ -151,9 +151,9 @@ def _for_speed(current: Alternative, faster: Sequence[Alternative]) -> Iterator[
     yield f"{machines(best)} does {times(best.performance_ratio)} times the work a second"
     if best.usd_same_work is not None:
         saving = best.saving_percent
-        beside = "" if saving is None else f", {abs(mean(saving.value)):.0f} % {_than_now(mean(saving.value))} than now"
-        yield f"a month's work costs {money(best.usd_same_work.value)} there{beside}"
-    yield from _taking(best)
+        saved = "" if saving is None else f", {abs(mean(saving.value)):.0f} % {_than_now(mean(saving.value))} than now"
+        yield f"a month's work costs {money(best.usd_same_work.value)} there{saved}"
+    yield from _moving_needs(best)
 
 
 def _than_now(saving: float) -> str:
@@ -171,63 +171,67 @@ def _staying(
         own = mean(tuned.saving_percent.value)
         if own >= assumed(WHAT_COUNTS):
             yield f"other settings on {current.instance} save {percent(tuned.saving_percent)} without moving"
-    others = (each for each in ordered if each is not tuned and each.fits and each.saving_percent is not None)
-    saving = [each for each in others if each.saving_percent is not None and mean(each.saving_percent.value) > 0]
+    others = (
+        alternative
+        for alternative in ordered
+        if alternative is not tuned and alternative.fits and alternative.saving_percent is not None
+    )
+    saving = [other for other in others if other.saving_percent is not None and mean(other.saving_percent.value) > 0]
     if not saving:
         yield f"nothing that holds the job does its work for less: {NOTHING_BETTER}"
         return
     best = saving[0]
     assert best.saving_percent is not None  # noqa: S101 - chosen so
-    told = f"{machines(best)} would save {percent(best.saving_percent)}"
+    text = f"{machines(best)} would save {percent(best.saving_percent)}"
     hours = best.hours_same_work
     if best.risk.level == "high":
-        yield f"{told}, but at a high risk: {best.risk.reasons[0]}"
+        yield f"{text}, but at a high risk: {best.risk.reasons[0]}"
     elif hours is not None and mean(hours.value) > MOST_HOURS:
-        yield f"{told}, but needs {mean(hours.value):.0f} hours for a month's work"
+        yield f"{text}, but needs {mean(hours.value):.0f} hours for a month's work"
     elif not is_usable(best, current):
-        yield f"{told}, but may not hold the job: {best.reason}"
+        yield f"{text}, but may not hold the job: {best.reason}"
     elif mean(best.saving_percent.value) < assumed(WHAT_COUNTS):
-        yield f"{told}, less than the {assumed(WHAT_COUNTS):g} % from where on moving is worth it: {NOTHING_BETTER}"
+        yield f"{text}, less than the {assumed(WHAT_COUNTS):g} % from where on moving is worth it: {NOTHING_BETTER}"
     elif mean(best.saving_percent.low) <= 0:
-        yield f"{told}, but within the range of the estimate it may as well cost more"
+        yield f"{text}, but within the range of the estimate it may as well cost more"
     elif best.move_usd is None:
         unknown = next((part for part in best.move if part.usd is None), None)
-        yield f"{told}, but what moving costs is not known{f': {unknown.detail}' if unknown else ''}"
+        yield f"{text}, but what moving costs is not known{f': {unknown.detail}' if unknown else ''}"
     else:
         soon = assumed("longest_break_even_months") * question.hours
-        yield f"{told}, but moving costs {money(best.move_usd)}: more than {soon:.0f} hours of running save"
+        yield f"{text}, but moving costs {money(best.move_usd)}: more than {soon:.0f} hours of running save"
 
 
-def _order_of_first(each: Alternative) -> tuple[bool, bool, float, float]:
+def _order_of_first(alternative: Alternative) -> tuple[bool, bool, float, float]:
     """Order machines of a job that has none yet, whose work is compared with nothing."""
-    return (not each.fits, each.risk.level == "high", cost_of_work(each), each.short_bytes)
+    return (not alternative.fits, alternative.risk.level == "high", cost_of_work(alternative), alternative.short_bytes)
 
 
-def _order(each: Alternative) -> tuple[bool, bool, float, float]:
-    saving = each.saving_percent
+def _order(alternative: Alternative) -> tuple[bool, bool, float, float]:
+    saving = alternative.saving_percent
     return (
-        not each.fits,
+        not alternative.fits,
         saving is None,
         0.0 if saving is None else -mean(saving.value),
-        each.short_bytes,
+        alternative.short_bytes,
     )
 
 
-def risk(found: Alternative, machine: Machine) -> Level:
+def risk(alternative: Alternative, machine: Machine) -> Level:
     """Return how risky a machine is, with the reasons.
 
     Args:
-        found: the machine with its prices.
+        alternative: the machine with its prices.
         machine: the same before.
     """
     row = machine.row
     return level_of(
         (
             *_of_memory(machine),
-            *_of_interruptions(found, machine),
+            *_of_interruptions(alternative, machine),
             *_of_network(machine, row),
-            *_of_speed(found),
-            *_of_price(found, machine, row),
+            *_of_speed(alternative),
+            *_of_price(alternative, machine, row),
         )
     )
 
@@ -244,14 +248,18 @@ def _of_memory(machine: Machine) -> Iterator[tuple[Degree, str]]:
         yield "medium", f"memory is tight: up to {format_bytes(mean(needed.high))} of {format_bytes(capacity)}"
 
 
-def _of_interruptions(found: Alternative, machine: Machine) -> Iterator[tuple[Degree, str]]:
+def _of_interruptions(alternative: Alternative, machine: Machine) -> Iterator[tuple[Degree, str]]:
     often = machine.cluster.price.interruptions
-    if not found.is_spot or often is None:
+    if not alternative.is_spot or often is None:
         return
     hours = often.seconds_between / HOUR_SECONDS
     degree: Degree = "high" if hours < assumed("short_interval_hours") else "medium"
     yield degree, f"spot capacity is taken back about every {hours:.3g} h of running"
-    if found.usd_per_hour and found.usd_per_hour_spot and found.usd_per_hour_spot >= found.usd_per_hour:
+    if (
+        alternative.usd_per_hour
+        and alternative.usd_per_hour_spot
+        and alternative.usd_per_hour_spot >= alternative.usd_per_hour
+    ):
         yield "medium", "spot costs as much as on demand: there is hardly any free capacity"
 
 
@@ -268,15 +276,15 @@ def _of_network(machine: Machine, row: Instance | None) -> Iterator[tuple[Degree
         yield "low", "a part of a device, beside other users"
 
 
-def _of_speed(found: Alternative) -> Iterator[tuple[Degree, str]]:
-    if found.verdict is Verdict.MISSES_LIMIT:
-        yield "high", found.reason
-    ratio = found.performance_ratio
+def _of_speed(alternative: Alternative) -> Iterator[tuple[Degree, str]]:
+    if alternative.verdict is Verdict.MISSES_LIMIT:
+        yield "high", alternative.reason
+    ratio = alternative.performance_ratio
     if ratio is not None and mean(ratio.low) > 0 and mean(ratio.high) / mean(ratio.low) >= assumed("wide_range"):
         yield "medium", f"its speed is uncertain: {ends(ratio)} times the present one"
 
 
-def _of_price(found: Alternative, machine: Machine, row: Instance | None) -> Iterator[tuple[Degree, str]]:
+def _of_price(alternative: Alternative, machine: Machine, row: Instance | None) -> Iterator[tuple[Degree, str]]:
     if row is None:
         return
     if machine.cluster.price.usd_per_hour is None:
@@ -288,5 +296,5 @@ def _of_price(found: Alternative, machine: Machine, row: Instance | None) -> Ite
             yield "low", f"its price is {quote.age.words}"
         if quote.remark:
             yield "low", quote.remark
-    if not found.usd_per_hour and not found.usd_per_hour_spot:
+    if not alternative.usd_per_hour and not alternative.usd_per_hour_spot:
         yield "high", "no price is known"

@@ -54,7 +54,7 @@ def durations(
     Raises:
         PlanError: a job runs on none of the machines, or nothing is called what it names; all such faults.
     """
-    found: list[list[Duration]] = []
+    result: list[list[Duration]] = []
     faults: list[PlanError] = []
     for number, job in enumerate(entries.jobs):
         place = entries.document.place("jobs", number)
@@ -64,15 +64,17 @@ def durations(
         except CapacityError as error:
             faults.append(PlanError(f"{name}: {error.title}", error.detail, error.hint, place))
             continue
-        found.append([_duration(job, plan, entries, each, catalog, machine) for each in range(len(entries.machines))])
-        if not any(np.isfinite(mean(each.seconds.value)) for each in found[-1]):
-            reasons = dict.fromkeys(each.reason for each in found[-1])
+        result.append(
+            [_duration(job, plan, entries, entry, catalog, machine) for entry in range(len(entries.machines))]
+        )
+        if not any(np.isfinite(mean(entry.seconds.value)) for entry in result[-1]):
+            reasons = dict.fromkeys(entry.reason for entry in result[-1])
             detail = "; ".join(list(reasons)[:2])
             faults.append(PlanError(f"{name} runs on none of the machines", detail, "add machines that hold it", place))
     if faults:
         faults[0].further = tuple(faults[1:])
         raise faults[0]
-    return found
+    return result
 
 
 def usd_per_hour(entry: MachineEntry, catalog: Catalog) -> float | None:
@@ -84,8 +86,8 @@ def usd_per_hour(entry: MachineEntry, catalog: Catalog) -> float | None:
     return None if quote is None else quote.usd_per_hour
 
 
-def _plan(said: str | dict[str, object], read: Callable[[str], Plan]) -> Plan:
-    return read(said) if isinstance(said, str) else plan_from_data(said)
+def _plan(text: str | dict[str, object], read: Callable[[str], Plan]) -> Plan:
+    return read(text) if isinstance(text, str) else plan_from_data(text)
 
 
 def _duration(
@@ -122,4 +124,4 @@ def _estimated(plan: Plan, entry: MachineEntry, machines: int, catalog: Catalog,
     if computation.steps is None:
         raise PlanError("its length is open", "the plan gives no tokens, steps or epochs", "give them, or time:")
     steps, step = computation.steps, computation.step_seconds
-    return Duration(Interval(*(mean(job_seconds(steps, each)) for each in (step.value, step.low, step.high))))
+    return Duration(Interval(*(mean(job_seconds(steps, item)) for item in (step.value, step.low, step.high))))

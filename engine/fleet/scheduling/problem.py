@@ -128,10 +128,11 @@ def placed_in_order(problem: Problem, order: Sequence[int], wanted: Sequence[int
 def judged(problem: Problem, placed: Sequence[Placed]) -> Timetable:
     """Return placed jobs with what their schedule is judged by."""
     late = sum(
-        max(each.end - problem.tasks[each.task].deadline, 0.0) * problem.tasks[each.task].priority for each in placed
+        max(entry.end - problem.tasks[entry.task].deadline, 0.0) * problem.tasks[entry.task].priority
+        for entry in placed
     )
-    usd = sum((each.end - each.start) * len(each.machines) * problem.usd_per_second[each.kind] for each in placed)
-    return Timetable(tuple(placed), late, max((each.end for each in placed), default=0.0), usd)
+    usd = sum((entry.end - entry.start) * len(entry.machines) * problem.usd_per_second[entry.kind] for entry in placed)
+    return Timetable(tuple(placed), late, max((entry.end for entry in placed), default=0.0), usd)
 
 
 def _earliest(
@@ -249,22 +250,22 @@ class Entries:
 
     def _read(self, section: str, kind: type[EntryT], faults: list[PlanError]) -> Iterator[EntryT]:
         data = self.document.data
-        found = data.get(section) if isinstance(data, dict) else None
-        if not isinstance(found, list) or not found:
+        result = data.get(section) if isinstance(data, dict) else None
+        if not isinstance(result, list) or not result:
             place = self.document.place(section)
             faults.append(PlanError("a list is missing", section, f"give {section}: with one entry a line", place))
             return
-        if len(found) > MOST_JOBS:
+        if len(result) > MOST_JOBS:
             faults.append(
-                PlanError("too many entries", f"{len(found)}", f"at most {MOST_JOBS}", self.document.place(section))
+                PlanError("too many entries", f"{len(result)}", f"at most {MOST_JOBS}", self.document.place(section))
             )
             return
-        for number, entry in enumerate(found):
+        for number, entry in enumerate(result):
             try:
                 yield kind.model_validate(entry)
             except ValidationError as error:
-                told = refusals(error, kind, self.document, (section, number), PlanError)
-                faults += [each for each in told if isinstance(each, PlanError)]
+                text = refusals(error, kind, self.document, (section, number), PlanError)
+                faults += [item for item in text if isinstance(item, PlanError)]
 
     def _contradictions(self) -> Iterator[PlanError]:
         known = {self.machine_name(number) for number in range(len(self.machines))}
@@ -275,7 +276,7 @@ class Entries:
                 place = self.document.place("fleet", number)
                 yield PlanError("machines of one name twice", name, "give one of them a name, or add up count", place)
             seen.add(name)
-        if sum(each.count for each in self.machines) > MOST_MACHINES:
+        if sum(machine.count for machine in self.machines) > MOST_MACHINES:
             yield PlanError("too many machines", hint=f"at most {MOST_MACHINES}", place=self.document.place("fleet"))
         for number, job in enumerate(self.jobs):
             place = self.document.place("jobs", number)

@@ -76,7 +76,7 @@ def _work(tasks: Iterable[Task]) -> float:
 
 def _room(problem: Problem, tasks: Sequence[Task], begin: float) -> float:
     """Return when the machines have had room for some jobs, none of which begins before a moment."""
-    free, left = sorted(max(each, begin) for each in problem.free_from), _work(tasks)
+    free, left = sorted(max(entry, begin) for entry in problem.free_from), _work(tasks)
     for number, (since, until) in enumerate(zip(free, [*free[1:], np.inf], strict=True), start=1):
         room = (until - since) * number
         if room >= left:
@@ -201,7 +201,7 @@ def schedule(
     prices = [usd_per_hour(entry, facts) for entry in entries.machines]
     problem = _problem(entries, times, prices, "value")
     best = best_schedule(problem, seed)
-    kinds = {each.task: each.kind for each in best.timetable.placed}
+    kinds = {item.task: item.kind for item in best.timetable.placed}
     # The same order on the same kinds of machines, were everything as short or as long as it may be.
     wanted = tuple(kinds[number] for number in range(len(entries.jobs)))
     low, high = (placed_in_order(_problem(entries, times, prices, end), best.order, wanted) for end in ("low", "high"))
@@ -234,7 +234,7 @@ def _problem(entries: Entries, times: list[list[Duration]], prices: list[float |
     return Problem(
         tasks=tuple(
             Task(
-                tuple(mean(getattr(each.seconds, end)) for each in of_job),
+                tuple(mean(getattr(entry.seconds, end)) for entry in of_job),
                 job.machines,
                 job.earliest,
                 np.inf if job.deadline is None else job.deadline,
@@ -256,8 +256,10 @@ def _jobs(
     low: Timetable,
     high: Timetable,
 ) -> list[ScheduledJob]:
-    ends = [{each.task: each.end for each in found.placed} for found in (timetable, low, high)]
-    return [_job(entries, times, prices, each, _ends(*(end[each.task] for end in ends))) for each in timetable.placed]
+    ends = [{item.task: item.end for item in entry.placed} for entry in (timetable, low, high)]
+    return [
+        _job(entries, times, prices, entry, _ends(*(end[entry.task] for end in ends))) for entry in timetable.placed
+    ]
 
 
 def _ends(value: float, low: float, high: float) -> Interval:
@@ -282,7 +284,7 @@ def _job(
         deadline=deadline,
         late_seconds=0.0 if deadline is None else max(placed.end - deadline, 0.0),
         usd=None if price is None else hours * len(placed.machines) * price,
-        elsewhere=tuple(each.reason for each in times[placed.task] if each.reason),
+        elsewhere=tuple(time.reason for time in times[placed.task] if time.reason),
     )
 
 
@@ -316,7 +318,7 @@ def best_schedule(problem: Problem, seed: int = 1) -> Ordered:
     count = len(problem.tasks)
     free: tuple[int | None, ...] = (None,) * count
     ordered = [_made(problem, order, free) for order in _rules(problem)]
-    best = min(ordered, key=lambda each: each.timetable.score)
+    best = min(ordered, key=lambda entry: entry.timetable.score)
     bounds = lower_bounds(problem)
     least = (bounds.lateness, bounds.makespan, bounds.usd)
     draw = np.random.default_rng(seed)
@@ -345,12 +347,12 @@ def _rules(problem: Problem) -> Iterator[list[int]]:
 
     tasks = problem.tasks
     numbers = range(len(tasks))
-    yield sorted(numbers, key=lambda each: (tasks[each].deadline, -shortest(tasks[each])))
-    yield sorted(numbers, key=lambda each: -shortest(tasks[each]) * tasks[each].machines)
-    yield sorted(numbers, key=lambda each: tasks[each].deadline - shortest(tasks[each]))
-    yield sorted(numbers, key=lambda each: (-tasks[each].priority, tasks[each].deadline))
-    yield sorted(numbers, key=lambda each: shortest(tasks[each]) / tasks[each].priority)
-    yield sorted(numbers, key=lambda each: (tasks[each].earliest, tasks[each].deadline))
+    yield sorted(numbers, key=lambda entry: (tasks[entry].deadline, -shortest(tasks[entry])))
+    yield sorted(numbers, key=lambda entry: -shortest(tasks[entry]) * tasks[entry].machines)
+    yield sorted(numbers, key=lambda entry: tasks[entry].deadline - shortest(tasks[entry]))
+    yield sorted(numbers, key=lambda entry: (-tasks[entry].priority, tasks[entry].deadline))
+    yield sorted(numbers, key=lambda entry: shortest(tasks[entry]) / tasks[entry].priority)
+    yield sorted(numbers, key=lambda entry: (tasks[entry].earliest, tasks[entry].deadline))
 
 
 def _kinds(problem: Problem) -> int:
@@ -360,7 +362,7 @@ def _kinds(problem: Problem) -> int:
 def _changed(problem: Problem, best: Ordered, draw: np.random.Generator) -> Ordered:
     """Return an order with one change."""
     order, wanted = list(best.order), list(best.wanted)
-    one, other = (int(each) for each in draw.integers(len(order), size=2))
+    one, other = (int(integer) for integer in draw.integers(len(order), size=2))
     way = int(draw.integers(3))
     if way == 0 and _kinds(problem) > 1:
         possible = [kind for kind, seconds in enumerate(problem.tasks[one].seconds) if np.isfinite(seconds)]

@@ -72,7 +72,7 @@ class FleetDay:
         base: units that are best committed to, and what the day costs with them; None where no such price is known.
         usd_committed: that cost.
         kept: share of the requests that keep the limits.
-        first, each: seconds to the first token and of each token after it, at the percentile.
+        first, per_token: seconds to the first token and of each token after it, at the percentile.
         starts: replicas that were started in the day.
     """
 
@@ -83,7 +83,7 @@ class FleetDay:
     usd_committed: float | None
     kept: float
     first: float
-    each: float
+    per_token: float
     starts: int
 
 
@@ -114,9 +114,9 @@ class Day:
 
 def startup_of(candidate: Candidate, question: ServingQuestion, catalog: Catalog) -> Startup:
     """Return the time until a new replica answers: what was said, or the parts that are assumed."""
-    said = question.startup_seconds
-    if said is not None:
-        return Startup(Interval.exactly(said))
+    startup_seconds = question.startup_seconds
+    if startup_seconds is not None:
+        return Startup(Interval.exactly(startup_seconds))
     weights = mean(candidate.filled.estimate.memory.parts["weights"]) * candidate.devices
     return assumed_startup(weights, catalog)
 
@@ -146,31 +146,31 @@ def _largest_before(values: Floats, moments: int) -> Floats:
     return np.asarray(rows.max(axis=1))
 
 
-def over_day(replica: Replica, found: Sized, load: LoadCurve, catalog: Catalog) -> Day:
+def over_day(replica: Replica, sized: Sized, load: LoadCurve, catalog: Catalog) -> Day:
     """Return a fleet over a day, fixed and with an autoscaler, each simulated.
 
     Args:
         replica: the kind of replica.
-        found: how many the peak needs, and what each keeps.
+        sized: how many the peak needs, and what each keeps.
         load: requests a second over the day.
         catalog: facts.
     """
-    question, candidate = replica.question, found.candidate
+    question, candidate = replica.question, sized.candidate
     startup = startup_of(candidate, question, catalog)
     assumed = catalog.assumptions
     delay = _or(question.scale_down_seconds, assumed["scale-down-delay"])
     reserve = _or(question.reserve, assumed["replica-reserve"])
     rates = load.over_day(MOMENTS)
-    wanted = np.asarray(wanted_replicas(rates, reserve, found.rate))
+    wanted = np.asarray(wanted_replicas(rates, reserve, sized.rate))
     ready, paid = ready_replicas(_whole(wanted, candidate), mean(startup.seconds.value), delay)
-    most = np.full(MOMENTS, float(_whole(np.array([float(found.replicas["value"] or 1)]), candidate)[0]))
+    most = np.full(MOMENTS, float(_whole(np.array([float(sized.replicas["value"] or 1)]), candidate)[0]))
     prices = day_prices(candidate, catalog)
-    fixed, scaled = (_run(replica, found, rates, each, prices) for each in ((most, most), (ready, paid)))
+    fixed, scaled = (_run(replica, sized, rates, entry, prices) for entry in ((most, most), (ready, paid)))
     return Day(load, rates, startup, delay, reserve, prices, fixed, scaled)
 
 
-def _or(said: float | None, row: Assumption) -> float:
-    return row.value if said is None else said
+def _or(value: float | None, row: Assumption) -> float:
+    return row.value if value is None else value
 
 
 def _whole(replicas: Floats, candidate: Candidate) -> Floats:
@@ -180,32 +180,32 @@ def _whole(replicas: Floats, candidate: Candidate) -> Floats:
 
 def _run(
     replica: Replica,
-    found: Sized,
+    sized: Sized,
     rates: Floats,
     replicas: tuple[Floats, Floats],
     prices: DayPrices,
 ) -> FleetDay:
     ready, paid = replicas
-    stay, rate = replica.stay(found.slots), rates / ready
+    stay, rate = replica.stay(sized.slots), rates / ready
     watched = min(DAY_SECONDS, WATCHED / float(rate.mean())) / PIECES
     requests = varying_requests(
         rate, DAY_SECONDS / MOMENTS, PIECES, watched, 2.0 * stay, stay, replica.lengths, replica.question.seed
     )
-    slots = np.full(PIECES, found.slots)
+    slots = np.full(PIECES, sized.slots)
     seen = simulate(requests, replica.times, slots, np.ones(PIECES), np.ones(PIECES))
     question = replica.question
-    kept = (seen.first <= (question.ttft or np.inf)) & (np.nan_to_num(seen.each) <= (question.tpot or np.inf))
+    kept = (seen.first <= (question.ttft or np.inf)) & (np.nan_to_num(seen.per_token) <= (question.tpot or np.inf))
     # A request of a time with many replicas stands for those of all of them.
     at = (
         (seen.replicas + 0.5) * (DAY_SECONDS / PIECES) + requests.arrivals[requests.counts] - 2.0 * stay - watched / 2.0
     )
     weights = ready[np.clip((at / DAY_SECONDS * MOMENTS).astype(np.int64), 0, MOMENTS - 1)]
     together = np.zeros(seen.first.size, np.int64)
-    first, each = (
+    first, per_token = (
         float(percentile_by(values, together, 1, question.percentile)[0]) if values.size else 0.0
-        for values in (seen.first, seen.each)
+        for values in (seen.first, seen.per_token)
     )
-    units, usd, committed = paid / found.candidate.per_instance, prices.on_demand, prices.committed
+    units, usd, committed = paid / sized.candidate.per_instance, prices.on_demand, prices.committed
     base, with_base = None, None
     if committed is not None and usd is not None:
         choices = np.unique(units)
@@ -219,6 +219,6 @@ def _run(
         usd_committed=with_base,
         kept=float(np.average(kept, weights=weights)) if kept.size else 1.0,
         first=first,
-        each=each,
+        per_token=per_token,
         starts=int(np.maximum(np.diff(paid, append=paid[:1]), 0).sum()),
     )

@@ -75,11 +75,11 @@ class Candidate:
         """Whether one request that is alone is answered inside the limits."""
         speed = self.filled.estimate.computation.infer
         assert speed is not None and speed.time_per_output_token_seconds is not None  # noqa: S101 - a load was given
-        found = (
+        result = (
             (speed.time_to_first_token_seconds.value, question.ttft),
             (speed.time_per_output_token_seconds.value, question.tpot),
         )
-        return all(limit is None or mean(value) <= limit for value, limit in found)
+        return all(limit is None or mean(value) <= limit for value, limit in result)
 
     def instances(self, replicas: int) -> int:
         """Return the instances that hold some replicas; where one replica takes several, all of them."""
@@ -108,7 +108,7 @@ def candidates(
     question: ServingQuestion,
     catalog: Catalog,
     machine: Machine | None = None,
-    told: Callable[[str], None] = lambda _: None,
+    callback: Callable[[str], None] = lambda _: None,
 ) -> tuple[list[Candidate], list[Unfit]]:
     """Return the replicas to choose among, the least cost for each request at first, and hardware that holds none.
 
@@ -116,34 +116,34 @@ def candidates(
         question: the load and its limits.
         catalog: facts.
         machine: the detected machine.
-        told: gets what is at work, in words.
+        callback: gets what is at work, in words.
 
     Raises:
         CapacityError: the plan serves no requests, or names what nobody knows.
     """
     plan = _loaded(question)
-    found: list[Candidate] = []
+    result: list[Candidate] = []
     unfit: list[Unfit] = []
     for name in _hardware(question, catalog):
         reasons: list[str] = []
-        before = len(found)
-        told(f"planning replicas on {name}")
+        before = len(result)
+        callback(f"planning replicas on {name}")
         for devices, layout in _layouts(plan, name, catalog):
             values = {_DEVICES: devices, Key.HARDWARE_PER_NODE: None, Key.PARALLELISM_DP: 1, **layout}
             try:
                 there = plan if name == plan.hardware.name else edited(plan, {_NAME: name}, catalog).plan
                 filled = fill(with_values(there, values), "balanced", machine, catalog)
-                each = _candidate(name, filled, devices, catalog)
+                item = _candidate(name, filled, devices, catalog)
             except CapacityError as error:
                 reasons.append(error.detail or error.title)
                 continue
-            if isinstance(each, str):
-                reasons.append(each)
+            if isinstance(item, str):
+                reasons.append(item)
             else:
-                found.append(each)
-        if len(found) == before:
+                result.append(item)
+        if len(result) == before:
             unfit.append(Unfit(name, reasons[-1] if reasons else "no layout of it serves the model"))
-    return sorted(found, key=lambda each: (each.usd_per_request_rate, each.devices)), unfit
+    return sorted(result, key=lambda entry: (entry.usd_per_request_rate, entry.devices)), unfit
 
 
 def _loaded(question: ServingQuestion) -> Plan:

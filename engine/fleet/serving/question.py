@@ -73,9 +73,9 @@ def load_curve(name: str) -> LoadCurve:
     text = read_text(path)
     if text.lstrip().startswith(("[", "- ", "rates")):
         document = read_yaml(text, str(path))
-        found = document.data.get("rates") if isinstance(document.data, dict) else document.data
-        rates = [_rate(value, document.place(place)) for place, value in enumerate(found or ())] if isinstance(
-            found, list
+        result = document.data.get("rates") if isinstance(document.data, dict) else document.data
+        rates = [_rate(value, document.place(place)) for place, value in enumerate(result or ())] if isinstance(
+            result, list
         ) else []  # fmt: skip
     else:
         rates = list(_lines(text, str(path)))
@@ -87,15 +87,15 @@ def load_curve(name: str) -> LoadCurve:
 
 def _lines(text: str, file: str) -> list[float]:
     """Return the last number of each line; a first line of words is a head."""
-    found: list[float] = []
+    values: list[float] = []
     for number, line in enumerate(text.splitlines(), start=1):
         cells = [cell for cell in re.split(r"[,;\s]+", line.partition("#")[0].strip()) if cell]
         if not cells:
             continue
-        if not found and not re.match(r"[-+.\d]", cells[-1]):
+        if not values and not re.match(r"[-+.\d]", cells[-1]):
             continue
-        found.append(_rate(cells[-1], Place(file, number)))
-    return found
+        values.append(_rate(cells[-1], Place(file, number)))
+    return values
 
 
 def _rate(value: Plain, place: Place) -> float:

@@ -111,7 +111,7 @@ def serve(
     catalog: Catalog | None = None,
     machine: Machine | None = None,
     stopped: Callable[[], bool] = lambda: False,
-    told: Callable[[str], None] | None = None,
+    callback: Callable[[str], None] | None = None,
 ) -> ServingAnswer:
     """Return the cheapest fleet that serves a load inside its limits.
 
@@ -120,21 +120,21 @@ def serve(
         catalog: facts.
         machine: the detected machine, for plans that run on it.
         stopped: asked between kinds of replicas; what was found by then is the answer.
-        told: gets what is at work, in words.
+        callback: gets what is at work, in words.
 
     Raises:
         CapacityError: the question makes no sense, or the plan serves no requests.
     """
     question.check()
     facts, begun = catalog or load_catalog(), monotonic()
-    tell = told or (lambda _: None)
-    found, unfit = candidates(question, facts, machine, tell)
+    tell = callback or (lambda _: None)
+    result, unfit = candidates(question, facts, machine, tell)
     fleets: list[tuple[Sized, Replica]] = []
     failing: list[Candidate] = []
     left_out: list[Candidate] = []
     seen: list[tuple[Replica, Sized | None]] = []
-    for candidate in found:
-        cheapest = min((_usd(each) for each, _ in fleets), default=np.inf)
+    for candidate in result:
+        cheapest = min((_usd(fleet) for fleet, _ in fleets), default=np.inf)
         beyond = np.isfinite(cheapest) and candidate.usd_per_request_rate * question.rate >= cheapest
         known = next((pair for pair in seen if _is_alike(pair[0].candidate, candidate)), None)
         if beyond or stopped() or (known is None and len(seen) >= MOST_SIMULATED):
@@ -158,7 +158,7 @@ def serve(
     return ServingAnswer(
         question=question,
         best=fleets[0][0] if fleets else None,
-        others=tuple(each for each, _ in fleets[1:]),
+        others=tuple(fleet for fleet, _ in fleets[1:]),
         failing=tuple(failing),
         unfit=tuple(unfit),
         left_out=tuple(left_out),
@@ -173,9 +173,9 @@ def _planned(question: ServingQuestion, fleet: Sized, catalog: Catalog, machine:
     candidate = fleet.candidate
     layout = candidate.filled.plan.parallelism
     replicas = fleet.replicas["value"] or 1
-    said = {path: value for path, value in asked_values(question).items() if value != question.plan.value(path)}
+    changed = {path: value for path, value in asked_values(question).items() if value != question.plan.value(path)}
     change = {
-        **said,
+        **changed,
         Key.HARDWARE_NAME: candidate.instance,
         Key.HARDWARE_DEVICES: candidate.devices * replicas,
         Key.PARALLELISM_TP: layout.tp,

@@ -42,14 +42,14 @@ class Answered:
     Attributes:
         replicas: the replica of each.
         first: seconds from its arrival to its first token.
-        each: seconds of each token after the first; nan where there is none.
+        per_token: seconds of each token after the first; nan where there is none.
         busy: seconds in which each replica works.
         clock: seconds that each replica was watched.
     """
 
     replicas: Whole
     first: Floats
-    each: Floats
+    per_token: Floats
     busy: Floats
     clock: Floats
 
@@ -181,8 +181,8 @@ class _Replicas:
         last = self.history[self.joined[which] + self.passes[which], whose]
         tokens = requests.outputs[which] - 1
         first = self.first_token[which] - requests.arrivals[which]
-        each = np.where(tokens > 0, (last - self.first_token[which]) / np.maximum(tokens, 1), np.nan)
-        return Answered(whose, first, each, self.busy, self.clock)
+        result = np.where(tokens > 0, (last - self.first_token[which]) / np.maximum(tokens, 1), np.nan)
+        return Answered(whose, first, result, self.busy, self.clock)
 
 
 def percentile_by(values: Floats, groups: Whole, count: int, percent: float) -> Floats:
@@ -199,9 +199,9 @@ def percentile_by(values: Floats, groups: Whole, count: int, percent: float) -> 
     ordered, sizes = values[known][order], np.bincount(groups[known], minlength=count)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     place = starts + np.clip(np.ceil(sizes * percent / 100.0).astype(np.int64) - 1, 0, np.maximum(sizes - 1, 0))
-    found: NDArray[np.float64] = np.full(count, np.nan)
-    found[sizes > 0] = ordered[place[sizes > 0]]
-    return found
+    result: NDArray[np.float64] = np.full(count, np.nan)
+    result[sizes > 0] = ordered[place[sizes > 0]]
+    return result
 
 
 # Places of the table: between two of them times are as good as straight lines.
@@ -317,6 +317,6 @@ def _along(values: Floats, have: Floats, want: Floats, axis: int) -> Floats:
     place = np.clip(np.interp(want, have, np.arange(have.size)), 0, have.size - 1)
     low = np.minimum(place.astype(np.int64), have.size - 2) if have.size > 1 else np.zeros(want.size, np.int64)
     high = np.minimum(low + 1, have.size - 1)
-    share = (place - low).reshape([-1 if each == axis else 1 for each in range(values.ndim)])
+    share = (place - low).reshape([-1 if entry == axis else 1 for entry in range(values.ndim)])
     below, above = np.take(values, low, axis), np.take(values, high, axis)
     return np.asarray(below + share * (above - below))

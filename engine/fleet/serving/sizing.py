@@ -44,8 +44,8 @@ class Loaded:
     Attributes:
         rates: requests a second of one replica.
         slots: requests at work at once at most.
-        first, each: seconds to the first token and of each token after it, at the percentile.
-        first_mean, each_mean: the same, the mean.
+        first, per_token: seconds to the first token and of each token after it, at the percentile.
+        first_mean, per_token_mean: the same, the mean.
         kept: share of the requests that keep both limits.
         busy: share of the time in which a replica works.
         holds: whether the percentiles keep the limits.
@@ -54,9 +54,9 @@ class Loaded:
     rates: Floats
     slots: Whole
     first: Floats
-    each: Floats
+    per_token: Floats
     first_mean: Floats
-    each_mean: Floats
+    per_token_mean: Floats
     kept: Floats
     busy: Floats
     holds: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
@@ -149,27 +149,34 @@ class Replica:
         seconds = np.maximum(np.minimum(counted / side / every, longest), stay)
         requests = steady_requests(every, FILLING * stay, seconds, stay / 2.0, self.lengths, self.question.seed)
         reading, answering = np.repeat(factors, side, axis=0).T
-        found = simulate(requests, self.times, np.repeat(slots, side), reading, answering)
-        return self._seen(rates, slots, found, side)
+        result = simulate(requests, self.times, np.repeat(slots, side), reading, answering)
+        return self._seen(rates, slots, result, side)
 
-    def _seen(self, rates: Floats, slots: Whole, found: Answered, side: int) -> Loaded:
+    def _seen(self, rates: Floats, slots: Whole, answered: Answered, side: int) -> Loaded:
         question, count = self.question, rates.size
-        groups, percent = found.replicas // side, question.percentile
-        first = percentile_by(found.first, groups, count, percent)
-        each = np.nan_to_num(percentile_by(found.each, groups, count, percent))
+        groups, percent = answered.replicas // side, question.percentile
+        first = percentile_by(answered.first, groups, count, percent)
+        per_token = np.nan_to_num(percentile_by(answered.per_token, groups, count, percent))
         numbers = np.maximum(np.bincount(groups, minlength=count), 1)
 
         def average(values: Floats) -> Floats:
             return np.bincount(groups, np.nan_to_num(values), minlength=count) / numbers
 
         ttft, tpot = question.ttft or np.inf, question.tpot or np.inf
-        kept = (found.first <= ttft) & (np.nan_to_num(found.each) <= tpot)
-        holds = (first <= ttft) & (each <= tpot)
-        busy = (found.busy / np.maximum(found.clock, 1e-9)).reshape(count, side).mean(axis=1)
+        kept = (answered.first <= ttft) & (np.nan_to_num(answered.per_token) <= tpot)
+        holds = (first <= ttft) & (per_token <= tpot)
+        busy = (answered.busy / np.maximum(answered.clock, 1e-9)).reshape(count, side).mean(axis=1)
         return Loaded(
-            rates, slots, first, each, average(found.first), average(found.each), average(kept.astype(float)), busy,
+            rates,
+            slots,
+            first,
+            per_token,
+            average(answered.first),
+            average(answered.per_token),
+            average(kept.astype(float)),
+            busy,
             holds,
-        )  # fmt: skip
+        )
 
 
 def sized(replica: Replica) -> Sized | None:
@@ -181,7 +188,7 @@ def sized(replica: Replica) -> Sized | None:
     if any(kept <= 0 for of_batch in tried.values() for kept, _ in of_batch.values()):
         light = _tried(replica, (*LIGHT_SHARES, SHARES[0]))
         tried = {
-            slots: {end: light[slots][end] if found[0] <= 0 else found for end, found in of_batch.items()}
+            slots: {end: light[slots][end] if entry[0] <= 0 else entry for end, entry in of_batch.items()}
             for slots, of_batch in tried.items()
         }
     best = max(tried, key=lambda slots: (tried[slots]["value"][0], slots))
@@ -212,7 +219,7 @@ def sized(replica: Replica) -> Sized | None:
         number = max(number + 1, int(number * STEP))
         final = _final(replica, number, best, failing)
     replicas["value"] = number
-    replicas["low"], replicas["high"] = (_beside(replicas.get(end), number, end) for end in ("low", "high"))
+    replicas["low"], replicas["high"] = (_bounded(replicas.get(end), number, end) for end in ("low", "high"))
     loaded = {end: _entry(final, place) for place, end in enumerate(ENDS)}
     binding, why = _binding(question, _entry(final, len(ENDS)), best, candidate.slots)
     return Sized(candidate, replicas, best, min(max(kept, question.rate / number), failing), loaded, binding, why)
@@ -229,11 +236,11 @@ def _final(replica: Replica, number: int, slots: int, failing: float) -> Loaded:
     )
 
 
-def _beside(found: int | None, number: int, end: End) -> int | None:
+def _bounded(count: int | None, number: int, end: End) -> int | None:
     """Return the replicas at an end of the times, which no chance puts on the other side of the estimate's."""
-    if found is None:
+    if count is None:
         return None
-    return min(found, number) if end == "low" else max(found, number)
+    return min(count, number) if end == "low" else max(count, number)
 
 
 def _tried(replica: Replica, shares: tuple[float, ...]) -> dict[int, dict[End, tuple[float, float]]]:
@@ -251,14 +258,14 @@ def _tried(replica: Replica, shares: tuple[float, ...]) -> dict[int, dict[End, t
         np.array([slots for slots, *_ in points], dtype=np.int64),
         [end for _, end, _ in points],
     )
-    found: dict[int, dict[End, tuple[float, float]]] = {slots: {} for slots in batches}
+    data: dict[int, dict[End, tuple[float, float]]] = {slots: {} for slots in batches}
     for start in range(0, len(points), len(shares)):
         slots, end, _ = points[start]
         rates, holds = seen.rates[start : start + len(shares)], seen.holds[start : start + len(shares)]
         failing = int(np.argmin(holds)) if not holds.all() else len(shares)
         kept = float(rates[failing - 1]) if failing else 0.0
-        found[slots][end] = kept, float(rates[failing] if failing < len(shares) else rates[-1] / shares[-1])
-    return found
+        data[slots][end] = kept, float(rates[failing] if failing < len(shares) else rates[-1] / shares[-1])
+    return data
 
 
 def _batches(replica: Replica) -> list[int]:
@@ -289,7 +296,7 @@ def _binding(question: ServingQuestion, beyond: Loaded, slots: int, room: int) -
     if question.ttft is not None:
         over["ttft"] = float(beyond.first[0]) / question.ttft
     if question.tpot is not None:
-        over["tpot"] = float(beyond.each[0]) / question.tpot
+        over["tpot"] = float(beyond.per_token[0]) / question.tpot
     worst: Binding = max(over, key=lambda name: over[name])
     if over[worst] <= 1.0:
         return "rate", "more requests would come than a replica answers"

@@ -62,17 +62,17 @@ _FIGURES = (
 _NONE = "-"
 
 
-def migration_as_dict(found: Migration) -> dict[str, object]:
+def migration_as_dict(migration: Migration) -> dict[str, object]:
     """Return what moving would bring as plain data, under the names that scripts rely on."""
     return {
-        "current": _as_dict(found.current),
-        "alternatives": [_as_dict(each) for each in found.alternatives],
-        "verdict": found.verdict,
-        "reasons": list(found.reasons),
-        "recommendations": to_builtins(found.recommendations),
-        "complete": found.complete,
-        "share_done": found.share_done,
-        "seconds": found.seconds,
+        "current": _as_dict(migration.current),
+        "alternatives": [_as_dict(alternative) for alternative in migration.alternatives],
+        "verdict": migration.verdict,
+        "reasons": list(migration.reasons),
+        "recommendations": to_builtins(migration.recommendations),
+        "complete": migration.complete,
+        "share_done": migration.share_done,
+        "seconds": migration.seconds,
     }
 
 
@@ -82,100 +82,111 @@ def runs_as_dict(runs: Sequence[WorkloadRun]) -> dict[str, object]:
 
 
 def _run_as_dict(run: WorkloadRun) -> dict[str, object]:
-    told: dict[str, object] = {
+    data: dict[str, object] = {
         "workload": run.workload,
         "name": run.name,
         "expected_outcome": run.expected_outcome,
-        "found_outcome": run.found_outcome,
+        "found_outcome": run.outcome,
     }
-    return told if run.migration is None else {**told, **migration_as_dict(run.migration)}
+    return data if run.migration is None else {**data, **migration_as_dict(run.migration)}
 
 
-def _as_dict(each: Alternative) -> dict[str, object]:
-    data = to_builtins(each)
+def _as_dict(alternative: Alternative) -> dict[str, object]:
+    data = to_builtins(alternative)
     assert isinstance(data, dict)  # noqa: S101 - a dataclass becomes one
-    figures = {key: to_builtins(each.figures[key]) for key in _FIGURES if key in each.figures}
+    figures = {key: to_builtins(alternative.figures[key]) for key in _FIGURES if key in alternative.figures}
     return {**data, "figures": figures}
 
 
-def migration_rows(found: Migration, most: int | None = None) -> list[tuple[str, ...]]:
+def migration_rows(migration: Migration, most: int | None = None) -> list[tuple[str, ...]]:
     """Return the current machine and the others as rows, under ``MIGRATION_HEADS``.
 
     Args:
-        found: what moving would bring.
+        migration: what moving would bring.
         most: how many alternatives; None for all.
     """
-    return [_row(found.current), *(_row(each) for each in found.alternatives[:most])]
+    return [_row(migration.current), *(_row(alternative) for alternative in migration.alternatives[:most])]
 
 
-def _row(each: Alternative) -> tuple[str, ...]:
-    rate = each.usd_per_hour_spot if each.is_spot else each.usd_per_hour
+def _row(alternative: Alternative) -> tuple[str, ...]:
+    rate = alternative.usd_per_hour_spot if alternative.is_spot else alternative.usd_per_hour
     return (
-        each.instance,
-        str(each.count),
+        alternative.instance,
+        str(alternative.count),
         _money(rate),
-        _percent(each.saving_percent) if each.fits else _misfit(each),
-        _usd_per_million(each),
-        _work(each),
-        _money(each.usd_same_work),
-        _percent(each.performance_percent),
-        each.risk.level,
-        _money(each.usd_month),
-        _money(each.usd_month_spot),
-        _money(each.move_usd),
-        _NONE if each.break_even_hours is None else f"{each.break_even_hours:.0f} h",
-        each.complexity.level,
-        f"{each.price_date or _NONE}{' (old)' if each.price_is_old and each.price_date else ''}",
+        _percent(alternative.saving_percent) if alternative.fits else _misfit(alternative),
+        _usd_per_million(alternative),
+        _work(alternative),
+        _money(alternative.usd_same_work),
+        _percent(alternative.performance_percent),
+        alternative.risk.level,
+        _money(alternative.usd_month),
+        _money(alternative.usd_month_spot),
+        _money(alternative.move_usd),
+        _NONE if alternative.break_even_hours is None else f"{alternative.break_even_hours:.0f} h",
+        alternative.complexity.level,
+        f"{alternative.price_date or _NONE}{' (old)' if alternative.price_is_old and alternative.price_date else ''}",
     )
 
 
-def _misfit(each: Alternative) -> str:
+def _misfit(alternative: Alternative) -> str:
     """Return why a machine does not do the job, in a few words."""
-    return f"{format_bytes(each.short_bytes)} short" if each.short_bytes else each.verdict.words
+    return f"{format_bytes(alternative.short_bytes)} short" if alternative.short_bytes else alternative.verdict.words
 
 
-def _work(each: Alternative) -> str:
-    known = next(((each.figures[key], unit) for key, unit in _WORK.items() if key in each.figures), None)
+def _work(alternative: Alternative) -> str:
+    known = next(((alternative.figures[key], unit) for key, unit in _WORK.items() if key in alternative.figures), None)
     return _NONE if known is None else f"{format_count(mean(known[0].value))} {known[1]}"
 
 
-def _usd_per_million(each: Alternative) -> str:
-    usd = each.figures.get(Figure.COST_USD_PER_MILLION_TOKENS)
+def _usd_per_million(alternative: Alternative) -> str:
+    usd = alternative.figures.get(Figure.COST_USD_PER_MILLION_TOKENS)
     return _NONE if usd is None else format_quantity(mean(usd.value), "USD/M")
 
 
-def migration_parts(found: Migration, most: int | None = None) -> Iterator[Part]:
+def migration_parts(migration: Migration, most: int | None = None) -> Iterator[Part]:
     """Yield the answer: verdict, table, what moving there takes, and what is recommended.
 
     Args:
-        found: what moving would bring.
+        migration: what moving would bring.
         most: how many alternatives the table has; None for all.
     """
-    yield TextPart(f"{found.verdict}: {found.reasons[0] if found.reasons else 'nothing was compared'}", "strong")
-    yield from (TextPart(reason) for reason in found.reasons[1:])
-    if not found.complete:
-        yield TextPart(f"stopped after {format_percent(found.share_done)} of the instances: the best so far", "quiet")
-    paid = found.current.price_source or "its price is not known"
-    yield TextPart(f"now: {found.current.count} x {found.current.instance}, {paid}", "quiet")
-    yield table_part(MIGRATION_HEADS, migration_rows(found, most), MIGRATION_RIGHT)
-    more = len(found.alternatives) - (most or len(found.alternatives))
+    yield TextPart(
+        f"{migration.verdict}: {migration.reasons[0] if migration.reasons else 'nothing was compared'}", "strong"
+    )
+    yield from (TextPart(reason) for reason in migration.reasons[1:])
+    if not migration.complete:
+        yield TextPart(
+            f"stopped after {format_percent(migration.share_done)} of the instances: the best so far", "quiet"
+        )
+    paid = migration.current.price_source or "its price is not known"
+    yield TextPart(f"now: {migration.current.count} x {migration.current.instance}, {paid}", "quiet")
+    yield table_part(MIGRATION_HEADS, migration_rows(migration, most), MIGRATION_RIGHT)
+    more = len(migration.alternatives) - (most or len(migration.alternatives))
     if more > 0:
-        yield TextPart(f"{more} more: --top {len(found.alternatives)} shows them", "quiet")
-    yield from _moving(found)
-    if found.recommendations:
+        yield TextPart(f"{more} more: --top {len(migration.alternatives)} shows them", "quiet")
+    yield from _moving(migration)
+    if migration.recommendations:
         yield TextPart("Recommended", "strong")
-        rows = [(each.priority, each.title, each.detail) for each in found.recommendations]
+        rows = [
+            (recommendation.priority, recommendation.title, recommendation.detail)
+            for recommendation in migration.recommendations
+        ]
         yield table_part(("for", "what", "why"), rows)
 
 
-def _moving(found: Migration) -> Iterator[Part]:
+def _moving(migration: Migration) -> Iterator[Part]:
     """Yield what moving to the best machine takes, and what speaks against it."""
-    best = next(iter(found.alternatives), None)
-    if best is None or not best.fits or found.verdict == "stay":
+    best = next(iter(migration.alternatives), None)
+    if best is None or not best.fits or migration.verdict == "stay":
         return
-    chosen = next((each for each in found.recommendations if each.priority == "cost"), None)
+    chosen = next(
+        (recommendation for recommendation in migration.recommendations if recommendation.priority == "cost"), None
+    )
     if chosen is not None:
-        best = next((each for each in found.alternatives if each.instance == chosen.instance), best)
+        best = next(
+            (alternative for alternative in migration.alternatives if alternative.instance == chosen.instance), best
+        )
     yield TextPart(f"Moving to {best.count} x {best.instance}", "strong")
     rows = [(part.name, _money(part.usd), f"{part.hours:.1f} h", part.detail) for part in best.move]
     yield table_part(("part", "once", "time", "how it follows"), rows, (1, 2))
@@ -185,7 +196,7 @@ def _moving(found: Migration) -> Iterator[Part]:
 
 def runs_parts(runs: Sequence[WorkloadRun], most: int | None = None) -> Iterator[Part]:
     """Yield what moving workloads would bring, expected beside found first."""
-    rows = [(run.workload, run.expected_outcome or _NONE, run.found_outcome) for run in runs]
+    rows = [(run.workload, run.expected_outcome or _NONE, run.outcome) for run in runs]
     yield TextPart("Expected and found", "strong")
     yield table_part(("workload", "expected", "found"), rows)
     for run in runs:
@@ -195,32 +206,32 @@ def runs_parts(runs: Sequence[WorkloadRun], most: int | None = None) -> Iterator
             yield from migration_parts(run.migration, most)
 
 
-def migration_as_csv(found: Migration) -> str:
+def migration_as_csv(migration: Migration) -> str:
     """Return a row for each machine, the current one first; of figures with ranges value, low and high."""
-    return _csv([_flat(each, {}) for each in (found.current, *found.alternatives)])
+    return _csv([_flat(entry, {}) for entry in (migration.current, *migration.alternatives)])
 
 
 def runs_as_csv(runs: Sequence[WorkloadRun]) -> str:
     """Return the machines of all workloads, one row each."""
     rows = [
-        _flat(each, {"workload": run.workload})
+        _flat(entry, {"workload": run.workload})
         for run in runs
         if run.migration is not None
-        for each in (run.migration.current, *run.migration.alternatives)
+        for entry in (run.migration.current, *run.migration.alternatives)
     ]
     return _csv(rows)
 
 
-def _flat(each: Alternative, before: Mapping[str, object]) -> dict[str, object]:
+def _flat(alternative: Alternative, before: Mapping[str, object]) -> dict[str, object]:
     flat: dict[str, object] = dict(before)
-    for key, value in _as_dict(each).items():
+    for key, value in _as_dict(alternative).items():
         if isinstance(value, dict) and value.keys() == {"value", "low", "high"}:
             flat |= {key: value["value"], f"{key}.low": value["low"], f"{key}.high": value["high"]}
         elif isinstance(value, dict) and key in ("risk", "complexity"):
             flat |= {key: value["level"], f"{key}.reasons": "; ".join(value["reasons"])}
         elif not isinstance(value, dict | list):
             flat[key] = value
-    flat["remedies"] = "; ".join(remedy.words for remedy in each.remedies)
+    flat["remedies"] = "; ".join(remedy.words for remedy in alternative.remedies)
     return flat
 
 
@@ -228,12 +239,12 @@ def _csv(rows: Sequence[Mapping[str, object]]) -> str:
     return csv_table(list(dict.fromkeys(key for row in rows for key in row)), rows)
 
 
-def write_migration(form: str, found: Migration) -> str:
+def write_migration(form: str, migration: Migration) -> str:
     """Return what moving would bring as json, yaml, csv, markdown or html."""
     if form == "csv":
-        return migration_as_csv(found)
-    title = f"Moving from {found.current.count} x {found.current.instance}"
-    return write_parts(form, title, migration_parts(found), lambda: migration_as_dict(found))
+        return migration_as_csv(migration)
+    title = f"Moving from {migration.current.count} x {migration.current.instance}"
+    return write_parts(form, title, migration_parts(migration), lambda: migration_as_dict(migration))
 
 
 def write_runs(form: str, runs: Sequence[WorkloadRun]) -> str:
@@ -290,8 +301,8 @@ def offer_explanation(
     if key not in TITLES:
         raise PlanError("an offer has no such figure", repr(key)[:60], f"one of {', '.join(TITLES)}")
     with recording() as record:
-        found = migrate(replace(question, instances=(instance,)), catalog, machine)
-    offers = (*(each for each in found.alternatives if each.instance == instance), found.current)
+        result = migrate(replace(question, instances=(instance,)), catalog, machine)
+    offers = (*(alternative for alternative in result.alternatives if alternative.instance == instance), result.current)
     offer = offers[0]
     title, unit = TITLES[key]
     value, interval = _value(offer, key), getattr(offer, key)
@@ -312,15 +323,19 @@ def offer_explanation(
     if root is None:
         return replace(shown, remarks=("no formula gives it", *shown.remarks))
     step = derived_step(root)
-    inputs = tuple(_linked(*pair, offer, found.current) for pair in zip(step.inputs, root.inputs, strict=True))
+    inputs = tuple(_linked(*pair, offer, result.current) for pair in zip(step.inputs, root.inputs, strict=True))
     return replace(shown, formula=step.formula, inputs=inputs, sources=(step.source,))
 
 
 def _root(derivations: Iterable[Derivation], key: str, value: float) -> Derivation | None:
     """Return the equation that gave a value, the figure's own one before others."""
-    same = [each for each in derivations if np.size(each.result) == 1 and _is(mean(each.result), value)]
-    named = [each for each in same if each.part == key]
-    priced = [each for each in same if each.part.startswith("cost.")]
+    same = [
+        derivation
+        for derivation in derivations
+        if np.size(derivation.result) == 1 and _is(mean(derivation.result), value)
+    ]
+    named = [entry for entry in same if entry.part == key]
+    priced = [entry for entry in same if entry.part.startswith("cost.")]
     return next(reversed([*priced, *named]), None)
 
 

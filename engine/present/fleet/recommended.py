@@ -26,54 +26,54 @@ _HEADS = (
 _RIGHT = (1, 2, 4, 5, 6, 8, 9, 10)
 
 
-def recommended_as_dict(found: Recommended) -> dict[str, object]:
+def recommended_as_dict(recommended: Recommended) -> dict[str, object]:
     """Return what to take as plain data, under the names that scripts rely on."""
     return {
-        "cheapest": [to_builtins(each) for each in found.cheapest],
-        "fastest": [to_builtins(each) for each in found.fastest],
-        "balanced": to_builtins(found.balanced),
-        "evaluated": found.evaluated,
-        "missed": to_builtins(found.missed),
-        "rejected": to_builtins(found.rejected),
-        "complete": found.complete,
+        "cheapest": [to_builtins(entry) for entry in recommended.cheapest],
+        "fastest": [to_builtins(entry) for entry in recommended.fastest],
+        "balanced": to_builtins(recommended.balanced),
+        "evaluated": recommended.evaluated,
+        "missed": to_builtins(recommended.missed),
+        "rejected": to_builtins(recommended.rejected),
+        "complete": recommended.complete,
     }
 
 
-def recommended_so_far(found: Recommended) -> str:
+def recommended_so_far(recommended: Recommended) -> str:
     """Return how far the search is, and the cheapest machines so far, on one line."""
-    tried = f"{format_number(found.evaluated)} machines planned, ctrl-c stops"
-    best = next(iter(found.cheapest), None)
+    tried = f"{format_number(recommended.evaluated)} machines planned, ctrl-c stops"
+    best = next(iter(recommended.cheapest), None)
     if best is None:
         return tried
     usd, seconds = format_quantity(mean(best.usd.value), "USD"), format_seconds(mean(best.seconds.value))
     return f"{tried}; cheapest so far {best.count} x {best.instance}: {usd} in {seconds}"
 
 
-def recommended_parts(question: DeadlineQuestion, found: Recommended) -> Iterator[Part]:
+def recommended_parts(question: DeadlineQuestion, recommended: Recommended) -> Iterator[Part]:
     """Yield what to take as tables and lines."""
     limit = f"done in {format_seconds(question.deadline_seconds)}"
     if question.budget_usd is not None:
         limit += f" for {format_money(question.budget_usd)} at most"
-    if found.balanced is None:
+    if recommended.balanced is None:
         yield TextPart(f"nothing is {limit}", "strong")
-        for each in (*found.missed, *found.rejected):
-            yield TextPart(f"{format_number(each.count)} configurations: {each.rule}; such as {each.example}")
+        for entry in (*recommended.missed, *recommended.rejected):
+            yield TextPart(f"{format_number(entry.count)} configurations: {entry.rule}; such as {entry.example}")
         return
     yield TextPart(f"Cheapest, {limit}", "strong")
-    yield _table(found.cheapest)
+    yield _table(recommended.cheapest)
     yield TextPart(f"Fastest, {limit}", "strong")
-    yield _table(found.fastest)
+    yield _table(recommended.fastest)
     yield TextPart(
         "Balanced: twice the machines only where they save more of the deadline than they add in money", "strong"
     )
-    yield _table((found.balanced,))
-    best = found.balanced
+    yield _table((recommended.balanced,))
+    best = recommended.balanced
     yield TextPart(
         f"price: {best.price_source}; longest and dearest are the far ends of their ranges, which keep the limits",
         "quiet",
     )
     yield TextPart(f"database: {best.database.reason}", "quiet")
-    if not found.complete:
+    if not recommended.complete:
         yield TextPart("stopped before everything was tried", "quiet")
 
 
@@ -81,25 +81,25 @@ def _table(rows: Sequence[Machines]) -> TablePart:
     return table_part(_HEADS, map(_cells, rows), _RIGHT)
 
 
-def _cells(each: Machines) -> tuple[str, ...]:
-    database = each.database
-    stored = format_bytes(each.storage_bytes, "GB")
-    if each.storage_usd is not None:
-        stored += f", {format_money(each.storage_usd)}"
+def _cells(machines: Machines) -> tuple[str, ...]:
+    database = machines.database
+    stored = format_bytes(machines.storage_bytes, "GB")
+    if machines.storage_usd is not None:
+        stored += f", {format_money(machines.storage_usd)}"
     kept = f"{database.kind}, {format_bytes(database.storage_bytes, 'GB')}"
     if database.cores:
         kept += f", {format_bytes(database.memory_bytes, 'GB')} RAM, {database.cores} cores"
     return (
-        f"{each.count} x {each.instance}",
-        format_quantity(mean(each.seconds.value), "s"),
-        format_quantity(mean(each.usd.value), "USD"),
-        f"{each.verdict.sign} {each.verdict.words}",
-        format_money(each.usd_per_hour),
-        format_quantity(mean(each.seconds.high), "s"),
-        format_quantity(mean(each.usd.high), "USD"),
-        f"{each.devices} x {each.accelerator}" if each.accelerator else "none",
-        format_bytes(each.memory_bytes, "GB"),
-        "n/a" if each.cores is None else format_number(each.cores),
+        f"{machines.count} x {machines.instance}",
+        format_quantity(mean(machines.seconds.value), "s"),
+        format_quantity(mean(machines.usd.value), "USD"),
+        f"{machines.verdict.sign} {machines.verdict.words}",
+        format_money(machines.usd_per_hour),
+        format_quantity(mean(machines.seconds.high), "s"),
+        format_quantity(mean(machines.usd.high), "USD"),
+        f"{machines.devices} x {machines.accelerator}" if machines.accelerator else "none",
+        format_bytes(machines.memory_bytes, "GB"),
+        "n/a" if machines.cores is None else format_number(machines.cores),
         stored,
         kept,
     )
@@ -121,50 +121,50 @@ _REGIONS_REPORT_HEADS = (
 )
 
 
-def regions_as_dict(found: Regions) -> dict[str, object]:
+def regions_as_dict(regions: Regions) -> dict[str, object]:
     """Return a job region by region as plain data, under the names that scripts rely on."""
     data: dict[str, object] = {
-        "home": found.home,
-        "data_bytes": found.data_bytes,
-        "usd_is_of": _period(found),
-        "job_seconds": found.seconds,
-        "regions": [_offer(each, is_open=found.seconds is None) for each in found.offers],
-        "refused": [{"instance": name, "reason": reason} for name, reason in found.refused],
+        "home": regions.home,
+        "data_bytes": regions.data_bytes,
+        "usd_is_of": _period(regions),
+        "job_seconds": regions.seconds,
+        "regions": [_offer(offer, is_open=regions.seconds is None) for offer in regions.offers],
+        "refused": [{"instance": name, "reason": reason} for name, reason in regions.refused],
     }
     return {key: to_builtins(value) for key, value in data.items()}
 
 
-def regions_parts(found: Regions) -> Iterator[Part]:
+def regions_parts(regions: Regions) -> Iterator[Part]:
     """Yield a job region by region, the cheapest first."""
-    cheapest, home = found.offers[0], _home(found)
-    yield TextPart(f"cheapest in {_place(cheapest)}: {_total(cheapest)} {_words(found)}", "strong")
-    is_open = found.seconds is None
-    rows = [_row(each, home, is_open=is_open) for each in found.offers]
+    cheapest, home = regions.offers[0], _home(regions)
+    yield TextPart(f"cheapest in {_place(cheapest)}: {_total(cheapest)} {_words(regions)}", "strong")
+    is_open = regions.seconds is None
+    rows = [_row(offer, home, is_open=is_open) for offer in regions.offers]
     heads = [head for head in _REGIONS_REPORT_HEADS if is_open or head != "tok/s"]
     yield table_part(heads, rows, range(2, len(heads) - 3))
-    size = f"{format_number(found.data_bytes / GIGA)} GB of data"
-    yield TextPart(f"data: {size} in {found.home.region or 'an unnamed region'} of {found.home.provider}")
-    slowest = max((each.data_hours for each in found.offers), default=0.0)
+    size = f"{format_number(regions.data_bytes / GIGA)} GB of data"
+    yield TextPart(f"data: {size} in {regions.home.region or 'an unnamed region'} of {regions.home.provider}")
+    slowest = max((offer.data_hours for offer in regions.offers), default=0.0)
     if slowest > 0:
         yield TextPart(f"elsewhere it arrives after {format_seconds(slowest * 3600.0)}; leaving a region is paid once")
-    if any(each.data is None for each in found.offers):
+    if any(offer.data is None for offer in regions.offers):
         yield TextPart("n/a: what data costs that leaves its provider is not known")
-    for name, reason in found.refused:
+    for name, reason in regions.refused:
         yield TextPart(f"{name}: {reason}", "quiet")
 
 
-def _period(found: Regions) -> str:
-    return "month" if found.seconds is None else "job"
+def _period(regions: Regions) -> str:
+    return "month" if regions.seconds is None else "job"
 
 
-def _words(found: Regions) -> str:
-    if found.seconds is None:
+def _words(regions: Regions) -> str:
+    if regions.seconds is None:
         return "a month of 720 hours"
-    return f"for a job of {format_seconds(found.seconds)}"
+    return f"for a job of {format_seconds(regions.seconds)}"
 
 
-def _home(found: Regions) -> float | None:
-    return next((each.total_usd for each in found.offers if each.is_home), None)
+def _home(regions: Regions) -> float | None:
+    return next((offer.total_usd for offer in regions.offers if offer.is_home), None)
 
 
 def _place(offer: RegionOffer) -> str:
@@ -223,64 +223,66 @@ def _row(offer: RegionOffer, home: float | None, *, is_open: bool) -> tuple[str,
 _SCHEDULE_REPORT_HEADS = ("job", "machines", "start", "end", "range of end", "deadline", "", "cost")
 
 
-def schedule_as_dict(found: Schedule) -> dict[str, object]:
+def schedule_as_dict(schedule: Schedule) -> dict[str, object]:
     """Return a schedule as plain data, under the names that scripts rely on."""
     data: dict[str, object] = {
-        "jobs": [_job(each) for each in found.jobs],
-        "makespan_seconds": found.makespan,
-        "usd": found.usd,
-        "fleet_usd": found.fleet_usd,
-        "missed": [{"name": each.name, "late_seconds": each.late_seconds} for each in found.missed],
-        "at_risk": [each.name for each in found.jobs if each.is_at_risk],
-        "weighted_late_seconds": found.late_seconds,
+        "jobs": [_job(job) for job in schedule.jobs],
+        "makespan_seconds": schedule.makespan,
+        "usd": schedule.usd,
+        "fleet_usd": schedule.fleet_usd,
+        "missed": [{"name": entry.name, "late_seconds": entry.late_seconds} for entry in schedule.missed],
+        "at_risk": [job.name for job in schedule.jobs if job.is_at_risk],
+        "weighted_late_seconds": schedule.late_seconds,
         "lower_bound": {
-            "makespan_seconds": found.bounds.makespan,
-            "weighted_late_seconds": found.bounds.lateness,
-            "usd": found.bounds.usd,
+            "makespan_seconds": schedule.bounds.makespan,
+            "weighted_late_seconds": schedule.bounds.lateness,
+            "usd": schedule.bounds.usd,
         },
-        "is_best": found.is_best,
-        "tried": found.tried,
-        "seconds": found.seconds,
+        "is_best": schedule.is_best,
+        "tried": schedule.tried,
+        "seconds": schedule.seconds,
     }
     return {key: to_builtins(value) for key, value in data.items()}
 
 
-def schedule_parts(found: Schedule) -> Iterator[Part]:
+def schedule_parts(schedule: Schedule) -> Iterator[Part]:
     """Yield a schedule: when each job runs and where, what is late, and what no schedule does better."""
-    late = len(found.missed)
-    said = f"{late} of {len(found.jobs)} deadlines missed" if late else "every deadline is kept"
-    if not any(job.deadline is not None for job in found.jobs):
-        said = "no job has a deadline"
-    yield TextPart(f"{len(found.jobs)} jobs end after {format_seconds(mean(found.makespan.value))}: {said}", "strong")
-    yield table_part(_SCHEDULE_REPORT_HEADS, [_schedule_report_row(job) for job in found.jobs], (2, 3, 5, 7))
-    yield from (TextPart(line) for line in _remarks(found))
+    late = len(schedule.missed)
+    text = f"{late} of {len(schedule.jobs)} deadlines missed" if late else "every deadline is kept"
+    if not any(job.deadline is not None for job in schedule.jobs):
+        text = "no job has a deadline"
+    yield TextPart(
+        f"{len(schedule.jobs)} jobs end after {format_seconds(mean(schedule.makespan.value))}: {text}", "strong"
+    )
+    yield table_part(_SCHEDULE_REPORT_HEADS, [_schedule_report_row(job) for job in schedule.jobs], (2, 3, 5, 7))
+    yield from (TextPart(line) for line in _remarks(schedule))
 
 
-def _remarks(found: Schedule) -> Iterator[str]:
-    for job in found.missed:
+def _remarks(schedule: Schedule) -> Iterator[str]:
+    for job in schedule.missed:
         yield f"{job.name} is {format_seconds(job.late_seconds)} late"
-    risks = [job.name for job in found.jobs if job.is_at_risk]
+    risks = [job.name for job in schedule.jobs if job.is_at_risk]
     if risks:
         yield f"late if everything takes as long as its range says: {', '.join(risks)}"
-    low, high = (format_seconds(mean(end)) for end in (found.makespan.low, found.makespan.high))
+    low, high = (format_seconds(mean(end)) for end in (schedule.makespan.low, schedule.makespan.high))
     yield f"last end: {low} to {high} with the ranges of the jobs"
-    bound, makespan = found.bounds.makespan, mean(found.makespan.value)
+    bound, makespan = schedule.bounds.makespan, mean(schedule.makespan.value)
     beyond = makespan / bound - 1.0 if bound > 0 else 0.0
-    if found.is_best:
+    if schedule.is_best:
         yield "no schedule ends earlier or is less late"
     else:
         yield (
             f"no schedule ends before {format_seconds(bound)}: this one is at most {format_percent(beyond, 1)} longer "
-            f"than the best; at least {format_seconds(found.bounds.lateness)} of {format_seconds(found.late_seconds)} "
-            "lateness cannot be avoided"
+            f"than the best; at least {format_seconds(schedule.bounds.lateness)} of "
+            f"{format_seconds(schedule.late_seconds)} lateness cannot be avoided"
         )
-    if found.usd is None or found.fleet_usd is None:
+    if schedule.usd is None or schedule.fleet_usd is None:
         yield "a price is not known: give usd_per_hour beside the machines"
     else:
-        least = format_money(found.bounds.usd)
+        least = format_money(schedule.bounds.usd)
         yield (
-            f"cost: {format_money(found.usd)} for the time that jobs hold machines (at least {least}), "
-            f"{format_money(found.fleet_usd)} for the whole fleet until the last ends"
+            f"cost: {format_money(schedule.usd)} for the time that jobs hold machines (at least {least}), "
+            f"{format_money(schedule.fleet_usd)} for the whole fleet until the last ends"
         )
 
 

@@ -40,7 +40,7 @@ _PLANNED = {
 def serving_as_dict(answer: ServingAnswer) -> dict[str, object]:
     """Return what serves a load as plain data, under the names that scripts rely on."""
     best, question = answer.best, answer.question
-    found: dict[str, object] = {
+    data: dict[str, object] = {
         "rate": question.rate,
         "percentile": question.percentile,
         "replicas": None,
@@ -50,17 +50,17 @@ def serving_as_dict(answer: ServingAnswer) -> dict[str, object]:
         "usd_per_million_output_tokens": answer.usd_per_million_output_tokens,
         **({} if best is None else _fleet(best, question)),
         "ranges": {} if best is None else {"replicas": {end: best.replicas.get(end) for end in ("low", "high")}},
-        "others": [_fleet(each, question) for each in answer.others],
-        "failing": [{"instance": each.instance, "devices_each": each.devices} for each in answer.failing],
+        "others": [_fleet(other, question) for other in answer.others],
+        "failing": [{"instance": entry.instance, "devices_each": entry.devices} for entry in answer.failing],
         "unfit": list(answer.unfit),
-        "left_out": [{"instance": each.instance, "devices_each": each.devices} for each in answer.left_out],
+        "left_out": [{"instance": entry.instance, "devices_each": entry.devices} for entry in answer.left_out],
         "planned": answer.planned,
         "day": None if answer.day is None else _day(answer.day),
         "assumed": list(_assumed(answer)),
         "remarks": list(remarks(answer)),
         "seconds": answer.seconds,
     }
-    return {key: to_builtins(value) for key, value in found.items()}
+    return {key: to_builtins(value) for key, value in data.items()}
 
 
 def serving_parts(answer: ServingAnswer) -> Iterator[Part]:
@@ -72,7 +72,7 @@ def serving_parts(answer: ServingAnswer) -> Iterator[Part]:
         yield TextPart(f"nothing serves {asked}", "strong")
     else:
         yield TextPart(f"{_number(best.replicas['value'], 'replica')} of {best.candidate.instance}: {asked}", "strong")
-        yield table_part(HEADS, [_row(each, question) for each in (best, *answer.others)], range(1, len(HEADS)))
+        yield table_part(HEADS, [_row(entry, question) for entry in (best, *answer.others)], range(1, len(HEADS)))
     if answer.day is not None:
         yield TextPart()
         yield from _day_parts(answer.day)
@@ -103,7 +103,7 @@ def remarks(answer: ServingAnswer) -> Iterator[str]:
     if len(answer.unfit) > _MOST_NAMED:
         yield f"{len(answer.unfit) - _MOST_NAMED} others do not serve it either: --format json has them all"
     if answer.left_out:
-        names = list(dict.fromkeys(each.instance for each in answer.left_out))
+        names = list(dict.fromkeys(entry.instance for entry in answer.left_out))
         shown = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED))
         yield f"not simulated, since by their throughput alone they cost more, or come later in line: {shown}"
     yield "prices are on demand, or as the plan commits: spot is not used for interactive serving"
@@ -127,7 +127,7 @@ def _fleet(fleet: Sized, question: ServingQuestion) -> dict[str, object]:
         "usd_per_hour": fleet.usd_per_hour,
         "price_source": candidate.price_source,
         "ttft": _latency(fleet, lambda seen: seen.first, lambda seen: seen.first_mean, question.ttft),
-        "tpot": _latency(fleet, lambda seen: seen.each, lambda seen: seen.each_mean, question.tpot),
+        "tpot": _latency(fleet, lambda seen: seen.per_token, lambda seen: seen.per_token_mean, question.tpot),
         "kept_share": {end: float(fleet.loaded[end].kept[0]) for end in ENDS},
         "busy_share": float(fleet.loaded["value"].busy[0]),
         "requests_per_second_per_replica": fleet.rate,
@@ -158,22 +158,22 @@ def _day(day: Day) -> dict[str, object]:
     }
 
 
-def _fleet_day(found: FleetDay) -> dict[str, object]:
+def _fleet_day(fleet_day: FleetDay) -> dict[str, object]:
     return {
-        "usd": found.usd,
-        "usd_committed": found.usd_committed,
-        "committed_instances": found.base,
-        "kept_share": found.kept,
-        "ttft": found.first,
-        "tpot": found.each,
-        "hourly_replicas": _hourly(found.replicas),
-        "mean_replicas_paid": float(found.paid.mean()),
-        "starts": found.starts,
+        "usd": fleet_day.usd,
+        "usd_committed": fleet_day.usd_committed,
+        "committed_instances": fleet_day.base,
+        "kept_share": fleet_day.kept,
+        "ttft": fleet_day.first,
+        "tpot": fleet_day.per_token,
+        "hourly_replicas": _hourly(fleet_day.replicas),
+        "mean_replicas_paid": float(fleet_day.paid.mean()),
+        "starts": fleet_day.starts,
     }
 
 
 def _hourly(values: Floats) -> list[float]:
-    return [float(each) for each in values.reshape(_HOURS, -1).mean(axis=1)]
+    return [float(entry) for entry in values.reshape(_HOURS, -1).mean(axis=1)]
 
 
 def _limits(question: ServingQuestion) -> tuple[tuple[str, float | None], ...]:
@@ -214,7 +214,7 @@ def _row(fleet: Sized, question: ServingQuestion) -> tuple[str, ...]:
         format_money(usd),
         format_money(million, 3),
         format_seconds(float(seen.first[0])),
-        format_seconds(float(seen.each[0])),
+        format_seconds(float(seen.per_token[0])),
     )
 
 
@@ -238,16 +238,16 @@ def _day_parts(day: Day) -> Iterator[Part]:
         yield TextPart("no price with a commitment is known of it")
 
 
-def _day_row(name: str, found: FleetDay) -> tuple[str, ...]:
-    low, high = int(found.replicas.min()), int(found.replicas.max())
+def _day_row(name: str, fleet_day: FleetDay) -> tuple[str, ...]:
+    low, high = int(fleet_day.replicas.min()), int(fleet_day.replicas.max())
     return (
         name,
         f"{low}" if low == high else f"{low}-{high}",
-        format_money(found.usd),
-        format_money(found.usd_committed),
-        format_percent(found.kept, 2),
-        format_seconds(found.first),
-        format_seconds(found.each),
+        format_money(fleet_day.usd),
+        format_money(fleet_day.usd_committed),
+        format_percent(fleet_day.kept, 2),
+        format_seconds(fleet_day.first),
+        format_seconds(fleet_day.per_token),
     )
 
 

@@ -32,26 +32,32 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
     """Return the whole audit as plain data."""
     imported, answer = audit.imported, audit.answer
     return {
-        "files": [{"file": each.file, "tool": each.tool.name} for each in imported.readings],
+        "files": [{"file": reading.file, "tool": reading.tool.name} for reading in imported.readings],
         "plan": (answer.plan if answer else imported.plan).plain_data(),
         "settings": [_setting(path, setting) for path, setting in imported.settings.items()],
         "fits": answer.estimate.fits if answer else False,
         "verdict": answer.estimate.verdict.value if answer else Verdict.CANNOT_RUN.value,
         "moments": [
-            {"moment": each.name, "bytes": round(each.size), "short_bytes": round(each.short)} for each in audit.moments
+            {"moment": moment.name, "bytes": round(moment.size), "short_bytes": round(moment.short)}
+            for moment in audit.moments
         ],
         "contradictions": [
-            {"rule": each.code, "title": each.title, "detail": each.detail, "places": _places(each.places)}
-            for each in audit.contradictions
+            {
+                "rule": contradiction.code,
+                "title": contradiction.title,
+                "detail": contradiction.detail,
+                "places": _places(contradiction.places),
+            }
+            for contradiction in audit.contradictions
         ],
-        "wasted": [_wasted(each) for each in audit.wasted],
+        "wasted": [_wasted(entry) for entry in audit.wasted],
         "not_modelled": [
-            {**_place(each.place), "why": each.why} for reading in imported.readings for each in reading.unmodelled
+            {**_place(entry.place), "why": entry.why} for reading in imported.readings for entry in reading.unmodelled
         ],
         "unknown": [
-            {**_place(each.place), "nearest": each.why or None}
+            {**_place(entry.place), "nearest": entry.why or None}
             for reading in imported.readings
-            for each in reading.unknown
+            for entry in reading.unknown
         ],
         "ignored": _places(place for reading in imported.readings for place in reading.ignored),
         "guessed": list(imported.guesses),
@@ -76,8 +82,8 @@ def _figure_rows(audit: Audit) -> list[tuple[str, str, str]]:
         return []
     estimate = audit.answer.estimate
     keys = _SERVED if audit.answer.plan.task == "infer" else _TRAINED
-    found = (figure(estimate, key) for key in keys)
-    return [(each.metric.label, each.text, each.range_text) for each in found if each.number is not None]
+    figures = (figure(estimate, key) for key in keys)
+    return [(value.metric.label, value.text, value.range_text) for value in figures if value.number is not None]
 
 
 def _setting(path: str, setting: ImportedSetting) -> dict[str, object]:
@@ -98,8 +104,8 @@ def _places(places: Iterable[Place]) -> list[dict[str, object]]:
     return [_place(place) for place in places]
 
 
-def _wasted(found: Finding) -> dict[str, object]:
-    return {"code": found.code, "title": found.title, "detail": found.detail, "saves": dict(found.saves)}
+def _wasted(finding: Finding) -> dict[str, object]:
+    return {"code": finding.code, "title": finding.title, "detail": finding.detail, "saves": dict(finding.saves)}
 
 
 def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:

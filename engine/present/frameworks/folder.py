@@ -40,12 +40,12 @@ def framework_files(
         texts by file name; there is always ``environment.sh``, which says why there are no others.
     """
     job = job_of(resolved, catalog)
-    found = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job, tool))
-    missing = [] if found else [_why_none(job)]
+    data = {} if job is None else dict(_serving(job) if job.plan.task == "infer" else _training(job, tool))
+    missing = [] if data else [_why_none(job)]
     kept = "" if job is None else kept_plan(job.plan, job.steps)
-    found = {name: text if name == trainer.DEEPSPEED_FILE else f"{text}\n{kept}" for name, text in found.items()}
+    data = {name: text if name == trainer.DEEPSPEED_FILE else f"{text}\n{kept}" for name, text in data.items()}
     planned = tuple(as_planned(resolved.plan, settings))
-    return {**found, ENVIRONMENT: environment_script(planned, missing, _power_limit(resolved, catalog))}
+    return {**data, ENVIRONMENT: environment_script(planned, missing, _power_limit(resolved, catalog))}
 
 
 def adapter_tools(resolved: ResolvedPlan, catalog: Catalog) -> tuple[str, ...]:

@@ -247,5 +247,5 @@ def _save_steps(resolved: ResolvedPlan, catalog: Catalog) -> int | None:
 
 
 def _steps(plan: Plan) -> int | None:
-    found = job_steps(plan) if plan.task != "infer" else None
-    return None if found is None else max(1, round(found))
+    result = job_steps(plan) if plan.task != "infer" else None
+    return None if result is None else max(1, round(result))

@@ -53,12 +53,12 @@ class Slice:
 
 def bar_chart(title: str, slices: Sequence[Slice], limit: Slice | None = None) -> str:
     """Return parts of a whole as one bar; a limit, such as the memory there is, as a line across it."""
-    total = sum(each.size for each in slices)
+    total = sum(entry.size for entry in slices)
     extent = max(total, limit.size if limit else 0.0) * 1.02
     if extent <= 0:
         return ""
     scale = WIDTH / extent
-    described = ", ".join(f"{each.label} {each.text}" for each in slices)
+    described = ", ".join(f"{entry.label} {entry.text}" for entry in slices)
     if limit is not None:
         described = f"{described}; {limit.label} {limit.text}"
     return _svg(title, described, 74, _bar(slices, limit, scale))
@@ -66,11 +66,13 @@ def bar_chart(title: str, slices: Sequence[Slice], limit: Slice | None = None) -
 
 def _bar(slices: Sequence[Slice], limit: Slice | None, scale: float) -> Iterator[str]:
     left = 0.0
-    for number, each in enumerate(slices):
-        width = each.size * scale
-        yield _element("rect", f"{each.label}: {each.text}", x=left, y=24, width=width, height=34, class_=_fill(number))
-        if len(each.label) * _SMALLEST_LABEL < width:
-            yield _text(each.label, left + width / 2, 45, "inside", "middle")
+    for number, entry in enumerate(slices):
+        width = entry.size * scale
+        yield _element(
+            "rect", f"{entry.label}: {entry.text}", x=left, y=24, width=width, height=34, class_=_fill(number)
+        )
+        if len(entry.label) * _SMALLEST_LABEL < width:
+            yield _text(entry.label, left + width / 2, 45, "inside", "middle")
         left += width
     if limit is not None:
         place = limit.size * scale
@@ -82,11 +84,11 @@ def _bar(slices: Sequence[Slice], limit: Slice | None, scale: float) -> Iterator
 def roofline_chart(roofline: Roofline) -> str:
     """Return a roofline: both limits, the ridge, every kernel, and the run as a diamond."""
     frame = frame_of(roofline)
-    said = "; ".join(point_text(point) for point in roofline.points)
+    result = "; ".join(point_text(point) for point in roofline.points)
     described = (
         f"Roofline of {roofline.device}: ridge at {format_number(roofline.ridge)} FLOP/B, peak "
         f"{format_flops(roofline.peak, per_second=True)}; the run at {format_number(roofline.intensity, 1)} FLOP/B "
-        f"reaches {format_flops(roofline.flops_per_second, per_second=True)}. {said}"
+        f"reaches {format_flops(roofline.flops_per_second, per_second=True)}. {result}"
     )
     return _svg("Roofline", described, _PLOT.height + 60, _roofline(roofline, frame))
 
@@ -125,7 +127,7 @@ def _roofline(roofline: Roofline, frame: Frame) -> Iterator[str]:
         yield _line(x, _PLOT.top, x, _PLOT.y(0), "grid")
         yield _text(format_number(intensity, 0 if intensity >= 1 else 2), x, _PLOT.y(0) + 16, "label", "middle")
     yield _text("FLOP for each byte of memory traffic", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
-    roof = [place(each, roofline.roof(each)) for each in (frame.left, roofline.ridge, frame.right)]
+    roof = [place(entry, roofline.roof(entry)) for entry in (frame.left, roofline.ridge, frame.right)]
     yield _polyline(roof, "roof")
     x, y = place(roofline.ridge, roofline.peak)
     yield _line(x, y, x, _PLOT.y(0), "limit")
@@ -173,15 +175,15 @@ def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> It
         places = [place(point.devices, point.speedup) for point in curve.points]
         yield _polyline(places, f"s{number % COLOURS}")
         for (x, y), point in zip(places, curve.points, strict=True):
-            said = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"
-            yield _element("circle", said, cx=x, cy=y, r=4, class_=_fill(number))
+            text = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"
+            yield _element("circle", text, cx=x, cy=y, r=4, class_=_fill(number))
 
 
 def rank_chart(title: str, counted: Points, law: Points) -> str:
     """Return counts over ranks with the line of a law; both axes logarithmic."""
     frame = rank_frame(counted)
-    said = ", ".join(f"rank {format_number(rank)} {format_number(count)} times" for rank, count in counted)
-    return _svg(title, said, _PLOT.height + 60, _ranks(counted, law, frame))
+    result = ", ".join(f"rank {format_number(rank)} {format_number(count)} times" for rank, count in counted)
+    return _svg(title, result, _PLOT.height + 60, _ranks(counted, law, frame))
 
 
 def _ranks(counted: Points, law: Points, frame: Frame) -> Iterator[str]:

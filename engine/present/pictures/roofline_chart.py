@@ -104,7 +104,7 @@ def limit_text(roofline: Roofline, estimate: Estimate) -> str:
     """Return what limits a run and the change that would move it most, in words."""
     bottleneck = estimate.bottleneck
     side = "above" if roofline.intensity >= roofline.ridge else "below"
-    said = {
+    result = {
         "compute": "Arithmetic limits",
         "memory_bandwidth": "Memory bandwidth limits",
         "network": "Communication limits",
@@ -115,8 +115,8 @@ def limit_text(roofline: Roofline, estimate: Estimate) -> str:
     }[bottleneck.kind]
     reached = format_percent(roofline.flops_per_second / roofline.peak)
     text = (
-        f"{said} ({bottleneck_text(bottleneck)}). The run does {intensity_text(roofline.intensity)}, {side} the ridge "
-        f"point of {intensity_text(roofline.ridge)}, and reaches {reached} of peak."
+        f"{result} ({bottleneck_text(bottleneck)}). The run does {intensity_text(roofline.intensity)}, {side} the "
+        f"ridge point of {intensity_text(roofline.ridge)}, and reaches {reached} of peak."
     )
     faster = max(estimate.recommendations, key=_gained, default=None)
     if faster is not None and _gained(faster) > 0.0:

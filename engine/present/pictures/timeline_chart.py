@@ -64,13 +64,13 @@ def memory_lines(memory: MemoryTimeline, width: int, glyphs: BarGlyphs = BLOCKS)
     peak = sum(part.size for part in memory.parts)
     limit = memory.capacity
     extent = max(peak, limit or 0.0, *(moment.size for moment in memory.moments), 1.0)
-    moments = [_Bar(each.name, 0.0, each.size, _bytes(each.size)) for each in memory.moments]
+    moments = [_Bar(moment.name, 0.0, moment.size, _bytes(moment.size)) for moment in memory.moments]
     parts = list(_stacked(memory.parts))
     place = _placed((*moments, *parts), width, room_for=f" {glyphs.peak}" if moments else "")
-    told = [f"Device: {_bytes(limit)}" if limit is not None else "Device: memory size not known"]
+    result = [f"Device: {_bytes(limit)}" if limit is not None else "Device: memory size not known"]
     if memory.peak:
-        told.append(f"peak {memory.peak}")
-    lines = [", ".join(told)]
+        result.append(f"peak {memory.peak}")
+    lines = [", ".join(result)]
     if moments:
         largest = max(moments, key=lambda bar: bar.size)
         marked = [_Bar(b.name, b.start, b.size, f"{b.text} {glyphs.peak if b is largest else ' '}") for b in moments]

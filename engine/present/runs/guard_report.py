@@ -17,8 +17,8 @@ _Event = Mapping[str, object]
 def guard_event_line(event: _Event) -> str:
     """Return what happened as one line."""
     kind = str(event["event"])
-    said = _SAID.get(kind)
-    return kind if said is None else said(event)
+    write = _EVENT_TEXTS.get(kind)
+    return kind if write is None else write(event)
 
 
 def guard_rehearsal(order: Order) -> dict[str, object]:
@@ -43,16 +43,16 @@ def guard_rehearsal(order: Order) -> dict[str, object]:
     }
 
 
-def guard_rehearsal_lines(found: _Event) -> Iterator[str]:
+def guard_rehearsal_lines(event: _Event) -> Iterator[str]:
     """Yield what a guard would start, as lines."""
-    yield f"would start: {_command(found['command'])}"
-    if found["checkpoint"]:
-        yield f"from: {found['checkpoint']}"
-    for path, text in cast("Mapping[str, str]", found["files"]).items():
+    yield f"would start: {_command(event['command'])}"
+    if event["checkpoint"]:
+        yield f"from: {event['checkpoint']}"
+    for path, text in cast("Mapping[str, str]", event["files"]).items():
         yield f"{path}:"
         yield from (f"  {line}" for line in text.splitlines())
     for section in ("watch", "recovery"):
-        yield f"{section}: {table_text(found[section])}"
+        yield f"{section}: {table_text(event[section])}"
 
 
 def _command(words: object) -> str:
@@ -137,7 +137,7 @@ def _processes(event: _Event) -> str:
     return "process " + ", ".join(map(str, cast("list[object]", event["processes"])))
 
 
-_SAID = {
+_EVENT_TEXTS = {
     "failure": _failure, "step": _reason, "no_step": _reason, "battery": _reason, "micro_batch": _micro_batch,
     "save_interval": _save_interval, "pause": _pause, "resume": _resume,
     "disk_full": _disk_full, "lines_unread": _lines_unread, "ending": _ending,

@@ -80,16 +80,16 @@ def profile_rows(summary: ProfilingSummary) -> tuple[Row, ...]:
 
 def bottleneck_text(summary: ProfilingSummary) -> str:
     """Return what held a run up, and by what that shows."""
-    found = summary.bottleneck
-    if not found.kind:
-        return not_available(found.evidence)
-    name = found.kind.replace("_", " ")
-    if not found.findings:
-        share = format_percent(found.confidence)
-        return f"none reached its threshold; nearest is {name}, at {share} of its own: {found.evidence}"
-    if taken_by_others(found.kind, summary.usage):
+    bottleneck = summary.bottleneck
+    if not bottleneck.kind:
+        return not_available(bottleneck.evidence)
+    name = bottleneck.kind.replace("_", " ")
+    if not bottleneck.findings:
+        share = format_percent(bottleneck.confidence)
+        return f"none reached its threshold; nearest is {name}, at {share} of its own: {bottleneck.evidence}"
+    if taken_by_others(bottleneck.kind, summary.usage):
         name = f"{name}, taken by other programs"
-    return f"{name}: {found.evidence}"
+    return f"{name}: {bottleneck.evidence}"
 
 
 def threshold_text(name: str, value: float) -> str:
@@ -105,13 +105,13 @@ def _memory(summary: ProfilingSummary, reason: str) -> str:
     usage = summary.usage
     if usage.peak_memory_bytes is None:
         return not_available(reason)
-    mean, each = usage.mean("memory_bytes"), summary.memory_bytes_per_sample
+    mean, text = usage.mean("memory_bytes"), summary.memory_bytes_per_sample
     processes, total = usage.peak("processes") or 0, usage.mean("system_memory_total_bytes")
     return _joined(
         f"{format_bytes(usage.peak_memory_bytes)} at the peak",
         f"{format_bytes(mean)} on average" if mean is not None else "",
         f"of {format_bytes(total)}" if total else "",
-        f"{format_bytes(each)} a sample" if each is not None else "",
+        f"{format_bytes(text)} a sample" if text is not None else "",
         f"{format_number(processes)} processes" if processes > 1 else "",
     )
 
@@ -139,7 +139,7 @@ def _cores(summary: ProfilingSummary, reason: str) -> str:
 
 
 def _listed(cores: Sequence[float]) -> str:
-    return ", ".join(format_percent(each / 100) for each in cores)
+    return ", ".join(format_percent(value / 100) for value in cores)
 
 
 def _disk(summary: ProfilingSummary, missing: dict[str, str]) -> str:

@@ -23,7 +23,7 @@ _UNITS = {"bytes": "B", "seconds": "s", "percent": "%", "watts": "W", "usd": "US
 _TO_THE_MINUTE = 16
 _LONGEST_COMMAND = 24
 _NONE = "–"
-_TOLD = 0.005
+_LEAST_CHANGE = 0.005
 
 
 def runs_as_data(runs: Sequence[RunRecord]) -> dict[str, object]:
@@ -73,10 +73,10 @@ def figure_rows(run: RunRecord) -> list[tuple[str, ...]]:
 
 
 def differing_settings(first: RunRecord, second: RunRecord) -> list[tuple[str, object, object]]:
-    """Return the path of each setting that two plans have differently, with its values; None where one has none."""
-    found = [dict(leaves(run.plan)) if run.plan else {} for run in (first, second)]
-    paths = dict.fromkeys((*found[0], *found[1]))
-    return [(path, a, b) for path in paths if (a := found[0].get(path)) != (b := found[1].get(path))]
+    """Return the path of each setting that two plans have differently, with its settings; None where one has none."""
+    settings = [dict(leaves(run.plan)) if run.plan else {} for run in (first, second)]
+    paths = dict.fromkeys((*settings[0], *settings[1]))
+    return [(path, a, b) for path in paths if (a := settings[0].get(path)) != (b := settings[1].get(path))]
 
 
 def setting_rows(first: RunRecord, second: RunRecord) -> list[tuple[str, ...]]:
@@ -186,7 +186,7 @@ def _ratio(ratio: float | None) -> str:
 
 
 def _change(first: float | None, second: float | None) -> str:
-    if not first or second is None or abs(second / first - 1.0) < _TOLD:
+    if not first or second is None or abs(second / first - 1.0) < _LEAST_CHANGE:
         return ""
     return f"{PERCENT * (second / first - 1.0):+.0f} %"
 

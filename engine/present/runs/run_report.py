@@ -21,13 +21,13 @@ from capacity_tui.engine.units import (
 )
 
 _MOST_PROCESSES = 8
-_TOLD = ("step", "total_steps", "epoch", "loss", "learning_rate", "grad_norm", "tokens", "samples", "memory_bytes",
+_REPORTED = ("step", "total_steps", "epoch", "loss", "learning_rate", "grad_norm", "tokens", "samples", "memory_bytes",
          "prompt_tokens_per_second", "running_requests", "waiting_requests", "cache_share")  # fmt: skip
 
 
 def run_state_as_dict(state: RunState) -> dict[str, object]:
     """Return how a run stands as plain data; what is no number is null."""
-    figures: dict[str, object] = {name: _finite(state.figures[name]) for name in _TOLD if name in state.figures}
+    figures: dict[str, object] = {name: _finite(state.figures[name]) for name in _REPORTED if name in state.figures}
     return {
         "event": "state",
         "seconds": round(state.seconds, 3),
@@ -37,13 +37,13 @@ def run_state_as_dict(state: RunState) -> dict[str, object]:
         "eta": None if state.left is None else _ends(state.left),
         "compared": [
             {
-                "figure": each.key,
-                "predicted": _ends(each.predicted),
-                "actual": _finite(each.actual),
-                "ratio": _finite(each.ratio),
-                "verdict": each.side,
+                "figure": entry.key,
+                "predicted": _ends(entry.predicted),
+                "actual": _finite(entry.actual),
+                "ratio": _finite(entry.ratio),
+                "verdict": entry.side,
             }
-            for each in state.compared
+            for entry in state.compared
         ],
         "why": [{"code": reason.code, "text": reason.text} for reason in state.reasons],
         "alarms": [alarm.kind for alarm in state.going_on],
@@ -92,8 +92,8 @@ def progress_line(state: RunState) -> str:
 def compared_rows(state: RunState) -> list[tuple[str, str, str, str]]:
     """Return figures predicted and measured: name, predicted with its range, now, and the verdict."""
     return [
-        (each.metric.label, _band(each), _written(each.metric.unit, each.actual), _verdict(each))
-        for each in state.compared
+        (entry.metric.label, _band(entry), _written(entry.metric.unit, entry.actual), _verdict(entry))
+        for entry in state.compared
     ]
 
 
@@ -112,22 +112,22 @@ def machine_lines(state: RunState) -> list[str]:
 
 
 def _progress(state: RunState) -> Iterator[str]:
-    told = state.figures
-    if "step" in told:
-        total = f"/{format_number(told['total_steps'])}" if told.get("total_steps") else ""
-        yield f"step {format_number(told['step'])}{total}"
-    if "loss" in told:
-        yield f"loss {told['loss']:.4g}"
+    figures = state.figures
+    if "step" in figures:
+        total = f"/{format_number(figures['total_steps'])}" if figures.get("total_steps") else ""
+        yield f"step {format_number(figures['step'])}{total}"
+    if "loss" in figures:
+        yield f"loss {figures['loss']:.4g}"
     if STEP in state.actual:
         yield f"{format_seconds(state.actual[STEP])} a step"
-    speed = state.actual.get(TOKENS, told.get("tokens_per_second"))
+    speed = state.actual.get(TOKENS, figures.get("tokens_per_second"))
     if speed is not None:
         yield f"{format_count(speed)} tok/s"
-    if "samples_per_second" in told:
-        yield f"{format_count(told['samples_per_second'])} samples/s"
-    if "running_requests" in told:
-        waiting = told.get("waiting_requests")
-        yield f"{format_number(told['running_requests'])} requests run" + (
+    if "samples_per_second" in figures:
+        yield f"{format_count(figures['samples_per_second'])} samples/s"
+    if "running_requests" in figures:
+        waiting = figures.get("waiting_requests")
+        yield f"{format_number(figures['running_requests'])} requests run" + (
             f", {format_number(waiting)} wait" if waiting is not None else ""
         )
     if state.left is not None:
@@ -150,7 +150,7 @@ def _machine(state: RunState) -> dict[str, object]:
         "process": {
             "processes": len(run.processes),
             "largest": [
-                {"pid": each.pid, "name": each.name, "rss_bytes": each.rss_bytes.value} for each in _largest(run)
+                {"pid": entry.pid, "name": entry.name, "rss_bytes": entry.rss_bytes.value} for entry in _largest(run)
             ],
             "rss_bytes": run.rss_bytes.value,
             "cpu_percent": run.cpu_percent.value,
@@ -195,14 +195,14 @@ def _written(unit: str, value: float) -> str:
     return format_quantity(value, unit)
 
 
-def _band(each: Compared) -> str:
-    value, low, high = (_written(each.metric.unit, float(end)) for end in _ends_of(each.predicted))
+def _band(compared: Compared) -> str:
+    value, low, high = (_written(compared.metric.unit, float(end)) for end in _ends_of(compared.predicted))
     return value if low == high else f"{value} ({low} - {high})"
 
 
-def _verdict(each: Compared) -> str:
-    ratio = f", {each.ratio:.2f} x" if math.isfinite(each.ratio) and each.side != "inside" else ""
-    return f"{each.side}{ratio}"
+def _verdict(compared: Compared) -> str:
+    ratio = f", {compared.ratio:.2f} x" if math.isfinite(compared.ratio) and compared.side != "inside" else ""
+    return f"{compared.side}{ratio}"
 
 
 def _ends_of(interval: Interval) -> tuple[float, float, float]:

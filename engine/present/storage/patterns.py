@@ -44,53 +44,53 @@ LEVEL_HEADS = (
 GROWTH_HEADS = ("samples", "unique by the rule", "by the law", "bytes", "from", "to")
 
 
-def pattern_storage_as_dict(found: PatternStorage, grown: PatternStorage | None = None) -> dict[str, object]:
+def pattern_storage_as_dict(pattern_storage: PatternStorage, grown: PatternStorage | None = None) -> dict[str, object]:
     """Return it as plain data, under the names that scripts rely on.
 
     Args:
-        found: for one size of a corpus.
+        pattern_storage: for one size of a corpus.
         grown: the same for many sizes.
     """
-    question, known = found.question, found.known
+    question, known = pattern_storage.question, pattern_storage.known
     data: dict[str, object] = {
         "samples": question.samples,
         "tokens": question.tokens,
         "chunk": question.chunk,
-        "levels": [_level(level) for level in found.levels],
-        "total_bytes": found.total_bytes.value,
-        "raw_bytes": found.raw_bytes,
-        "repeated_bytes": found.repeated_bytes,
-        "ranges": {"total_bytes": _ends(found.total_bytes)},
+        "levels": [_level(level) for level in pattern_storage.levels],
+        "total_bytes": pattern_storage.total_bytes.value,
+        "raw_bytes": pattern_storage.raw_bytes,
+        "repeated_bytes": pattern_storage.repeated_bytes,
+        "ranges": {"total_bytes": _ends(pattern_storage.total_bytes)},
         "overhead": {"share": known.overhead, **known.overhead_parts},
-        "expected_distinct": [level.expected for level in found.levels],
-        "disagreement": found.disagreement,
+        "expected_distinct": [level.expected for level in pattern_storage.levels],
+        "disagreement": pattern_storage.disagreement,
         "frequencies": [
-            {"rank": rank, "count": found.levels[0].frequency(float(rank))}
+            {"rank": rank, "count": pattern_storage.levels[0].frequency(float(rank))}
             for rank in RANKS
-            if rank <= mean(found.levels[0].kinds)
+            if rank <= mean(pattern_storage.levels[0].kinds)
         ],
-        "segmentation": [asdict(pieces) for pieces in found.segmentation],
+        "segmentation": [asdict(pieces) for pieces in pattern_storage.segmentation],
         "growth": [] if grown is None else growth_rows(grown),
-        "remarks": list(pattern_remarks(found)),
+        "remarks": list(pattern_remarks(pattern_storage)),
     }
     return {key: to_builtins(value) for key, value in data.items()}
 
 
-def pattern_storage_parts(found: PatternStorage, grown: PatternStorage | None = None) -> Iterator[Part]:
+def pattern_storage_parts(pattern_storage: PatternStorage, grown: PatternStorage | None = None) -> Iterator[Part]:
     """Yield the levels, how they grow, and what to know of them.
 
     Args:
-        found: for one size of a corpus.
+        pattern_storage: for one size of a corpus.
         grown: the same for many sizes.
     """
-    total = found.total_bytes
+    total = pattern_storage.total_bytes
     yield TextPart(f"{_size(total.value)} ({_size(total.low)} to {_size(total.high)})", "strong")
-    yield table_part(LEVEL_HEADS, map(level_cells, found.levels), range(2, len(LEVEL_HEADS)), (0, 3, 4, 5))
+    yield table_part(LEVEL_HEADS, map(level_cells, pattern_storage.levels), range(2, len(LEVEL_HEADS)), (0, 3, 4, 5))
     yield TextPart()
     if grown is not None:
         yield table_part(GROWTH_HEADS, growth_cells(grown), range(len(GROWTH_HEADS)), (0, 3))
         yield TextPart()
-    for line in pattern_remarks(found):
+    for line in pattern_remarks(pattern_storage):
         yield TextPart(line)
 
 
@@ -133,23 +133,23 @@ def growth_rows(grown: PatternStorage) -> list[dict[str, float]]:
     return [dict(zip(columns, map(float, row), strict=True)) for row in rows]
 
 
-def pattern_remarks(found: PatternStorage) -> Iterator[str]:
+def pattern_remarks(pattern_storage: PatternStorage) -> Iterator[str]:
     """Yield what to know of it: how often patterns occur, what the store adds, where rule and law disagree."""
-    first, known = found.levels[0], found.known
+    first, known = pattern_storage.levels[0], pattern_storage.known
     ranks = [rank for rank in RANKS if rank <= mean(first.kinds)]
-    said = ", ".join(f"rank {format_number(rank)} {_count(first.frequency(float(rank)))} times" for rank in ranks)
-    yield f"by the law with exponent {first.alpha:g} the {first.holds} occur: {said}"
+    result = ", ".join(f"rank {format_number(rank)} {_count(first.frequency(float(rank)))} times" for rank in ranks)
+    yield f"by the law with exponent {first.alpha:g} the {first.holds} occur: {result}"
     parts = ", ".join(f"{name} {format_percent(share, 1)}" for name, share in known.overhead_parts.items())
     yield (
-        f"the store adds {format_percent(known.overhead)} ({parts}) to {_size(found.raw_bytes)} of documents; "
-        f"with every repetition stored these would be {_size(found.repeated_bytes)}"
+        f"the store adds {format_percent(known.overhead)} ({parts}) to {_size(pattern_storage.raw_bytes)} of "
+        f"documents; with every repetition stored these would be {_size(pattern_storage.repeated_bytes)}"
     )
-    for level in found.levels:
+    for level in pattern_storage.levels:
         if abs(mean(level.disagreement)) > DISAGREES:
             yield _disagreement(level)
-    if found.segmentation:
-        yield _beside_sentences(*found.segmentation)
-    if not found.question.deduplication:
+    if pattern_storage.segmentation:
+        yield _against_sentences(*pattern_storage.segmentation)
+    if not pattern_storage.question.deduplication:
         yield "deduplication is a rule of thumb that knows no size of a corpus: `storage fit` measures yours"
 
 
@@ -167,7 +167,7 @@ def _disagreement(level: PatternLevel) -> str:
     )
 
 
-def _beside_sentences(chunks: Pieces, sentences: Pieces) -> str:
+def _against_sentences(chunks: Pieces, sentences: Pieces) -> str:
     """Return chunks beside sentences: what of the text is kept, and what that takes."""
     shares = [format_percent(mean(pieces.tokens_kept), 1) for pieces in (chunks, sentences)]
     sizes = [_size(pieces.bytes) for pieces in (chunks, sentences)]
@@ -214,46 +214,46 @@ HEADS = ("level", "holds", "patterns", "unique", "deduplication", "exponent", "l
 _MOST_NAMED = 3
 
 
-def corpus_as_dict(found: CorpusFit, seconds: float) -> dict[str, object]:
+def corpus_as_dict(corpus_fit: CorpusFit, seconds: float) -> dict[str, object]:
     """Return what a corpus is like as plain data, under the names that scripts rely on.
 
     Args:
-        found: what was counted.
+        corpus_fit: what was counted.
         seconds: that took.
     """
-    law = found.tokens.law
+    law = corpus_fit.tokens.law
     data: dict[str, object] = {
         "alpha": law.alpha,
-        "deduplication": [level.deduplication for level in found.levels],
+        "deduplication": [level.deduplication for level in corpus_fit.levels],
         "goodness": law.goodness,
         "holds": law.holds,
         "why_not": law.why_not,
         "ranges": {"alpha": {"low": law.alpha_low, "high": law.alpha_high}},
-        "ranks": [{"rank": row.rank, "count": row.count, "fitted": row.fitted} for row in found.tokens.ranks()],
-        "files": found.read.files,
-        "skipped": [str(file) for file in found.read.skipped],
-        "documents": found.read.documents,
-        "text_bytes": found.read.bytes,
-        "complete": found.complete,
+        "ranks": [{"rank": row.rank, "count": row.count, "fitted": row.fitted} for row in corpus_fit.tokens.ranks()],
+        "files": corpus_fit.read.files,
+        "skipped": [str(file) for file in corpus_fit.read.skipped],
+        "documents": corpus_fit.read.documents,
+        "text_bytes": corpus_fit.read.bytes,
+        "complete": corpus_fit.complete,
         "seconds": seconds,
-        "tokens": _corpus_level(found.tokens),
-        "levels": [_corpus_level(level) for level in found.levels],
-        "sentences": None if found.sentences is None else _corpus_level(found.sentences),
-        "estimate": estimate_command(found),
-        "remarks": list(corpus_remarks(found)),
+        "tokens": _corpus_level(corpus_fit.tokens),
+        "levels": [_corpus_level(level) for level in corpus_fit.levels],
+        "sentences": None if corpus_fit.sentences is None else _corpus_level(corpus_fit.sentences),
+        "estimate": estimate_command(corpus_fit),
+        "remarks": list(corpus_remarks(corpus_fit)),
     }
     return {key: to_builtins(value) for key, value in data.items()}
 
 
-def corpus_parts(found: CorpusFit, seconds: float) -> Iterator[Part]:
+def corpus_parts(corpus_fit: CorpusFit, seconds: float) -> Iterator[Part]:
     """Yield what was read, its levels, what more text would repeat, and what to know of it.
 
     Args:
-        found: what was counted.
+        corpus_fit: what was counted.
         seconds: that took.
     """
-    levels = [found.tokens, *found.levels, *([found.sentences] if found.sentences else [])]
-    yield TextPart(f"{progress_line(found.read)}, {format_seconds(seconds)}", "strong")
+    levels = [corpus_fit.tokens, *corpus_fit.levels, *([corpus_fit.sentences] if corpus_fit.sentences else [])]
+    yield TextPart(f"{progress_line(corpus_fit.read)}, {format_seconds(seconds)}", "strong")
     yield table_part(HEADS, map(_cells, levels), (2, 3, 4, 5, 7, 8, 9, 10), (0, 4, 5, 6))
     growing = [level for level in levels if level.deduplication_at(1.0) is not None]
     if growing:
@@ -261,23 +261,23 @@ def corpus_parts(found: CorpusFit, seconds: float) -> Iterator[Part]:
         heads = ("repeated in", "this text", *(f"{times:g} times as much" for times in TIMES))
         yield table_part(heads, map(_growth_cells, growing), range(1, len(heads)), (0, 1))
     yield TextPart()
-    for line in corpus_remarks(found):
+    for line in corpus_remarks(corpus_fit):
         yield TextPart(line)
 
 
-def corpus_picture(found: CorpusFit, width: int, ascii_only: bool) -> tuple[str, ...]:
+def corpus_picture(corpus_fit: CorpusFit, width: int, ascii_only: bool) -> tuple[str, ...]:
     """Return the frequencies of tokens and of the first level over their ranks, as lines of text."""
     lines: list[str] = []
-    for level in (found.tokens, found.levels[0]):
+    for level in (corpus_fit.tokens, corpus_fit.levels[0]):
         counted, law = rank_points(level)
         if len(counted) > 1:
             lines += ["", f"{level.holds} by rank", *rank_lines(counted, law, width, ascii_only=ascii_only)]
     return tuple(lines)
 
 
-def corpus_svg(found: CorpusFit) -> str:
+def corpus_svg(corpus_fit: CorpusFit) -> str:
     """Return the frequencies of tokens over their ranks as an SVG file."""
-    return alone(rank_chart(f"{found.tokens.holds} by rank", *rank_points(found.tokens))) + "\n"
+    return alone(rank_chart(f"{corpus_fit.tokens.holds} by rank", *rank_points(corpus_fit.tokens))) + "\n"
 
 
 def rank_points(level: LevelFit) -> tuple[Points, Points]:
@@ -294,9 +294,9 @@ def progress_line(read: Read) -> str:
     return f"{files}{texts}{format_bytes(read.bytes, 'MB')}{of}"
 
 
-def estimate_command(found: CorpusFit) -> str:
+def estimate_command(corpus_fit: CorpusFit) -> str:
     """Return the command that estimates the storage of texts like these."""
-    asked = found.storage_question()
+    asked = corpus_fit.storage_question()
     words = [
         "capacity-tui",
         "storage",
@@ -314,27 +314,27 @@ def estimate_command(found: CorpusFit) -> str:
     return join(words)
 
 
-def corpus_remarks(found: CorpusFit) -> Iterator[str]:
+def corpus_remarks(corpus_fit: CorpusFit) -> Iterator[str]:
     """Yield what to know: where no law holds, what was sampled, chunks beside sentences, what to do next."""
-    for level in (found.tokens, *found.levels):
+    for level in (corpus_fit.tokens, *corpus_fit.levels):
         if not level.law.holds:
             yield f"{level.holds}: no law holds: {level.law.why_not}"
-    for level in (found.tokens, *found.levels):
+    for level in (corpus_fit.tokens, *corpus_fit.levels):
         if level.tally.relative_error:
             error = format_percent(level.tally.relative_error, 2)
             kept = format_percent(level.tally.rate, 2)
             yield f"{level.holds}: counted on {kept} of the rarer ones, which puts {error} of error on their number"
-    if found.sentences is not None:
-        yield _corpus_beside_sentences(found.levels[0], found.sentences)
-    if not found.complete:
+    if corpus_fit.sentences is not None:
+        yield _corpus_against_sentences(corpus_fit.levels[0], corpus_fit.sentences)
+    if not corpus_fit.complete:
         yield "stopped before the end: counts and shares are those of the part that was read"
-    if found.read.skipped:
-        names = ", ".join(file.name for file in found.read.skipped[:_MOST_NAMED])
-        yield f"left out, since they hold no text: {len(found.read.skipped)} files ({names} ...)"
-    yield f"what more of such texts takes to keep: {estimate_command(found)}"
+    if corpus_fit.read.skipped:
+        names = ", ".join(file.name for file in corpus_fit.read.skipped[:_MOST_NAMED])
+        yield f"left out, since they hold no text: {len(corpus_fit.read.skipped)} files ({names} ...)"
+    yield f"what more of such texts takes to keep: {estimate_command(corpus_fit)}"
 
 
-def _corpus_beside_sentences(chunks: LevelFit, sentences: LevelFit) -> str:
+def _corpus_against_sentences(chunks: LevelFit, sentences: LevelFit) -> str:
     shares = [format_percent(level.deduplication, 1) for level in (chunks, sentences)]
     why = (
         "; chunks begin anywhere, so that the same words are cut in many ways, sentences where the words do"

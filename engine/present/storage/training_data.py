@@ -25,26 +25,31 @@ from capacity_tui.engine.units import (
 UNKNOWN = "n/a"
 
 
-def storage_plan_as_dict(found: StoragePlan) -> dict[str, object]:
+def storage_plan_as_dict(storage_plan: StoragePlan) -> dict[str, object]:
     """Return it as plain data, under the names that scripts rely on: bytes and seconds, rates in GB/s."""
-    supply, plan, checkpoints, memory = found.supply, found.answer.plan, found.checkpoints, found.memory
+    supply, plan, checkpoints, memory = (
+        storage_plan.supply,
+        storage_plan.answer.plan,
+        storage_plan.checkpoints,
+        storage_plan.memory,
+    )
     data: dict[str, object] = {
         "data": plan.data.model_dump(mode="json"),
         "dataset": {
             "format": supply.format.id,
-            "counted": found.content.holds,
+            "counted": storage_plan.content.holds,
             "units": supply.units,
             "bytes_per_unit": supply.unit_bytes,
             "bytes": supply.bytes,
             "epochs": supply.epochs,
-            "shuffled": shuffling(found),
+            "shuffled": shuffling(storage_plan),
         },
         "input": {
-            "reading_seconds": found.arrival.reading_seconds,
-            "decoding_seconds": found.arrival.decoding_seconds,
-            "working_seconds": found.arrival.working_seconds,
-            "waiting_seconds": found.arrival.waiting_seconds,
-            "slower": found.arrival.slower,
+            "reading_seconds": storage_plan.arrival.reading_seconds,
+            "decoding_seconds": storage_plan.arrival.decoding_seconds,
+            "working_seconds": storage_plan.arrival.working_seconds,
+            "waiting_seconds": storage_plan.arrival.waiting_seconds,
+            "slower": storage_plan.arrival.slower,
             "workers": supply.workers,
             "cores_per_device": supply.cores,
         },
@@ -63,27 +68,27 @@ def storage_plan_as_dict(found: StoragePlan) -> dict[str, object]:
         },
         "caches": [
             {
-                "cache": each.tier.cache,
-                "tier": each.tier.id,
-                "room_bytes": each.room,
-                "holds": _holds(found, each.room),
-                "pass_seconds": each.pass_seconds,
+                "cache": cache.tier.cache,
+                "tier": cache.tier.id,
+                "room_bytes": cache.room,
+                "holds": _holds(storage_plan, cache.room),
+                "pass_seconds": cache.pass_seconds,
             }
-            for each in found.caches
+            for cache in storage_plan.caches
         ],
         "streaming": {
-            "needed_gbs": found.sources[0].needed / GIGA,
+            "needed_gbs": storage_plan.sources[0].needed / GIGA,
             "sources": [
                 {
-                    "source": each.tier.place,
-                    "tier": each.tier.id,
-                    "gbs": each.bandwidth / GIGA,
-                    "enough": each.is_enough,
-                    "copy_seconds": each.copy_seconds,
+                    "source": source.tier.place,
+                    "tier": source.tier.id,
+                    "gbs": source.bandwidth / GIGA,
+                    "enough": source.is_enough,
+                    "copy_seconds": source.copy_seconds,
                 }
-                for each in found.sources
+                for source in storage_plan.sources
             ],
-            "egress": found.egress,
+            "egress": storage_plan.egress,
         },
         "host_memory": {
             "workers": memory.workers,
@@ -96,48 +101,50 @@ def storage_plan_as_dict(found: StoragePlan) -> dict[str, object]:
             "capacity": memory.capacity,
             "fits": memory.fits,
         },
-        "temporary_space": found.temporary,
-        "disk_bytes": disk_bytes(found),
+        "temporary_space": storage_plan.temporary,
+        "disk_bytes": disk_bytes(storage_plan),
         "token_budget": {
-            "job": found.budget.job,
-            "unique": found.budget.unique,
-            "in_memory": found.budget.in_memory,
-            "on_disk": found.budget.on_disk,
-            "repeats": found.budget.repeats,
-            "worthwhile_on_disk": found.budget.worthwhile,
+            "job": storage_plan.budget.job,
+            "unique": storage_plan.budget.unique,
+            "in_memory": storage_plan.budget.in_memory,
+            "on_disk": storage_plan.budget.on_disk,
+            "repeats": storage_plan.budget.repeats,
+            "worthwhile_on_disk": storage_plan.budget.worthwhile,
         },
         "phases": [
             {
-                "name": each.phase.name,
-                "share": each.phase.share,
-                "changes": each.phase.changes,
-                "tokens": each.tokens,
-                "step_seconds": each.step_seconds,
-                "seconds": each.seconds,
-                "fits": each.fits,
+                "name": phase.phase.name,
+                "share": phase.phase.share,
+                "changes": phase.phase.changes,
+                "tokens": phase.tokens,
+                "step_seconds": phase.step_seconds,
+                "seconds": phase.seconds,
+                "fits": phase.fits,
             }
-            for each in found.phases
+            for phase in storage_plan.phases
         ],
-        "why": {path: why for path, why in found.answer.estimate.basis.running.items() if path.startswith("data.")},
+        "why": {
+            path: why for path, why in storage_plan.answer.estimate.basis.running.items() if path.startswith("data.")
+        },
         "assumed": supply.assumed,
     }
     return {key: to_builtins(value) for key, value in data.items()}
 
 
-def storage_plan_parts(found: StoragePlan) -> Iterator[Part]:
+def storage_plan_parts(storage_plan: StoragePlan) -> Iterator[Part]:
     """Yield what a training keeps and moves: data, input, checkpoints, sources, caches, main memory, phases."""
-    supply, arrival, checkpoints = found.supply, found.arrival, found.checkpoints
-    counted = found.content.holds
+    supply, arrival, checkpoints = storage_plan.supply, storage_plan.arrival, storage_plan.checkpoints
+    counted = storage_plan.content.holds
     size = _bytes(supply.bytes)
     many = UNKNOWN if supply.units is None else format_count(mean(supply.units))
-    yield TextPart(f"{supply.format.name}: {size} for {many} {counted}, {shuffling(found)}", "strong")
+    yield TextPart(f"{supply.format.name}: {size} for {many} {counted}, {shuffling(storage_plan)}", "strong")
     waiting = (
         f"devices wait {format_seconds(arrival.waiting_seconds)} for them"
         if arrival.waiting_seconds
         else ("devices never wait for them")
     )
-    each = f"{format_seconds(arrival.reading_seconds)} reading, {format_seconds(arrival.decoding_seconds)} decoding"
-    yield TextPart(f"A step of {format_seconds(arrival.working_seconds)}: {each}; {waiting}")
+    text = f"{format_seconds(arrival.reading_seconds)} reading, {format_seconds(arrival.decoding_seconds)} decoding"
+    yield TextPart(f"A step of {format_seconds(arrival.working_seconds)}: {text}; {waiting}")
     every = f"every {format_seconds(checkpoints.interval_seconds)}"
     best = f"{format_seconds(checkpoints.best_interval_seconds)} loses least"
     stall = f"{format_percent(checkpoints.stall_share, 2)} of the time"
@@ -145,72 +152,74 @@ def storage_plan_parts(found: StoragePlan) -> Iterator[Part]:
         f"Checkpoints: {checkpoints.kept} of {format_bytes(checkpoints.bytes)} on {checkpoints.tier.name}, "
         f"{every} ({best}), saved in {format_seconds(checkpoints.save_seconds)}: {stall}"
     )
-    yield TextPart(f"On disk: {format_bytes(disk_bytes(found))}, of which {_temporary(found)} only for a while")
+    yield TextPart(
+        f"On disk: {format_bytes(disk_bytes(storage_plan))}, of which {_temporary(storage_plan)} only for a while"
+    )
     yield TextPart()
     heads = ("source", "a node reads", "it takes", "enough", "copied first in")
     yield table_part(heads, (
         (
-            each.tier.name,
-            format_bandwidth(each.bandwidth),
-            format_bandwidth(each.needed),
-            "yes" if each.is_enough else "no",
-            "" if each.copy_seconds is None else format_seconds(each.copy_seconds),
+            source.tier.name,
+            format_bandwidth(source.bandwidth),
+            format_bandwidth(source.needed),
+            "yes" if source.is_enough else "no",
+            "" if source.copy_seconds is None else format_seconds(source.copy_seconds),
         )
-        for each in found.sources
+        for source in storage_plan.sources
     ), right=(1, 2, 4))  # fmt: skip
-    if found.egress:
+    if storage_plan.egress:
         yield TextPart()
         yield table_part(("leaving", "copied once", "streamed", "price"), (
-            (each.provider, format_money(each.usd_once), format_money(each.usd_streamed), each.words)
-            for each in found.egress
+            (entry.provider, format_money(entry.usd_once), format_money(entry.usd_streamed), entry.words)
+            for entry in storage_plan.egress
         ), right=(1, 2))  # fmt: skip
     yield TextPart()
     yield table_part(("cache of a node", "room", "holds the data", "one pass"), (
-        (each.tier.name, _bytes(each.room), _yes(_holds(found, each.room)), _seconds(each.pass_seconds))
-        for each in found.caches
+        (cache.tier.name, _bytes(cache.room), _yes(_holds(storage_plan, cache.room)), _seconds(cache.pass_seconds))
+        for cache in storage_plan.caches
     ), right=(1, 3))  # fmt: skip
     yield TextPart()
-    yield table_part(("main memory of a node", "bytes"), _memory_rows(found), right=(1,))
-    if found.phases:
+    yield table_part(("main memory of a node", "bytes"), _memory_rows(storage_plan), right=(1,))
+    if storage_plan.phases:
         yield TextPart()
         yield table_part(("phase", "tokens", "step", "takes", "fits", "changes"), (
             (
-                each.phase.name,
-                format_count(each.tokens),
-                format_seconds(each.step_seconds),
-                format_seconds(each.seconds),
-                _yes(each.fits),
-                " ".join(f"{key}={value}" for key, value in each.phase.changes.items()),
+                phase.phase.name,
+                format_count(phase.tokens),
+                format_seconds(phase.step_seconds),
+                format_seconds(phase.seconds),
+                _yes(phase.fits),
+                " ".join(f"{key}={value}" for key, value in phase.phase.changes.items()),
             )
-            for each in found.phases
+            for phase in storage_plan.phases
         ), right=(1, 2, 3))  # fmt: skip
     yield TextPart()
-    yield from (TextPart(line, "quiet") for line in _budget_lines(found))
+    yield from (TextPart(line, "quiet") for line in _budget_lines(storage_plan))
     yield from (TextPart(f"assumed: {line}", "quiet") for line in supply.assumed)
 
 
-def shuffling(found: StoragePlan) -> str:
+def shuffling(storage_plan: StoragePlan) -> str:
     """Say among how many samples the next one is drawn."""
-    buffer = found.answer.plan.data.shuffle_buffer
+    buffer = storage_plan.answer.plan.data.shuffle_buffer
     if buffer == 0:
         return "shuffled as a whole"
     return "shuffled in a buffer" if buffer == "auto" else f"shuffled in a buffer of {format_count(float(buffer))}"
 
 
-def disk_bytes(found: StoragePlan) -> float:
+def disk_bytes(storage_plan: StoragePlan) -> float:
     """Return the bytes of disk that a training takes at its height: data where they are kept there, checkpoints."""
-    here = found.supply.tier.place == "local" or found.answer.plan.data.cache in ("nvme", "disk")
-    data = mean(found.supply.bytes or 0.0) if here else 0.0
-    source = found.temporary.get("source_data", 0.0)
-    return data + source + found.checkpoints.kept_bytes
+    here = storage_plan.supply.tier.place == "local" or storage_plan.answer.plan.data.cache in ("nvme", "disk")
+    data = mean(storage_plan.supply.bytes or 0.0) if here else 0.0
+    source = storage_plan.temporary.get("source_data", 0.0)
+    return data + source + storage_plan.checkpoints.kept_bytes
 
 
-def _temporary(found: StoragePlan) -> str:
-    return format_bytes(sum(found.temporary.values()))
+def _temporary(storage_plan: StoragePlan) -> str:
+    return format_bytes(sum(storage_plan.temporary.values()))
 
 
-def _memory_rows(found: StoragePlan) -> Iterator[tuple[str, str]]:
-    memory = found.memory
+def _memory_rows(storage_plan: StoragePlan) -> Iterator[tuple[str, str]]:
+    memory = storage_plan.memory
     parts = {
         "loader workers": memory.workers,
         "batches read ahead": memory.prefetched,
@@ -223,8 +232,8 @@ def _memory_rows(found: StoragePlan) -> Iterator[tuple[str, str]]:
     yield "together", f"{format_bytes(memory.total)} of {_bytes(memory.capacity)}"
 
 
-def _budget_lines(found: StoragePlan) -> Iterator[str]:
-    budget, counted = found.budget, found.content.holds
+def _budget_lines(storage_plan: StoragePlan) -> Iterator[str]:
+    budget, counted = storage_plan.budget, storage_plan.content.holds
     if budget.in_memory is not None:
         yield f"Main memory of a node holds {format_count(budget.in_memory)} {counted} in this format."
     if budget.on_disk is not None and budget.worthwhile is not None:
@@ -232,8 +241,8 @@ def _budget_lines(found: StoragePlan) -> Iterator[str]:
         yield f"The disk has room for {room} {counted}: enough for {worth}, {budget.repeats:g} passes being worthwhile."
 
 
-def _holds(found: StoragePlan, room: float | None) -> bool | None:
-    size = found.supply.bytes
+def _holds(storage_plan: StoragePlan, room: float | None) -> bool | None:
+    size = storage_plan.supply.bytes
     return None if room is None or size is None else mean(size) <= room
 
 
@@ -297,8 +306,8 @@ def database_bench_parts(bench: DatabaseBench) -> Iterator[Part]:
     index = "" if size.index_bytes is None else f", {format_bytes(size.index_bytes)} of it indexes"
     yield TextPart(f"On disk: {format_bytes(size.total_bytes)}{index}; what patterns say, and {_added(bench.overhead)}")
     estimated, side = format_bytes(bench.estimated_bytes), "more" if bench.error > 0 else "less"
-    told = f"{estimated}, {format_percent(abs(bench.error), 1)} {side}"
-    yield TextPart(f"Estimated from {format_count(bench.calibrated_on)} of them: {told}")
+    text = f"{estimated}, {format_percent(abs(bench.error), 1)} {side}"
+    yield TextPart(f"Estimated from {format_count(bench.calibrated_on)} of them: {text}")
 
 
 def _added(overhead: float) -> str:
@@ -311,7 +320,7 @@ def _latency(latency: Latency) -> dict[str, float]:
 
 
 def _times(latency: Latency) -> tuple[str, ...]:
-    return tuple(format_seconds(each / 1000) for each in _latency(latency).values())
+    return tuple(format_seconds(entry / 1000) for entry in _latency(latency).values())
 
 
 _LEARNING_HEADS = ("resource", "time", "what it does", "known from")
@@ -319,45 +328,49 @@ _LEARNING_HEADS = ("resource", "time", "what it does", "known from")
 _RATES_OF = {"database": ("found_patterns", "stored_patterns"), "memory": ("random_reads",), "disk": ("disk_write",)}
 
 
-def learning_as_dict(found: LearningForecast) -> dict[str, object]:
+def learning_as_dict(learning_forecast: LearningForecast) -> dict[str, object]:
     """Return what would hold learning up as plain data."""
-    question = found.storage.question
+    question = learning_forecast.storage.question
     return {
         "samples": question.samples,
         "tokens": question.tokens,
         "chunk": question.chunk,
         "levels": question.levels,
-        "bottleneck": found.kind,
-        "confidence": found.confidence,
-        "evidence": found.evidence,
-        "seconds": found.seconds,
-        "times": {each.kind: each.seconds for each in found.times},
-        "bytes": float(found.storage.total_bytes.value),
-        "free_bytes": found.free_bytes,
-        "tier": found.tier,
-        "thresholds": dict(found.thresholds),
-        "rates": {name: asdict(rate) for name, rate in found.rates.items()},
+        "bottleneck": learning_forecast.kind,
+        "confidence": learning_forecast.confidence,
+        "evidence": learning_forecast.evidence,
+        "seconds": learning_forecast.seconds,
+        "times": {time.kind: time.seconds for time in learning_forecast.times},
+        "bytes": float(learning_forecast.storage.total_bytes.value),
+        "free_bytes": learning_forecast.free_bytes,
+        "tier": learning_forecast.tier,
+        "thresholds": dict(learning_forecast.thresholds),
+        "rates": {name: asdict(rate) for name, rate in learning_forecast.rates.items()},
     }
 
 
-def learning_parts(found: LearningForecast) -> Iterator[Part]:
+def learning_parts(learning_forecast: LearningForecast) -> Iterator[Part]:
     """Yield what would hold learning up, and the time of each resource."""
-    question = found.storage.question
-    samples, chunk = (format_count(float(each)) for each in (question.samples, question.chunk))
+    question = learning_forecast.storage.question
+    samples, chunk = (format_count(float(sample)) for sample in (question.samples, question.chunk))
     job = f"{samples} samples, chunks of {chunk}, {question.levels} levels"
-    yield TextPart(f"Predicted bottleneck of learning {job}: {found.kind}, {found.evidence}", "strong")
+    yield TextPart(
+        f"Predicted bottleneck of learning {job}: {learning_forecast.kind}, {learning_forecast.evidence}", "strong"
+    )
     rows = [
         (
-            each.kind,
-            format_seconds(each.seconds),
-            each.evidence,
-            "; ".join(dict.fromkeys(str(found.rates[name].provenance) for name in _RATES_OF.get(each.kind, ()))),
+            time.kind,
+            format_seconds(time.seconds),
+            time.evidence,
+            "; ".join(
+                dict.fromkeys(str(learning_forecast.rates[name].provenance) for name in _RATES_OF.get(time.kind, ()))
+            ),
         )
-        for each in found.times
+        for time in learning_forecast.times
     ]
     yield table_part(_LEARNING_HEADS, rows, right=(1,))
-    shares = found.thresholds
-    said = f"a database may fill {format_percent(shares['memory_share'])} of main memory"
-    free = "" if found.free_bytes is None else f", {format_bytes(found.free_bytes)}"
-    said += f" and {format_percent(shares['disk_share'])} of the free disk{free}"
-    yield TextPart(f"Tier {found.tier}: {said}", "quiet")
+    shares = learning_forecast.thresholds
+    text = f"a database may fill {format_percent(shares['memory_share'])} of main memory"
+    free = "" if learning_forecast.free_bytes is None else f", {format_bytes(learning_forecast.free_bytes)}"
+    text += f" and {format_percent(shares['disk_share'])} of the free disk{free}"
+    yield TextPart(f"Tier {learning_forecast.tier}: {text}", "quiet")

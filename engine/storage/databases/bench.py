@@ -159,7 +159,7 @@ def measure_database(question: BenchQuestion, seen: Callable[[str], None] = lamb
         seen(f"storing {single} patterns one after the other")
         inserts = _stored(database, tenth + together, single, 1, question, seen)
         seen("finding patterns by name")
-        queries = _found(database, question)
+        queries = _lookup_seconds(database, question)
         return DatabaseBench(
             question=question,
             place=database.place,
@@ -169,7 +169,7 @@ def measure_database(question: BenchQuestion, seen: Callable[[str], None] = lamb
             insert=Latency(tuple(inserts)),
             query=Latency(tuple(queries)),
             size=database.size(),
-            content_bytes=sum(each.content_bytes for each in patterns(0, question.documents, question.chunk)),
+            content_bytes=sum(pattern.content_bytes for pattern in patterns(0, question.documents, question.chunk)),
             estimated_bytes=estimated,
             calibrated_on=tenth,
         )
@@ -224,7 +224,7 @@ def _stored(
     return taken
 
 
-def _found(database: Database, question: BenchQuestion) -> list[float]:
+def _lookup_seconds(database: Database, question: BenchQuestion) -> list[float]:
     """Look patterns up at random; return the seconds of each.
 
     Raises:
@@ -265,14 +265,14 @@ def measure_embedded(conditions: Conditions) -> Iterator[Measurement | Skipped]:
     """Yield how many patterns an SQLite file stores and finds a second, one after the other."""
     question = BenchQuestion(folder=conditions.folder)
     try:
-        found = measure_database(question, lambda _: conditions.check())
+        result = measure_database(question, lambda _: conditions.check())
     except StorageError as error:
         yield Skipped(DATABASE, error.one_line())
         return
-    how = f"{found.version}, {question.documents} patterns of {question.chunk} words"
-    yield _rate("stored_patterns", "patterns stored", found.insert.seconds, f"{how}, {found.how}")
-    yield _rate("found_patterns", "patterns found by name", found.query.seconds, how)
+    how = f"{result.version}, {question.documents} patterns of {question.chunk} words"
+    yield _rate("stored_patterns", "patterns stored", result.insert.seconds, f"{how}, {result.how}")
+    yield _rate("found_patterns", "patterns found by name", result.query.seconds, how)
 
 
 def _rate(figure: str, name: str, seconds: Sequence[float], how: str) -> Measurement:
-    return Measurement(FIGURES[figure], name, "patterns/s", spread([1 / each for each in seconds]), how)
+    return Measurement(FIGURES[figure], name, "patterns/s", spread([1 / value for value in seconds]), how)

@@ -96,21 +96,21 @@ class _MongoDatabase:
 
     def insert(self, patterns: Sequence[Pattern]) -> None:
         self._collection.insert_many(
-            {"name": each.name, "level": each.level, "frequency": each.frequency, "words": list(each.words)}
-            for each in patterns
+            {"name": pattern.name, "level": pattern.level, "frequency": pattern.frequency, "words": list(pattern.words)}
+            for pattern in patterns
         )
 
     def frequency(self, name: str) -> int | None:
-        found = self._collection.find_one({"name": name})
-        return None if found is None else int(cast("int", found["frequency"]))
+        match = self._collection.find_one({"name": name})
+        return None if match is None else int(cast("int", match["frequency"]))
 
     def size(self) -> DatabaseSize:
         from pymongo.errors import OperationFailure  # noqa: PLC0415 - an optional extra
 
         with suppress(OperationFailure):  # whoever may not have all written out sees what was a minute ago
             self._client.admin.command("fsync")
-        told = self._collection.database.command("collStats", self._collection.name)
-        stats = cast("Mapping[str, int]", told)
+        result = self._collection.database.command("collStats", self._collection.name)
+        stats = cast("Mapping[str, int]", result)
         indexes = int(stats["totalIndexSize"])
         return DatabaseSize(int(stats["storageSize"]) + indexes, indexes)
 
@@ -158,7 +158,7 @@ class _SqliteDatabase:
             connection.execute(statement)
 
     def insert(self, patterns: Sequence[Pattern]) -> None:
-        rows = [(each.name, each.level, each.frequency, " ".join(each.words)) for each in patterns]
+        rows = [(pattern.name, pattern.level, pattern.frequency, " ".join(pattern.words)) for pattern in patterns]
         self._connection.execute("BEGIN")
         self._connection.executemany("INSERT INTO patterns (name, level, frequency, words) VALUES (?, ?, ?, ?)", rows)
         self._connection.execute("COMMIT")

@@ -95,15 +95,15 @@ def checkpoint_bytes(trained: Number, parameters: Number, weight: Number, copy: 
     return trained * parameters * (weight + copy + states)
 
 
-def checkpoints_of(found: Answer, job_seconds: float | None, catalog: Catalog) -> Checkpoints:
+def checkpoints_of(answer: Answer, job_seconds: float | None, catalog: Catalog) -> Checkpoints:
     """Return the checkpoints of an estimated training.
 
     Args:
-        found: the training.
+        answer: the training.
         job_seconds: how long it takes; None where that is open.
         catalog: rates and assumptions.
     """
-    resolved, plan = found.resolved, found.plan
+    resolved, plan = answer.resolved, answer.plan
     cluster = resolved.cluster
     nodes = max(1.0, mean(cluster.devices) / mean(cluster.per_node))
     parallel = plan.parallelism
@@ -111,7 +111,7 @@ def checkpoints_of(found: Answer, job_seconds: float | None, catalog: Catalog) -
     is_shared_out = int(parallel.zero or 0) >= SHARDED
     writers = nodes if is_shared_out else min(nodes, float(np.ceil(model / mean(cluster.per_node))))
     tier = tier_of(LOCAL if nodes == 1 else SHARED, cluster, catalog)
-    size = _bytes(found, catalog)
+    size = _bytes(answer, catalog)
     save = mean(checkpoint_seconds(size / writers, (tier.write_gbs or tier.read_gbs) * GIGA))
     risk = cluster.price.interruptions if plan.pricing.spot else None
     failure = _failure_seconds(mean(cluster.devices), catalog) if risk is None else risk.seconds_between
@@ -138,16 +138,16 @@ def _failure_seconds(devices: float, catalog: Catalog) -> float:
     return catalog.assumptions[FAILURE].value * HOUR_SECONDS / devices
 
 
-def _bytes(found: Answer, catalog: Catalog) -> float:
-    resolved = found.resolved
+def _bytes(answer: Answer, catalog: Catalog) -> float:
+    resolved = answer.resolved
     if resolved.shape is not None:
         run = transformer_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
-        each = (run.numerics.element_bytes, run.numerics.master_bytes, run.numerics.optimizer.state_bytes)
-        return mean(checkpoint_bytes(run.trained_of_all, run.counts.total, *each))
-    parts, zero = found.estimate.memory.parts, int(found.plan.parallelism.zero or 0)
-    shard = float(found.plan.parallelism.shard or 1)
+        result = (run.numerics.element_bytes, run.numerics.master_bytes, run.numerics.optimizer.state_bytes)
+        return mean(checkpoint_bytes(run.trained_of_all, run.counts.total, *result))
+    parts, zero = answer.estimate.memory.parts, int(answer.plan.parallelism.zero or 0)
+    shard = float(answer.plan.parallelism.shard or 1)
     weights = mean(parts.get("weights", 0.0)) * (shard if zero > 1 + 1 else 1.0)
-    states = (mean(parts.get("optimizer", 0.0)) + mean(found.estimate.memory.host_bytes)) * (shard if zero else 1.0)
+    states = (mean(parts.get("optimizer", 0.0)) + mean(answer.estimate.memory.host_bytes)) * (shard if zero else 1.0)
     return weights + states
 
 
@@ -220,19 +220,19 @@ def sample_bytes(content: Content) -> float:
     return mean(content.numbers) * FP32_BYTES
 
 
-def host_memory_of(found: Answer, supply: Supply, content: Content, catalog: Catalog) -> HostMemory:
+def host_memory_of(answer: Answer, supply: Supply, content: Content, catalog: Catalog) -> HostMemory:
     """Return the main memory that a training and its data take on each node.
 
     Args:
-        found: the training.
+        answer: the training.
         supply: how its data arrive.
         content: what they are made of.
         catalog: assumptions.
     """
-    cluster, data = found.resolved.cluster, found.plan.data
+    cluster, data = answer.resolved.cluster, answer.plan.data
     devices = min(mean(cluster.per_node), mean(cluster.devices))
     workers, sample = supply.workers, sample_bytes(content)
-    batch = float(found.plan.training.micro_batch)
+    batch = float(answer.plan.training.micro_batch)
     host = cluster.host_memory_bytes
     processor = cluster.device.kind == "cpu"
     return HostMemory(
@@ -241,7 +241,7 @@ def host_memory_of(found: Answer, supply: Supply, content: Content, catalog: Cat
         pinned=0.0 if processor else mean(waiting_bytes(devices, PINNED, batch, sample)),
         shuffle_buffer=mean(waiting_bytes(devices, max(workers, 1.0), _number(data, "shuffle_buffer"), sample)),
         cache=mean(supply.bytes) if data.cache == MEMORY and supply.bytes is not None else 0.0,
-        offloaded=devices * mean(found.estimate.memory.host_bytes),
+        offloaded=devices * mean(answer.estimate.memory.host_bytes),
         capacity=None if host is None else mean(host) * devices,
     )
 
@@ -288,14 +288,14 @@ def phase_plans(plan: Plan) -> tuple[tuple[DataPhase, Plan], ...]:
     return tuple((phase, _plan_of(plan, phase, float(tokens))) for phase in phases)
 
 
-def phase_estimates(found: Answer, machine: Machine | None, catalog: Catalog) -> tuple[PhaseEstimate, ...]:
+def phase_estimates(answer: Answer, machine: Machine | None, catalog: Catalog) -> tuple[PhaseEstimate, ...]:
     """Return the phases of an estimated training, each estimated by itself.
 
     Raises:
         CapacityError: a phase cannot be.
     """
     estimates = []
-    for phase, plan in phase_plans(found.plan):
+    for phase, plan in phase_plans(answer.plan):
         estimate = estimate_plan(plan, machine, catalog).estimate
         step = mean(estimate.computation.step_seconds.value)
         steps = mean(estimate.computation.steps or 0.0)

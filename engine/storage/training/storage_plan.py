@@ -175,11 +175,11 @@ class StoragePlan:
     phases: tuple[PhaseEstimate, ...] = ()
 
 
-def storage_plan(found: Answer, machine: Machine | None = None, catalog: Catalog | None = None) -> StoragePlan:
+def storage_plan(answer: Answer, machine: Machine | None = None, catalog: Catalog | None = None) -> StoragePlan:
     """Return what an estimated training keeps and moves.
 
     Args:
-        found: the training, its data chosen.
+        answer: the training, its data chosen.
         machine: the detected machine, where the plan runs on it.
         catalog: facts; the shipped ones with the user's own by default.
 
@@ -188,47 +188,47 @@ def storage_plan(found: Answer, machine: Machine | None = None, catalog: Catalog
         CapacityError: one of its phases cannot be.
     """
     facts = catalog or load_catalog()
-    content = content_of(found.resolved, facts)
+    content = content_of(answer.resolved, facts)
     if content is None:
         hint = "give a plan that trains a transformer or a network"
         raise PlanError("nothing is read while this runs", hint=hint, place=Place(field="task"))
-    supply = supply_of(found.plan, content, found.resolved.cluster, facts)
-    computation = found.estimate.computation
+    supply = supply_of(answer.plan, content, answer.resolved.cluster, facts)
+    computation = answer.estimate.computation
     steps = None if computation.steps is None else mean(computation.steps)
     seconds = None if steps is None else steps * mean(computation.step_seconds.value)
-    checkpoints = checkpoints_of(found, seconds, facts)
+    checkpoints = checkpoints_of(answer, seconds, facts)
     return StoragePlan(
-        answer=found,
+        answer=answer,
         content=content,
         supply=supply,
-        arrival=_arrival(found, supply),
+        arrival=_arrival(answer, supply),
         checkpoints=checkpoints,
-        sources=tuple(_sources(found, supply, facts)),
+        sources=tuple(_sources(answer, supply, facts)),
         egress=tuple(_egress(supply, facts)),
-        caches=tuple(_caches(found, supply, facts)),
-        memory=host_memory_of(found, supply, content, facts),
+        caches=tuple(_caches(answer, supply, facts)),
+        memory=host_memory_of(answer, supply, content, facts),
         temporary=dict(_temporary(supply, content, checkpoints, facts)),
-        budget=_budget(found, supply, steps, facts),
-        phases=phase_estimates(found, machine, facts),
+        budget=_budget(answer, supply, steps, facts),
+        phases=phase_estimates(answer, machine, facts),
     )
 
 
-def _arrival(found: Answer, supply: Supply) -> Arrival:
-    units = mean(found.estimate.computation.units_per_step)
-    delivery, working = supply.delivery(units), units / taken_per_second(found.estimate)
+def _arrival(answer: Answer, supply: Supply) -> Arrival:
+    units = mean(answer.estimate.computation.units_per_step)
+    delivery, working = supply.delivery(units), units / taken_per_second(answer.estimate)
     waiting = mean(input_seconds(delivery.arriving, delivery.hidden, working))
     return Arrival(mean(delivery.reading), mean(delivery.decoding), working, waiting)
 
 
-def _sources(found: Answer, supply: Supply, catalog: Catalog) -> Iterator[SourceChoice]:
+def _sources(answer: Answer, supply: Supply, catalog: Catalog) -> Iterator[SourceChoice]:
     """Yield the plan's own source, then the others."""
-    cluster, size = found.resolved.cluster, None if supply.bytes is None else mean(supply.bytes)
-    needed = taken_per_second(found.estimate) * mean(supply.unit_bytes) / mean(supply.nodes)
+    cluster, size = answer.resolved.cluster, None if supply.bytes is None else mean(supply.bytes)
+    needed = taken_per_second(answer.estimate) * mean(supply.unit_bytes) / mean(supply.nodes)
     afar = tier_of(STREAMING, cluster, catalog)
     places = dict.fromkeys(row.place for row in catalog.storage_tiers.values() if row.place is not None)
     tiers = [supply.tier, *(tier_of(place, cluster, catalog) for place in places if place != supply.tier.place)]
     for tier in tiers:
-        given = found.plan.data.read_gbs if tier is supply.tier else None
+        given = answer.plan.data.read_gbs if tier is supply.tier else None
         bandwidth = tier_bandwidth(tier, supply.format, cluster) if given is None else given * GIGA
         # A copy reads shard after shard, whatever order the training reads them in later.
         line = min(afar.read_gbs * GIGA, cluster.host.network or np.inf)
@@ -249,8 +249,8 @@ def _egress(supply: Supply, catalog: Catalog) -> Iterator[Egress]:
             yield Egress(provider, mean(once.usd), mean(streamed.usd), once.words)
 
 
-def _caches(found: Answer, supply: Supply, catalog: Catalog) -> Iterator[CacheChoice]:
-    cluster = found.resolved.cluster
+def _caches(answer: Answer, supply: Supply, catalog: Catalog) -> Iterator[CacheChoice]:
+    cluster = answer.resolved.cluster
     disk = tier_of(LOCAL, cluster, catalog)
     memory = cluster.host_memory_bytes
     for tier in catalog.storage_tiers.values():
@@ -274,13 +274,13 @@ def _temporary(
     yield "checkpoint_being_written", checkpoints.bytes
 
 
-def _budget(found: Answer, supply: Supply, steps: float | None, catalog: Catalog) -> TokenBudget:
-    cluster, each = found.resolved.cluster, mean(supply.unit_bytes)
+def _budget(answer: Answer, supply: Supply, steps: float | None, catalog: Catalog) -> TokenBudget:
+    cluster, text = answer.resolved.cluster, mean(supply.unit_bytes)
     memory, free = cluster.host_memory_bytes, cluster.host.disk_free_bytes
     return TokenBudget(
-        job=None if steps is None else steps * mean(found.estimate.computation.units_per_step),
+        job=None if steps is None else steps * mean(answer.estimate.computation.units_per_step),
         unique=None if supply.units is None else mean(supply.units),
-        in_memory=None if memory is None else mean(memory) * mean(cluster.per_node) / each,
-        on_disk=None if free is None else free / each,
+        in_memory=None if memory is None else mean(memory) * mean(cluster.per_node) / text,
+        on_disk=None if free is None else free / text,
         repeats=catalog.assumptions[REPEATS].value,
     )

@@ -135,7 +135,7 @@ def search(
     given: GivenPlan,
     asked: QuestionOptions,
     top: int,
-    each: int | None,
+    count: int | None,
     pareto: str | None,
     address: str | None,
     output: Output,
@@ -151,7 +151,7 @@ def search(
 
     plan = given.plan
     figures = parse_figures(pareto, plan.task or "train") if pareto else ()
-    question = replace(asked.question(plan), pareto=figures, top=top, per_kind=each)
+    question = replace(asked.question(plan), pareto=figures, top=top, per_kind=count)
     answer = _searched(question, plan, address)
     if output.form == "json":
         output.data(search_as_dict(answer))
