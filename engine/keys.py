@@ -31,6 +31,7 @@ class Key(StrEnum):
     TRAINING_LOCAL_BATCHES = "training.local_batches"
     TRAINING_PRECISION = "training.precision"
     TRAINING_MASTER_WEIGHTS = "training.master_weights"
+    TRAINING_FP8_WEIGHTS = "training.fp8_weights"
     TRAINING_GRADIENTS = "training.gradients"
     TRAINING_OPTIMIZER = "training.optimizer"
     TRAINING_LEARNING_RATE = "training.learning_rate"

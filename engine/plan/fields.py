@@ -163,6 +163,7 @@ class Circumstances:
         has_committed_price: whether a price for a commitment of years is known for it, and asked for, likewise.
         has_regional_prices: whether prices of several regions are known for it, and asked for, likewise.
         full_precision: whether weights are their own master copy.
+        casts: whether matrices are cast to a narrower type for their products.
     """
 
     plan: Plan
@@ -179,6 +180,7 @@ class Circumstances:
     has_committed_price: bool | None = None
     has_regional_prices: bool | None = None
     full_precision: bool = False
+    casts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,7 @@ CONDITIONS: Mapping[Condition, Need] = {
     "quantized base": Need(
         "needs a quantized base: method qlora, or base weights", lambda here: _has_plain_base(here.plan)
     ),
+    "cast matrices": Need("needs products in 8 bits or fewer: precision fp8 and the like", lambda here: not here.casts),
     "nodes": Need("needs more than one node", _lacks_nodes),
     "devices": Need("needs more than one device", lambda here: here.devices == 1),
     "experts": Need("needs a mixture of experts", lambda here: here.has_experts is False),
@@ -325,6 +328,7 @@ def circumstances(
         known.has_committed_price,
         known.has_regional_prices,
         _has_full_precision(plan, catalog),
+        _casts(plan, catalog),
     )
 
 
@@ -346,6 +350,11 @@ def _is_read(section: str, task: str) -> bool:
     if section == "inference":
         return task == "infer"
     return section not in ("training", "data") or task not in ("infer", "fit")
+
+
+def _casts(plan: Plan, catalog: Catalog) -> bool:
+    row = catalog.precisions.get(plan.training.precision)
+    return row is not None and row.casts > 0
 
 
 def _has_full_precision(plan: Plan, catalog: Catalog) -> bool:

@@ -292,6 +292,7 @@ class JobFields(Section):
     local_batches: Count = 1
     precision: str = "bf16"
     master_weights: str = "fp32"
+    fp8_weights: bool | None = None
     gradients: str | None = None
     optimizer: str = "adamw"
     learning_rate: Amount | None = None

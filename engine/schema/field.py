@@ -104,6 +104,7 @@ Rule = Literal[
 Condition = Literal[
     "adapter",
     "quantized base",
+    "cast matrices",
     "files",
     "samples",
     "epochs",

@@ -104,3 +104,37 @@ class TestRestOfAQuantizedBase:
     def test_has_logits_of_sixteen_bytes_out_of_mixed_precision(self):
         found = memory(adapter={"kind": "qlora", "fp32_base": "all"}, loss="standard", logits="bf16")
         assert float(found.parts["logits"]) == pytest.approx(16 * TOKENS * VOCAB, rel=0.01)
+
+
+def trained(framework: str, model: str = "llama-3-8b", **training: Any) -> MemoryEstimate:
+    data = {
+        "task": "train",
+        "model": {"name": model},
+        "training": {"seq_len": 1024, "global_batch": 8, "framework": framework, **training},
+        "hardware": {"name": "h200-sxm", "devices": 8},
+        "parallelism": {"zero": 1},
+    }
+    return estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory
+
+
+def test_fp8_copies_of_matrices_and_their_transposes_lie_beside_them_or_alone():
+    given = ({"fp8_weights": False}, {"fp8_weights": True}, {})
+    beside, alone, left = (trained("megatron", precision="fp8", **words) for words in given)
+    matrices = 8_030_261_248 - OUTSIDE
+    assert float(beside.parts["weights"] - alone.parts["weights"]) == pytest.approx(2 * matrices, rel=1e-3)
+    assert float(left.parts["weights"]) == float(beside.parts["weights"])
+    recipe = trained("nemo", precision="fp8")
+    assert float(recipe.parts["weights"]) == float(alone.parts["weights"])
+    assert float(trained("megatron").parts["weights"]) == pytest.approx(2 * 8_030_261_248, rel=1e-3)
+
+
+def test_buffers_of_a_fixed_size_do_not_shrink_with_the_model():
+    small, other = (trained(name, "pythia-70m") for name in ("deepspeed", "ddp"))
+    assert float(small.parts["buffers"]) >= CATALOG.frameworks["deepspeed"].fixed_bucket_mib * 2**20
+    assert float(other.parts["buffers"]) < 2**30
+
+
+def test_separate_operations_of_an_optimizer_take_a_sixth_time_four_bytes_a_parameter():
+    """2 of weights, 2 of gradients; 4 of master copy, 8 of states, 4 of cast gradients and 4 written aside, sharded."""
+    found = trained("internevo", seq_len=64, checkpointing="full")
+    assert float(found.per_device_bytes.value) == pytest.approx((4 + 20 / 8) * 8_030_261_248, rel=0.02)

@@ -74,12 +74,12 @@ def test_a_fused_loss_leaves_no_logits_at_length() -> None:
 def test_plain_autograd_keeps_gathered_inputs_whole() -> None:
     """Inputs of the two products split by columns: 2 x hidden x 2 bytes a token and layer, whatever the split."""
     layout = {"layout__tp": 8, "layout__zero": 1, "layout__sequence_parallel": True}
-    kept, again = (memory(name, "llama-3-8b", 8, loss="standard", **layout) for name in ("nanotron", "internevo"))
+    kept, again = (memory(name, "llama-3-8b", 8, loss="standard", **layout) for name in ("nanotron", "megatron"))
     layers, hidden, tokens = 32, 4096, 8192
     own, rows = layers * tokens * 2 * hidden * 2, CATALOG.frameworks
     saved = [
         sum((rows[name].saved_activation[0] * 14336, rows[name].saved_norm[0] * hidden))
-        for name in ("nanotron", "internevo")
+        for name in ("nanotron", "megatron")
     ]
     difference = layers * tokens * 2 * (saved[0] - saved[1]) / 8
     found = float(kept.parts["activations"]) - float(again.parts["activations"])

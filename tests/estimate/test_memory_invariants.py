@@ -137,6 +137,9 @@ def test_a_higher_sharding_stage_never_needs_more_beyond_its_buffers(data: Data,
     # Parameters are gathered and gradients pass whole before they are sharded; sharded gradients have a room of their
     # own from the second stage on.
     beside = ("buffers", "gradients") if stage == 1 else ("buffers",)
+    if "adapter" in data["training"] and stage == 2:
+        # Sharded units without trained weights keep their inputs longer.
+        beside = ("buffers", "activations")
     assert allocated(higher, *beside) <= allocated(lower) * ROUNDING
 
 

@@ -103,6 +103,13 @@ class Framework(Row):
     gradient_buffer: int = Field(ge=0, le=1, description="1: gradients have a buffer that stays between steps")
     flat_gradients: float = Field(ge=0, le=1, description="1: the optimizer's fp32 gradients are one flat buffer")
     bucket_mib: NonNegativeFloat = Field(description="buckets gradients and parameters pass through, MiB")
+    fixed_bucket_mib: NonNegativeFloat = Field(
+        0.0, description="what of them there is however small the model is, where all of it is trained, MiB"
+    )
+    narrow_weights: NonNegativeFloat = Field(
+        0.0, description="copies of a weight kept in the type of its products, beside it, where that is narrower"
+    )
+    fp8_weights: int = Field(0, ge=0, le=1, description="1: these are the only ones, where the plan says nothing")
     stage_outputs: float = Field(ge=0, le=1, description="1: pipeline stages keep their outputs too")
     balanced_stages: int = Field(
         0, ge=0, le=1, description="1: pipeline stages hold the same work, with the head as work; 0: the same layers"

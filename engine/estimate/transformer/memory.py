@@ -34,6 +34,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     buffer_bytes,
     captured_input_bytes,
     host_bytes,
+    narrow_copies,
     sharded_bytes,
     state_bytes,
     weight_bytes,
@@ -106,7 +107,9 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     # Buffers of a flat optimizer are made for a single device too.
     alone = where(np.asarray(software.flat_gradients) >= 1.0, np.minimum(layout.zero, 1.0), 0.0)
     reduced = (run.replica_ranks > 1) | (alone > 0)
-    buckets = where(reduced, np.minimum(software.bucket_bytes, BUCKETS * numerics.element_bytes * trained), 0.0)
+    filled = np.minimum(software.bucket_bytes, BUCKETS * numerics.element_bytes * trained)
+    fixed = where((layout.zero >= 1) & (run.adapter.frozen_bytes <= 0), software.fixed_bucket_bytes, 0.0)
+    buckets = where(reduced, np.maximum(filled, fixed), 0.0)
     if any_true(run.software.captured > 0):
         buckets = buckets + captured_input_bytes(run.software.captured, run.tokens)
     gradients_in = _gradients(run, held, kept["gradients"])
@@ -206,7 +209,9 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     base = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
     beside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * held.ends
     adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * beside
-    weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters)
+    whole = where((layout.zero >= SHARDED_PARAMETERS) & (layout.shard > 1), 0.0, held.dense + held.experts)
+    copies = narrow_copies(run.software.narrow_weights, run.cast_bytes, whole)
+    weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters, copies)
     dense, experts = run.trained_share * held.dense + run.trained_ends * held.ends, run.trained_share * held.experts
     copied = run.software.gradient_copies * where(
         numerics.gradient_bytes > numerics.element_bytes, numerics.element_bytes, 0.0

@@ -90,14 +90,31 @@ def state_bytes(layers: Number, each: Number, ends: Number, shard: Number) -> Nu
 
 
 @equation(
-    "weights = layers + each · ends / shard + adapters",
+    "bytes = copies · each · matrices",
+    unit="B",
+    source="Transformer Engine, is_first_microbatch: weights are cast once a step, and kept with their transposes",
+    units={"each": "B"},
+)
+def narrow_copies(copies: Number, each: Number, matrices: Number) -> Number:
+    """Bytes of weights kept in the type of their products beside the weights themselves.
+
+    Args:
+        copies: copies of a weight that the framework keeps.
+        each: bytes of one; 0 where operands keep the type of the weights.
+        matrices: weights of the layers on the device.
+    """
+    return copies * each * matrices
+
+
+@equation(
+    "weights = layers + each · ends / shard + adapters + copies",
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
     part=Figure.MEMORY_WEIGHTS,
-    units={"layers": "B", "each": "B", "adapters": "B"},
-    origins={"layers": "sharded_bytes"},
+    units={"layers": "B", "each": "B", "adapters": "B", "copies": "B"},
+    origins={"layers": "sharded_bytes", "copies": "narrow_copies"},
 )
-def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adapters: Number) -> Number:
+def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adapters: Number, copies: Number) -> Number:
     """Bytes of weights between uses.
 
     Args:
@@ -106,8 +123,9 @@ def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adap
         ends: parameters of embedding, head and outer norms on the device, unsharded.
         shard: ranks that share them.
         adapters: bytes of adapters beside a frozen base.
+        copies: bytes of weights in the type of their products.
     """
-    return layers + each * ends / shard + adapters
+    return layers + each * ends / shard + adapters + copies
 
 
 @equation(

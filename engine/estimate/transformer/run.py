@@ -165,6 +165,11 @@ class TransformerRun:
         return where(self.kernels.casts > 0, self.numerics.element_bytes / 2.0, self.numerics.element_bytes)
 
     @property
+    def cast_bytes(self) -> Number:
+        """Bytes of a weight as its products take it, where it is cast to a narrower type; 0 where it is not."""
+        return where(self.kernels.casts > 0, self.operand_bytes, 0.0)
+
+    @property
     def narrowed(self) -> Number:
         """Share of an element saved where inputs of matrices are kept in the type of their products."""
         return self.software.narrow_inputs * (1.0 - self.operand_bytes / self.numerics.element_bytes)

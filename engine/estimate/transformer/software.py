@@ -49,6 +49,8 @@ class Software:
     gradient_buffer: Number
     flat_gradients: Number
     bucket_bytes: Number
+    fixed_bucket_bytes: Number
+    narrow_weights: Number
     stage_outputs: Number
     balanced_stages: Number
     stage_stall_seconds: Number
@@ -102,6 +104,7 @@ def training_software(
     return numbers_of(
         Software,
         row,
+        narrow_weights=0.0 if _keeps_fp8(row, training) else row.narrow_weights,
         compiled=float(training.compile),
         captured=float(training.cuda_graphs),
         saved_activation=saved_activation,
@@ -116,6 +119,11 @@ def training_software(
         host_launch_seconds=row.launch_us * MICRO,
         **{name: catalog.coefficients[name.replace("_", "-")].value for name in COEFFICIENTS},
     )
+
+
+def _keeps_fp8(row: Framework, training: TrainingSection) -> bool:
+    """Whether matrices are kept in the type of their products alone."""
+    return row.fp8_weights > 0 if training.fp8_weights is None else training.fp8_weights
 
 
 def _compiles_loss(row: Framework, training: TrainingSection) -> bool:
