@@ -54,7 +54,6 @@ class CheckedPromise:
     """A promise with the best machine for it.
 
     Attributes:
-        promise: the promise.
         best: the machine that comes nearest to it; None where none holds the job or has a price.
         value: what that machine brings of what is promised.
         misses: by how much that is below what is promised at least; negative where it is above what is promised at

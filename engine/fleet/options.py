@@ -88,7 +88,6 @@ class Options:
         plan: the job.
         opened: what a machine decides of it, left to the balanced mode.
         keeps: returns which limit a plan does not keep, in words; empty where it keeps all of them.
-        catalog: facts.
         machine: the detected machine.
         flops: of the job, once it was planned anywhere; None before.
     """

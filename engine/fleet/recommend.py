@@ -204,7 +204,6 @@ class _Finding:
         question: what is asked.
         options: plans the job on machines.
         among: the machines.
-        catalog: facts.
         callback: gets what was found so far.
         stopped: whether to stop.
     """

@@ -97,7 +97,6 @@ def by_region(
         plan: the job; its hardware is an instance, or a device whose instances are compared.
         data_bytes: data that has to be where the job runs.
         home: region where the data is; by default that of the plan, or where its price is known.
-        catalog: facts.
         machine: the detected machine.
 
     Raises:

@@ -174,12 +174,12 @@ def _names(first: Sequence[str], file: str) -> list[str]:
 
 def _values(names: Sequence[str], cells: Sequence[str], line: int, file: str) -> Iterator[tuple[str, float]]:
     """Yield the figures of a row; columns that hold words are no figures."""
-    for place, name in enumerate(names):
-        if name == SIZE or place >= len(cells) or not cells[place]:
+    for index, name in enumerate(names):
+        if name == SIZE or index >= len(cells) or not cells[index]:
             continue
-        value = _number(cells[place])
+        value = _number(cells[index])
         if value is None and name in FIGURES:
-            value = _needed(cells, place, line, file)
+            value = _needed(cells, index, line, file)
         if value is not None:
             yield name, value
 

@@ -278,9 +278,7 @@ def job_parts(machine: Machine, result: Answer, catalog: Catalog, is_example: bo
     """Yield what limits a job on this machine, and what to do and to know about it.
 
     Args:
-        machine: the machine.
         result: the job, estimated.
-        catalog: facts.
         is_example: whether nobody asked about this job.
     """
     suggestions, warnings = job_notes(machine, result, catalog, is_example)
@@ -324,7 +322,6 @@ def machine_report_parts(
         machine: what was detected.
         plan: what is to run on it.
         benchmarks: what was just measured, if anything was.
-        catalog: facts.
         ascii_only: whether the topology is drawn with ASCII characters alone.
         before: what was measured the time before that.
     """

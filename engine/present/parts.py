@@ -197,11 +197,11 @@ def _block(part: Part) -> Iterator[str]:
     elif isinstance(part, TablePart):
         columns = [column for column in range(len(part.heads)) if column not in part.spare]
         heads = [part.heads[column] for column in columns]
-        right = [place for place, column in enumerate(columns) if column in part.right]
+        right = [number for number, column in enumerate(columns) if column in part.right]
         yield from _table(heads, ([row[column] for column in columns] for row in part.rows), right)
     elif isinstance(part, SectionsPart):
-        for place, section in enumerate(part.sections):
-            yield from ("",) * (place > 0)
+        for index, section in enumerate(part.sections):
+            yield from ("",) * (index > 0)
             yield from _table((section.title, *part.heads), section.rows, range(1, len(part.heads) + 1))
     elif isinstance(part, CodePart):
         yield from _fenced(part.language, part.text)

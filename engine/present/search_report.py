@@ -97,7 +97,7 @@ def _best_table(answer: Answer) -> TablePart:
 
     goal, *others = (column_head(key) for key in figures) if figures else ("",)
     heads = ("", *map(short_name, own), goal, *(["settings"] if settings else []), *others, "beaten by")
-    rows = tuple(row(place, entry) for place, entry in enumerate(answer.top))
+    rows = tuple(row(index, entry) for index, entry in enumerate(answer.top))
     kept = 2 + len(own) + bool(settings)
     right = (0, 1 + len(own), *range(kept, kept + len(others)))
     return TablePart(heads, rows, right, tuple(range(kept)))

@@ -20,8 +20,15 @@ _LEAST_DIFFERENCE = 0.005
 # From this multiple on a difference is told as one.
 _MULTIPLE = 10.0
 
-_FIGURES = (*METRICS, Figure.MEMORY_WEIGHTS, Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER,
-            Figure.MEMORY_ACTIVATIONS, Figure.MEMORY_LOGITS, Figure.MEMORY_KV_CACHE)  # fmt: skip
+_FIGURES = (
+    *METRICS,
+    Figure.MEMORY_WEIGHTS,
+    Figure.MEMORY_GRADIENTS,
+    Figure.MEMORY_OPTIMIZER,
+    Figure.MEMORY_ACTIVATIONS,
+    Figure.MEMORY_LOGITS,
+    Figure.MEMORY_KV_CACHE,
+)
 
 
 @dataclass(frozen=True, slots=True)

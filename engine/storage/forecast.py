@@ -87,7 +87,6 @@ def learning_forecast(
     Args:
         question: one size of a corpus, and how it is cut into patterns.
         machine: what was detected, and what benchmarks found.
-        catalog: facts.
         database: a measured one that holds the patterns; None for an embedded one as the machine was measured with.
         round_trip_seconds: to what learns them, one for each pattern; 0 where that is this process.
 

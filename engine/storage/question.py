@@ -62,10 +62,17 @@ class PatternQuestion:
         if not 1 <= self.levels <= MOST_LEVELS:
             raise PlanError("not a number of levels", str(self.levels), f"from 1 to {MOST_LEVELS}")
         ranges: dict[str, tuple[float, float]] = {
-            "samples": (1, _LARGEST), "tokens": (1, _LARGEST), "chunk": (1, _LARGEST), "fan_in": (2, _LARGEST),
-            "alpha": _EXPONENTS, "deduplication": (0, 1), "decay": (0, 1), "overhead": (0, 100),
-            "pattern_bytes": (1, _LARGEST), "kinds": (1, MOST_KINDS),
-        }  # fmt: skip
+            "samples": (1, _LARGEST),
+            "tokens": (1, _LARGEST),
+            "chunk": (1, _LARGEST),
+            "fan_in": (2, _LARGEST),
+            "alpha": _EXPONENTS,
+            "deduplication": (0, 1),
+            "decay": (0, 1),
+            "overhead": (0, 100),
+            "pattern_bytes": (1, _LARGEST),
+            "kinds": (1, MOST_KINDS),
+        }
         for entry in fields(self):
             low, high = ranges.get(entry.name, (0, np.inf))
             value = getattr(self, entry.name)

@@ -24,13 +24,25 @@ if TYPE_CHECKING:
 _OPTIONS = (
     click.option("--model", metavar="NAME", shell_complete=options.models, help="Model, by name, hub id or size."),
     click.option("--task", metavar="TASK", help="train, full, lora, qlora, dora, infer or fit."),
-    click.option("--gpu", "gpus", metavar="NAME", multiple=True, shell_complete=options.devices,
-                 help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)"; may be repeated to compare.'),
+    click.option(
+        "--gpu",
+        "gpus",
+        metavar="NAME",
+        multiple=True,
+        shell_complete=options.devices,
+        help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)"; may be repeated to compare.',
+    ),
     click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
     click.option("--tokens", metavar="TOKENS", help="Tokens of the whole job, as 50M."),
-    click.option("--import", "imports", metavar="FILE", multiple=True, type=click.Path(),
-                 help="Configuration of another tool, or a folder of them; may be repeated."),
-)  # fmt: skip
+    click.option(
+        "--import",
+        "imports",
+        metavar="FILE",
+        multiple=True,
+        type=click.Path(),
+        help="Configuration of another tool, or a folder of them; may be repeated.",
+    ),
+)
 
 
 def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
@@ -114,7 +126,6 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
 
     Args:
         name: a file, an example, a saved plan, a line in quotes, or ``-``; None for what the flags alone say.
-        flags: the flags.
 
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.

@@ -244,8 +244,12 @@ def group(
     Without a command the screen opens.
     """
     screen_options = {
-        "--plan": plan_path, "--gpu": gpu, "--ascii": ascii_only, "--no-mouse": no_mouse, "--theme": theme
-    }  # fmt: skip
+        "--plan": plan_path,
+        "--gpu": gpu,
+        "--ascii": ascii_only,
+        "--no-mouse": no_mouse,
+        "--theme": theme,
+    }
     if context.invoked_subcommand is not None:
         given = [name for name, value in screen_options.items() if value]
         if given:

@@ -29,7 +29,6 @@ class Comparing:
         now: the machine where it is.
         current: the same, priced.
         job: the job as it is tried elsewhere.
-        catalog: facts.
         remedies: finds what helps where it does not fit.
         counts: how many instances a service took on devices that are alike: where to begin with others.
     """

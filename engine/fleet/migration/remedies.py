@@ -22,7 +22,6 @@ class Remedies:
 
     Args:
         job: the job; what the user wrote of it is not changed.
-        catalog: facts.
     """
 
     def __init__(self, job: Job, catalog: Catalog) -> None:

@@ -134,7 +134,6 @@ class Job:
         settled: the same where it runs now, with nothing open.
         mode: the mode that fills it.
         payment: how other machines are paid for, as fields of a plan.
-        catalog: facts.
         machine: the detected machine.
     """
 

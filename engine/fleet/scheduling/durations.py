@@ -47,7 +47,6 @@ def durations(
 
     Args:
         entries: jobs and machines.
-        catalog: facts.
         read: returns the plan that a name stands for.
         machine: the detected machine.
 

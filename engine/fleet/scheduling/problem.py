@@ -209,8 +209,6 @@ class Entries:
 
     Attributes:
         document: where everything stands.
-        machines: the machines.
-        jobs: the jobs.
     """
 
     def __init__(self, document: Document) -> None:

@@ -187,7 +187,6 @@ def schedule(
     Args:
         entries: the file as it was read.
         read: returns the plan that a name stands for.
-        catalog: facts.
         machine: the detected machine.
         seed: of the random numbers of the search.
 

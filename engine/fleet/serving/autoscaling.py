@@ -153,7 +153,6 @@ def over_day(replica: Replica, sized: Sized, load: LoadCurve, catalog: Catalog) 
         replica: the kind of replica.
         sized: how many the peak needs, and what each keeps.
         load: requests a second over the day.
-        catalog: facts.
     """
     question, candidate = replica.question, sized.candidate
     startup = startup_of(candidate, question, catalog)

@@ -114,7 +114,6 @@ def candidates(
 
     Args:
         question: the load and its limits.
-        catalog: facts.
         machine: the detected machine.
         callback: gets what is at work, in words.
 

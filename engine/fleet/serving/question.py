@@ -74,7 +74,7 @@ def load_curve(name: str) -> LoadCurve:
     if text.lstrip().startswith(("[", "- ", "rates")):
         document = read_yaml(text, str(path))
         result = document.data.get("rates") if isinstance(document.data, dict) else document.data
-        rates = [_rate(value, document.place(place)) for place, value in enumerate(result or ())] if isinstance(
+        rates = [_rate(value, document.place(index)) for index, value in enumerate(result or ())] if isinstance(
             result, list
         ) else []  # fmt: skip
     else:

@@ -117,7 +117,6 @@ def serve(
 
     Args:
         question: the load and its limits.
-        catalog: facts.
         machine: the detected machine, for plans that run on it.
         stopped: asked between kinds of replicas; what was found by then is the answer.
         callback: gets what is at work, in words.

@@ -207,7 +207,7 @@ def sized(replica: Replica) -> Sized | None:
         [end for end, _ in asked],
     )
     for end in ENDS:
-        mine = [(number, bool(seen.holds[place])) for place, (own, number) in enumerate(asked) if own == end]
+        mine = [(number, bool(seen.holds[index])) for index, (own, number) in enumerate(asked) if own == end]
         # The last is as many as were seen to do.
         holding = [number for number, holds in mine if holds]
         replicas[end] = min(holding) if holding else (mine[-1][0] if mine else None)
@@ -220,7 +220,7 @@ def sized(replica: Replica) -> Sized | None:
         final = _final(replica, number, best, failing)
     replicas["value"] = number
     replicas["low"], replicas["high"] = (_bounded(replicas.get(end), number, end) for end in ("low", "high"))
-    loaded = {end: _entry(final, place) for place, end in enumerate(ENDS)}
+    loaded = {end: _entry(final, index) for index, end in enumerate(ENDS)}
     binding, why = _binding(question, _entry(final, len(ENDS)), best, candidate.slots)
     return Sized(candidate, replicas, best, min(max(kept, question.rate / number), failing), loaded, binding, why)
 

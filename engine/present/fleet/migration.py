@@ -54,10 +54,14 @@ _WORK: Mapping[str, str] = {
 
 # Figures of each machine that stand beside what moving there costs.
 _FIGURES = (
-    Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_CAPACITY_BYTES, Figure.TOKENS_PER_SECOND,
-    Figure.REQUESTS_PER_SECOND, Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, Figure.STEP_SECONDS,
-)  # fmt: skip
+    Figure.MEMORY_RESERVED_BYTES,
+    Figure.MEMORY_CAPACITY_BYTES,
+    Figure.TOKENS_PER_SECOND,
+    Figure.REQUESTS_PER_SECOND,
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
+    Figure.STEP_SECONDS,
+)
 
 _NONE = "-"
 
@@ -292,7 +296,6 @@ def offer_explanation(
         question: what was asked.
         instance: id of the instance that is offered, or of the current machine.
         key: the figure, one of ``TITLES``.
-        catalog: facts.
         machine: the detected machine, for a job that runs on it.
 
     Raises:

@@ -20,8 +20,19 @@ from capacity_tui.engine.units import (
 )
 
 _HEADS = (
-    "machines", "time", "cost", "memory", "$/h", "longest", "dearest", "GPUs", "RAM", "cores", "storage", "database",
-)  # fmt: skip
+    "machines",
+    "time",
+    "cost",
+    "memory",
+    "$/h",
+    "longest",
+    "dearest",
+    "GPUs",
+    "RAM",
+    "cores",
+    "storage",
+    "database",
+)
 
 _RIGHT = (1, 2, 4, 5, 6, 8, 9, 10)
 

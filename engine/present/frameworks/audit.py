@@ -17,15 +17,22 @@ from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict
 
 _TRAINED = (
-    Figure.MEMORY_RESERVED_BYTES, Figure.STEP_SECONDS, Figure.TOKENS_PER_SECOND,
-    Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD, Figure.COST_USD_PER_HOUR,
-)  # fmt: skip
+    Figure.MEMORY_RESERVED_BYTES,
+    Figure.STEP_SECONDS,
+    Figure.TOKENS_PER_SECOND,
+    Figure.ESTIMATED_TRAIN_TIME_SECONDS,
+    Figure.COST_USD,
+    Figure.COST_USD_PER_HOUR,
+)
 
 _SERVED = (
-    Figure.MEMORY_RESERVED_BYTES, Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS, Figure.REQUESTS_PER_SECOND,
-    Figure.COST_USD_PER_HOUR, Figure.COST_USD_PER_MILLION_TOKENS,
-)  # fmt: skip
+    Figure.MEMORY_RESERVED_BYTES,
+    Figure.TIME_TO_FIRST_TOKEN_SECONDS,
+    Figure.TIME_PER_OUTPUT_TOKEN_SECONDS,
+    Figure.REQUESTS_PER_SECOND,
+    Figure.COST_USD_PER_HOUR,
+    Figure.COST_USD_PER_MILLION_TOKENS,
+)
 
 
 def audit_as_dict(audit: Audit) -> dict[str, object]:
@@ -68,7 +75,7 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
 def _setting_rows(audit: Audit) -> list[tuple[str, str, str]]:
     """Return the settings of the plan as understood: what, its value, and where it comes from."""
     fields = all_fields()
-    order = {path: place for place, path in enumerate(("task", *fields))}
+    order = {path: index for index, path in enumerate(("task", *fields))}
     rows = []
     for path, setting in sorted(audit.imported.settings.items(), key=lambda entry: order.get(entry[0], 0)):
         known = fields.get(path)

@@ -138,9 +138,21 @@ def _processes(event: _Event) -> str:
 
 
 _EVENT_TEXTS = {
-    "failure": _failure, "step": _reason, "no_step": _reason, "battery": _reason, "micro_batch": _micro_batch,
-    "save_interval": _save_interval, "pause": _pause, "resume": _resume,
-    "disk_full": _disk_full, "lines_unread": _lines_unread, "ending": _ending,
-    "signal_unanswered": _signal_unanswered, "values_not_taken": _values_not_taken,
-    "started": _started, "attached": _attached, "checkpoint": _checkpoint, "end": _end,
-}  # fmt: skip
+    "failure": _failure,
+    "step": _reason,
+    "no_step": _reason,
+    "battery": _reason,
+    "micro_batch": _micro_batch,
+    "save_interval": _save_interval,
+    "pause": _pause,
+    "resume": _resume,
+    "disk_full": _disk_full,
+    "lines_unread": _lines_unread,
+    "ending": _ending,
+    "signal_unanswered": _signal_unanswered,
+    "values_not_taken": _values_not_taken,
+    "started": _started,
+    "attached": _attached,
+    "checkpoint": _checkpoint,
+    "end": _end,
+}

@@ -14,8 +14,17 @@ from capacity_tui.engine.runs.history import RunRecord, as_data
 from capacity_tui.engine.units import PERCENT, format_number, format_quantity
 
 LIST_HEADS = (
-    "id", "started (UTC)", "kind", "what", "memory", "step", "ratio", "hardware", "measured memory", "measured step",
-)  # fmt: skip
+    "id",
+    "started (UTC)",
+    "kind",
+    "what",
+    "memory",
+    "step",
+    "ratio",
+    "hardware",
+    "measured memory",
+    "measured step",
+)
 FIGURE_HEADS = ("figure", "predicted", "range", "measured", "ratio")
 COMPARED_HEADS = ("", "first", "second", "change")
 _MEMORY, _STEP = Figure.MEMORY_RESERVED_BYTES, Figure.STEP_SECONDS

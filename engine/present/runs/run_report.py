@@ -21,8 +21,21 @@ from capacity_tui.engine.units import (
 )
 
 _MOST_PROCESSES = 8
-_REPORTED = ("step", "total_steps", "epoch", "loss", "learning_rate", "grad_norm", "tokens", "samples", "memory_bytes",
-         "prompt_tokens_per_second", "running_requests", "waiting_requests", "cache_share")  # fmt: skip
+_REPORTED = (
+    "step",
+    "total_steps",
+    "epoch",
+    "loss",
+    "learning_rate",
+    "grad_norm",
+    "tokens",
+    "samples",
+    "memory_bytes",
+    "prompt_tokens_per_second",
+    "running_requests",
+    "waiting_requests",
+    "cache_share",
+)
 
 
 def run_state_as_dict(state: RunState) -> dict[str, object]:

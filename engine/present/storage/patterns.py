@@ -38,8 +38,17 @@ RANKS = (1, 100, 10_000)
 """Ranks whose frequency is told."""
 
 LEVEL_HEADS = (
-    "level", "holds", "patterns", "deduplication", "unique", "bytes", "by the law", "rule / law", "from", "to"
-)  # fmt: skip
+    "level",
+    "holds",
+    "patterns",
+    "deduplication",
+    "unique",
+    "bytes",
+    "by the law",
+    "rule / law",
+    "from",
+    "to",
+)
 
 GROWTH_HEADS = ("samples", "unique by the rule", "by the law", "bytes", "from", "to")
 

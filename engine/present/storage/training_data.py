@@ -157,42 +157,58 @@ def storage_plan_parts(storage_plan: StoragePlan) -> Iterator[Part]:
     )
     yield TextPart()
     heads = ("source", "a node reads", "it takes", "enough", "copied first in")
-    yield table_part(heads, (
+    yield table_part(
+        heads,
         (
-            source.tier.name,
-            format_bandwidth(source.bandwidth),
-            format_bandwidth(source.needed),
-            "yes" if source.is_enough else "no",
-            "" if source.copy_seconds is None else format_seconds(source.copy_seconds),
-        )
-        for source in storage_plan.sources
-    ), right=(1, 2, 4))  # fmt: skip
+            (
+                source.tier.name,
+                format_bandwidth(source.bandwidth),
+                format_bandwidth(source.needed),
+                "yes" if source.is_enough else "no",
+                "" if source.copy_seconds is None else format_seconds(source.copy_seconds),
+            )
+            for source in storage_plan.sources
+        ),
+        right=(1, 2, 4),
+    )
     if storage_plan.egress:
         yield TextPart()
-        yield table_part(("leaving", "copied once", "streamed", "price"), (
-            (entry.provider, format_money(entry.usd_once), format_money(entry.usd_streamed), entry.words)
-            for entry in storage_plan.egress
-        ), right=(1, 2))  # fmt: skip
+        yield table_part(
+            ("leaving", "copied once", "streamed", "price"),
+            (
+                (entry.provider, format_money(entry.usd_once), format_money(entry.usd_streamed), entry.words)
+                for entry in storage_plan.egress
+            ),
+            right=(1, 2),
+        )
     yield TextPart()
-    yield table_part(("cache of a node", "room", "holds the data", "one pass"), (
-        (cache.tier.name, _bytes(cache.room), _yes(_holds(storage_plan, cache.room)), _seconds(cache.pass_seconds))
-        for cache in storage_plan.caches
-    ), right=(1, 3))  # fmt: skip
+    yield table_part(
+        ("cache of a node", "room", "holds the data", "one pass"),
+        (
+            (cache.tier.name, _bytes(cache.room), _yes(_holds(storage_plan, cache.room)), _seconds(cache.pass_seconds))
+            for cache in storage_plan.caches
+        ),
+        right=(1, 3),
+    )
     yield TextPart()
     yield table_part(("main memory of a node", "bytes"), _memory_rows(storage_plan), right=(1,))
     if storage_plan.phases:
         yield TextPart()
-        yield table_part(("phase", "tokens", "step", "takes", "fits", "changes"), (
+        yield table_part(
+            ("phase", "tokens", "step", "takes", "fits", "changes"),
             (
-                phase.phase.name,
-                format_count(phase.tokens),
-                format_seconds(phase.step_seconds),
-                format_seconds(phase.seconds),
-                _yes(phase.fits),
-                " ".join(f"{key}={value}" for key, value in phase.phase.changes.items()),
-            )
-            for phase in storage_plan.phases
-        ), right=(1, 2, 3))  # fmt: skip
+                (
+                    phase.phase.name,
+                    format_count(phase.tokens),
+                    format_seconds(phase.step_seconds),
+                    format_seconds(phase.seconds),
+                    _yes(phase.fits),
+                    " ".join(f"{key}={value}" for key, value in phase.phase.changes.items()),
+                )
+                for phase in storage_plan.phases
+            ),
+            right=(1, 2, 3),
+        )
     yield TextPart()
     yield from (TextPart(line, "quiet") for line in _budget_lines(storage_plan))
     yield from (TextPart(f"assumed: {line}", "quiet") for line in supply.assumed)

@@ -27,9 +27,14 @@ NO_ANSWER = 1
 @plan_options
 @click.option("--deadline", metavar="TIME", required=True, help="When the job has to be done, such as 24h.")
 @click.option("--budget", metavar="USD", help="The most that it may cost, such as 500.")
-@click.option("--hardware", multiple=True, metavar="NAMES", shell_complete=options.devices,
-              help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs. "
-                   "By default all instances.")  # fmt: skip
+@click.option(
+    "--hardware",
+    multiple=True,
+    metavar="NAMES",
+    shell_complete=options.devices,
+    help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs. "
+    "By default all instances.",
+)
 @click.option("--devices", metavar="LO..HI", help="Numbers of devices to try, such as 8..64; by default up to 64.")
 @config_option
 @output_options("table", "json", "yaml")
@@ -110,8 +115,14 @@ MISSED = 1
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--check", is_flag=True, help="Exit with 1 if a deadline is missed.")
-@click.option("--seed", metavar="N", type=click.IntRange(0), default=1, show_default=True,
-              help="Of the search: the same seed gives the same schedule.")  # fmt: skip
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Of the search: the same seed gives the same schedule.",
+)
 @output_options("table", "json", "yaml")
 def schedule(file: str, check: bool, seed: int, output: Output) -> int:
     """Schedule jobs on machines: order, start and end, machines, what is late and by how much, and the cost.
@@ -148,19 +159,37 @@ def schedule(file: str, check: bool, seed: int, output: Output) -> int:
 @click.option("--ttft", metavar="TIME", help="Most time to the first token, such as 2s; the plan's own by default.")
 @click.option("--tpot", metavar="TIME", help="Most time of each token after it, such as 50ms; likewise.")
 @click.option("--percentile", metavar="PERCENT", type=float, help="Requests that must keep each limit; 95 by default.")
-@click.option("--hardware", multiple=True, metavar="NAMES", shell_complete=options.devices,
-              help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs, "
-                   "instances for all that are rented. By default the plan's own.")  # fmt: skip
-@click.option("--spread", metavar="SHARE", type=float,
-              help="Standard deviation of prompts and answers over their mean; the plan's own by default.")  # fmt: skip
-@click.option("--load", metavar="FILE|SHAPE",
-              help="How the load varies over a day: a shape (even, office, consumer, global), or a file of rates "
-                   "in even parts of it. Adds the fleet over a day, fixed and autoscaled.")  # fmt: skip
+@click.option(
+    "--hardware",
+    multiple=True,
+    metavar="NAMES",
+    shell_complete=options.devices,
+    help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs, "
+    "instances for all that are rented. By default the plan's own.",
+)
+@click.option(
+    "--spread",
+    metavar="SHARE",
+    type=float,
+    help="Standard deviation of prompts and answers over their mean; the plan's own by default.",
+)
+@click.option(
+    "--load",
+    metavar="FILE|SHAPE",
+    help="How the load varies over a day: a shape (even, office, consumer, global), or a file of rates "
+    "in even parts of it. Adds the fleet over a day, fixed and autoscaled.",
+)
 @click.option("--startup", metavar="TIME", help="Time until a new replica answers; assumed by default.")
 @click.option("--scale-down", metavar="TIME", help="Time for which fewer must be enough before one is given up.")
 @click.option("--reserve", metavar="SHARE", type=float, help="Replicas beyond what the load needs, such as 0.1.")
-@click.option("--seed", metavar="N", type=click.IntRange(0), default=1, show_default=True,
-              help="Of the random requests: the same seed gives the same answer.")  # fmt: skip
+@click.option(
+    "--seed",
+    metavar="N",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Of the random requests: the same seed gives the same answer.",
+)
 @config_option
 @output_options("table", "json", "yaml")
 def serve(

@@ -59,9 +59,20 @@ def check(config: Path | None, output: Output) -> int:
 
 
 _HEADS = (
-    "id", "$/h", "spot/h", "month", "spot month", "memory", "$/h a device", "1 year/h", "3 years/h", "region",
-    "price of", "devices", "spot region",
-)  # fmt: skip
+    "id",
+    "$/h",
+    "spot/h",
+    "month",
+    "spot month",
+    "memory",
+    "$/h a device",
+    "1 year/h",
+    "3 years/h",
+    "region",
+    "price of",
+    "devices",
+    "spot region",
+)
 
 _OLD, _DOUBT = "*", "?"
 

@@ -32,9 +32,13 @@ _top_option = click.option(
     "--top", metavar="N", type=click.IntRange(1, 1000), default=_TOP, show_default=True, help="Rows of a table."
 )
 _to_option = click.option(
-    "--to", "targets", multiple=True, metavar="NAMES", shell_complete=options.devices,
+    "--to",
+    "targets",
+    multiple=True,
+    metavar="NAMES",
+    shell_complete=options.devices,
     help="Compare with these alone: instances with commas, or a provider for all of its own.",
-)  # fmt: skip
+)
 
 
 class JobKindType(click.ParamType["JobKind"]):
@@ -54,26 +58,66 @@ class JobKindType(click.ParamType["JobKind"]):
 
 
 @click.command()
-@click.option("--from", "instance", metavar="INSTANCE", shell_complete=options.devices,
-              help="Where the job runs: an instance or a device; by default where a plan says.")  # fmt: skip
-@click.option("--count", metavar="N", type=click.IntRange(1, 100_000), default=1, show_default=True,
-              help="Instances that are rented for it now.")  # fmt: skip
-@click.option("--gpus", "devices", metavar="N", type=click.IntRange(1, 1_000_000),
-              help="Devices in use, where those are not all of the instances; instances are paid whole.")  # fmt: skip
-@click.option("--task", "kind", metavar="TASK", type=JobKindType(),
-              help="train, finetune, infer (people wait) or batch_infer (nobody does).")  # fmt: skip
-@click.option("--model", metavar="SIZE|NAME|PLAN", required=True, shell_complete=options.models,
-              help="A size such as small or 13b, a model, or a plan with all that is to be checked.")  # fmt: skip
+@click.option(
+    "--from",
+    "instance",
+    metavar="INSTANCE",
+    shell_complete=options.devices,
+    help="Where the job runs: an instance or a device; by default where a plan says.",
+)
+@click.option(
+    "--count",
+    metavar="N",
+    type=click.IntRange(1, 100_000),
+    default=1,
+    show_default=True,
+    help="Instances that are rented for it now.",
+)
+@click.option(
+    "--gpus",
+    "devices",
+    metavar="N",
+    type=click.IntRange(1, 1_000_000),
+    help="Devices in use, where those are not all of the instances; instances are paid whole.",
+)
+@click.option(
+    "--task",
+    "kind",
+    metavar="TASK",
+    type=JobKindType(),
+    help="train, finetune, infer (people wait) or batch_infer (nobody does).",
+)
+@click.option(
+    "--model",
+    metavar="SIZE|NAME|PLAN",
+    required=True,
+    shell_complete=options.models,
+    help="A size such as small or 13b, a model, or a plan with all that is to be checked.",
+)
 @click.option("--precision", metavar="P", help="Of the training, or of the weights that are served.")
-@click.option("--hours", metavar="H", type=click.FloatRange(0, 744, min_open=True), default=720, show_default=True,
-              help="Hours a month that it runs.")  # fmt: skip
+@click.option(
+    "--hours",
+    metavar="H",
+    type=click.FloatRange(0, 744, min_open=True),
+    default=720,
+    show_default=True,
+    help="Hours a month that it runs.",
+)
 @click.option("--spot", is_flag=True, help="Compare spot prices too; never for infer, where people wait.")
 @click.option("--region", metavar="REGION", help="Region or area of the prices, as us-east-1 or europe.")
 @click.option("--commitment", type=click.Choice(("none", "1y", "3y")), help="How long capacity is committed to.")
-@click.option("--goal", type=click.Choice(("cost", "performance")), default="cost", show_default=True,
-              help="What moving is for: to cost less, or to run faster.")  # fmt: skip
-@click.option("--mode", type=click.Choice(("conservative", "balanced", "extreme")),
-              help="What fills what the plan leaves open; balanced by default, extreme for batch_infer.")  # fmt: skip
+@click.option(
+    "--goal",
+    type=click.Choice(("cost", "performance")),
+    default="cost",
+    show_default=True,
+    help="What moving is for: to cost less, or to run faster.",
+)
+@click.option(
+    "--mode",
+    type=click.Choice(("conservative", "balanced", "extreme")),
+    help="What fills what the plan leaves open; balanced by default, extreme for batch_infer.",
+)
 @_to_option
 @click.option("--data", metavar="SIZE", help="Data that moves along, as 2TB.")
 @settings_option

@@ -37,19 +37,32 @@ hardware_option = click.option(
     "are rented, or any for every accelerator.",
 )
 _QUESTION_OPTIONS = (
-    click.option("--vary", multiple=True, metavar="KEY=VALUES", shell_complete=options.fields,
-                 help="Values to try of a field: KEY=V1,V2, KEY=LO..HI (doubling, or every whole number), "
-                 "KEY=LO..HI:STEP, KEY=any; may be repeated. A search without it varies layout, ZeRO, micro batch, "
-                 "checkpointing, and what the plan leaves open."),
+    click.option(
+        "--vary",
+        multiple=True,
+        metavar="KEY=VALUES",
+        shell_complete=options.fields,
+        help="Values to try of a field: KEY=V1,V2, KEY=LO..HI (doubling, or every whole number), "
+        "KEY=LO..HI:STEP, KEY=any; may be repeated. A search without it varies layout, ZeRO, micro batch, "
+        "checkpointing, and what the plan leaves open.",
+    ),
     hardware_option,
     click.option("--devices", metavar="LO..HI", help="Numbers of devices to try: doubling, or a list with commas."),
-    click.option("--limit", "limits", multiple=True, metavar="FIGURE<=VALUE",
-                 help="What must hold at the far end of the range: memory<=95%, time<=24h, usd<=200, ttft<=2s, "
-                 "throughput>=20k; any figure by its result key; may be repeated."),
-    click.option("--goal", metavar="FIGURE",
-                 help="What the best have least or most of: time, usd, throughput, energy or a result key; "
-                 "by default time, and the largest model where models vary."),
-)  # fmt: skip
+    click.option(
+        "--limit",
+        "limits",
+        multiple=True,
+        metavar="FIGURE<=VALUE",
+        help="What must hold at the far end of the range: memory<=95%, time<=24h, usd<=200, ttft<=2s, "
+        "throughput>=20k; any figure by its result key; may be repeated.",
+    ),
+    click.option(
+        "--goal",
+        metavar="FIGURE",
+        help="What the best have least or most of: time, usd, throughput, energy or a result key; "
+        "by default time, and the largest model where models vary.",
+    ),
+)
 
 
 class QuestionOptions(NamedTuple):
@@ -121,15 +134,25 @@ def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
 @click.command()
 @plan_options
 @question_options
-@click.option("--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True,
-              help="How many of the best.")  # fmt: skip
-@click.option("--each", metavar="N", type=click.IntRange(1),
-              help="At most so many of each model, device type and number of devices.")  # fmt: skip
-@click.option("--pareto", metavar="FIGURE,FIGURE",
-              help="Add the front of these figures over everything that was tried.")  # fmt: skip
-@click.option("--ray", "address", metavar="ADDRESS",
-              help="Share the search out among the workers of a Ray cluster: HOST:PORT, auto, or local:N for N workers "
-              "here. The answer is the same; ended half way, the same command goes on from there.")  # fmt: skip
+@click.option(
+    "--top", metavar="N", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many of the best."
+)
+@click.option(
+    "--each",
+    metavar="N",
+    type=click.IntRange(1),
+    help="At most so many of each model, device type and number of devices.",
+)
+@click.option(
+    "--pareto", metavar="FIGURE,FIGURE", help="Add the front of these figures over everything that was tried."
+)
+@click.option(
+    "--ray",
+    "address",
+    metavar="ADDRESS",
+    help="Share the search out among the workers of a Ray cluster: HOST:PORT, auto, or local:N for N workers "
+    "here. The answer is the same; ended half way, the same command goes on from there.",
+)
 @output_options("table", "json")
 def search(
     given: GivenPlan,
@@ -200,8 +223,13 @@ NO_ANSWER = 1
 
 @click.command()
 @plan_options
-@click.option("--solve", required=True, metavar="KEY", shell_complete=options.names_of_fields,
-              help="The field that is asked for, such as hardware.devices, or model.parameters.")  # fmt: skip
+@click.option(
+    "--solve",
+    required=True,
+    metavar="KEY",
+    shell_complete=options.names_of_fields,
+    help="The field that is asked for, such as hardware.devices, or model.parameters.",
+)
 @question_options
 @output_options("table", "json", "yaml")
 def need(

@@ -29,11 +29,17 @@ _MOST_ROWS = 12
 @click.command()
 @click.argument("file", nargs=-1, metavar="PLAN", type=click.Path())
 @plan_flags
-@click.option("--of", default="time", metavar="FIGURE", show_default=True,
-              help="Result key or short word of the figure: time, usd, memory, ttft, computation.mfu.")  # fmt: skip
+@click.option(
+    "--of",
+    default="time",
+    metavar="FIGURE",
+    show_default=True,
+    help="Result key or short word of the figure: time, usd, memory, ttft, computation.mfu.",
+)
 @settings_option
-@click.option("--top", type=click.IntRange(min=1), default=_MOST_ROWS, show_default=True,
-              help="Rows of each table; JSON has all.")  # fmt: skip
+@click.option(
+    "--top", type=click.IntRange(min=1), default=_MOST_ROWS, show_default=True, help="Rows of each table; JSON has all."
+)
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
 @output_options("table", "markdown", "json")
 def sensitivity(

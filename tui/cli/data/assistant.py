@@ -41,11 +41,22 @@ comes from.
 
 
 @click.command()
-@click.option("--time-limit", type=click.FloatRange(1), default=LONGEST_SECONDS, show_default=True, metavar="SECONDS",
-              help="Longest that one call may take; a search answers with its best so far.")  # fmt: skip
-@click.option("--folder", "folders", multiple=True, metavar="DIR",
-              type=click.Path(exists=True, file_okay=False, path_type=Path),
-              help="A folder whose files may be named, besides the working folder; may be repeated.")  # fmt: skip
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(1),
+    default=LONGEST_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="Longest that one call may take; a search answers with its best so far.",
+)
+@click.option(
+    "--folder",
+    "folders",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder whose files may be named, besides the working folder; may be repeated.",
+)
 def mcp(time_limit: float, folders: tuple[Path, ...]) -> int:
     """Serve this program to a coding assistant, by the Model Context Protocol on standard input and output.
 
@@ -190,9 +201,12 @@ class Calls:
         """
         async with self._turn:
             process = await asyncio.create_subprocess_exec(
-                *_PROGRAM, *line.words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                *_PROGRAM,
+                *line.words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-            )  # fmt: skip
+            )
             self.processes.add(process)
             try:
                 return await self._outcome(process, line)

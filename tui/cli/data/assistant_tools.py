@@ -40,7 +40,6 @@ class Tool:
 
     Attributes:
         name: what assistants call it.
-        command: the command.
         about: what it answers, in a sentence or two.
         options: the options that are offered, without their dashes.
         takes_plan: whether it is asked about a plan.

@@ -62,8 +62,11 @@ def bench(
 @click.option("--dedup-decay", metavar="SHARE", help="Share by which that falls with each further level.")
 @click.option("--overhead", metavar="SHARE", help="What the store adds: indexes, padding, its own.")
 @click.option("--pattern-bytes", metavar="N[,N]", help="Bytes of a pattern as a document; by level.")
-@click.option("--kinds", metavar="N[,N]", help="Different patterns there could be; by level. By default as many as "
-              "leave the rarest one occurrence.")  # fmt: skip
+@click.option(
+    "--kinds",
+    metavar="N[,N]",
+    help="Different patterns there could be; by level. By default as many as leave the rarest one occurrence.",
+)
 @output_options("table", "json", "yaml")
 def estimate(levels: int, output: Output, **values: str | None) -> None:
     """Estimate what the patterns of a corpus take to keep, by level and in all.
@@ -123,8 +126,13 @@ _WIDTH, _MARGIN = 72, 2
 @click.option("--levels", default=4, show_default=True, metavar="N", help="Levels of patterns.")
 @click.option("--fan-in", type=int, metavar="N", help="Patterns of a level in one of the next; as a chunk has tokens.")
 @click.option("--numbers", metavar="TYPE", help="Files hold tokens as numbers: uint16, uint32, int32 or int64.")
-@click.option("--kept", default=1 << 20, show_default=True, metavar="N",
-              help="Different patterns of a level that are counted exactly; of more, a sample is.")  # fmt: skip
+@click.option(
+    "--kept",
+    default=1 << 20,
+    show_default=True,
+    metavar="N",
+    help="Different patterns of a level that are counted exactly; of more, a sample is.",
+)
 @click.option("--svg", type=click.Path(path_type=Path), help="Write the frequencies over their ranks as a picture.")
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII characters alone.")
 @output_options("table", "json", "yaml")

@@ -113,12 +113,20 @@ def detect(
     output: Output,
 ) -> int:
     """Say what this machine is."""
-    _refuse_together({
-        "--doctor": doctor, "--profile-only": profile_only, "--generate-configs": generate_configs, "--job": bool(job),
-        "--learn": bool(learn),
-        "--benchmark": benchmark, "--power-supply": supply is not None,
-        "--folder": bool(folder), "--url": bool(url), "--private": private,
-    })  # fmt: skip
+    _refuse_together(
+        {
+            "--doctor": doctor,
+            "--profile-only": profile_only,
+            "--generate-configs": generate_configs,
+            "--job": bool(job),
+            "--learn": bool(learn),
+            "--benchmark": benchmark,
+            "--power-supply": supply is not None,
+            "--folder": bool(folder),
+            "--url": bool(url),
+            "--private": private,
+        }
+    )
     if doctor:
         write_doctor(private, output)
         return 0

@@ -30,8 +30,13 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("numbers", nargs=-1, metavar="[JOB]...")
 @click.option("--all", "everyone", is_flag=True, help="Those of everyone, not only yours.")
-@click.option("--since", metavar="TIME", default="now-7days", show_default=True,
-              help="How far back accounting is read, as sacct reads times.")  # fmt: skip
+@click.option(
+    "--since",
+    metavar="TIME",
+    default="now-7days",
+    show_default=True,
+    help="How far back accounting is read, as sacct reads times.",
+)
 @history_option
 @output_options("table", "json", "yaml")
 @reaching
@@ -89,23 +94,48 @@ class Options(TypedDict):
 @click.argument("command", metavar="[-- CMD]", nargs=-1, type=click.UNPROCESSED)
 @plan_flags
 @settings_option
-@click.option("--partition", "partitions", multiple=True, metavar="NAME",
-              help="Look at this partition alone; may be repeated. All by default.")  # fmt: skip
+@click.option(
+    "--partition",
+    "partitions",
+    multiple=True,
+    metavar="NAME",
+    help="Look at this partition alone; may be repeated. All by default.",
+)
 @click.option("--account", metavar="NAME", default="", help="Account that pays.")
 @click.option("--qos", metavar="NAME", default="", help="Quality of service.")
-@click.option("--option", "more", multiple=True, metavar="TEXT",
-              help="A further option of sbatch, as in --option=--constraint=ib; may be repeated.")  # fmt: skip
+@click.option(
+    "--option",
+    "more",
+    multiple=True,
+    metavar="TEXT",
+    help="A further option of sbatch, as in --option=--constraint=ib; may be repeated.",
+)
 @click.option("--name", metavar="NAME", default="", help="Name of the job; model and task by default.")
-@click.option("--time", "limit", metavar="TIME",
-              help="Time limit, such as 12h; from the upper end of the predicted range by default.")  # fmt: skip
-@click.option("--checkpoints", metavar="DIR", type=click.Path(path_type=Path),
-              help="Where CMD leaves checkpoints, on a disk that all nodes see: a job that was pre-empted, or whose "
-                   "time ended, goes on from the newest, {run.checkpoint}.")  # fmt: skip
-@click.option("--launcher", type=click.Choice(["torchrun", "queue", "command"]),
-              help="What starts the processes: torchrun on each node, the queue, or CMD itself.")  # fmt: skip
+@click.option(
+    "--time",
+    "limit",
+    metavar="TIME",
+    help="Time limit, such as 12h; from the upper end of the predicted range by default.",
+)
+@click.option(
+    "--checkpoints",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where CMD leaves checkpoints, on a disk that all nodes see: a job that was pre-empted, or whose "
+    "time ended, goes on from the newest, {run.checkpoint}.",
+)
+@click.option(
+    "--launcher",
+    type=click.Choice(["torchrun", "queue", "command"]),
+    help="What starts the processes: torchrun on each node, the queue, or CMD itself.",
+)
 @click.option("--no-guard", is_flag=True, help="Put no `guard` around CMD; then nodes need no capacity-tui.")
-@click.option("--prices", metavar="FILE", type=click.Path(path_type=Path),
-              help="Dollars by partition: a number for a node and hour, or {usd_per_device_hour: 2.5}.")  # fmt: skip
+@click.option(
+    "--prices",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Dollars by partition: a number for a node and hour, or {usd_per_device_hour: 2.5}.",
+)
 @click.option("--force", is_flag=True, help="Take a plan that does not fit all the same.")
 @click.option("--submit", is_flag=True, help="Submit it to the partition where it starts first.")
 @click.option("--follow", is_flag=True, help="Submit it and follow it to its end; Ctrl-C leaves it running.")

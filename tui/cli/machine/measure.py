@@ -29,8 +29,13 @@ GIB = 2**30
 
 _INTERRUPTED = "stopped; what was timed is kept, the same command goes on from there"
 
-_device = click.option("--device", type=click.Choice(("auto", "cpu", "gpu")), default="auto", show_default=True,
-                       help="What to sample; auto takes the GPU where torch can use one.")  # fmt: skip
+_device = click.option(
+    "--device",
+    type=click.Choice(("auto", "cpu", "gpu")),
+    default="auto",
+    show_default=True,
+    help="What to sample; auto takes the GPU where torch can use one.",
+)
 
 _quick = click.option("--quick", is_flag=True, help="A small grid: about a minute, less exact.")
 
@@ -93,10 +98,18 @@ def collectives(device: str, quick: bool, ranks: int | None) -> None:
 @click.option("--plan", "plan_name", metavar="FILE", help="The plan of a run of your own.")
 @click.option("--step-seconds", type=click.FloatRange(0, min_open=True), help="How long its step took.")
 @click.option("--peak-gib", type=click.FloatRange(0, min_open=True), help="What the driver showed at its peak, GiB.")
-@click.option("--log", "log_path", type=click.Path(path_type=Path, exists=True),
-              help="Read both from its log instead: text, JSON, CSV, event files, or a folder with one.")  # fmt: skip
-@click.option("--from", "shared", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              help="Learn from runs that somebody shared: history export --share writes them.")  # fmt: skip
+@click.option(
+    "--log",
+    "log_path",
+    type=click.Path(path_type=Path, exists=True),
+    help="Read both from its log instead: text, JSON, CSV, event files, or a folder with one.",
+)
+@click.option(
+    "--from",
+    "shared",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Learn from runs that somebody shared: history export --share writes them.",
+)
 @output_options("table", "json", to_file=False)
 def calibrate(
     device: str,

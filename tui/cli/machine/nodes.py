@@ -138,12 +138,25 @@ def _write(inventory: Inventory, output: Output, now: Inventory | None = None) -
 
 
 @click.command()
-@click.option("--as", "name", metavar="NAME", default="cluster-network", show_default=True,
-              help="Name of the link in the catalogue: what hardware.interconnect may say.")  # fmt: skip
-@click.option("--python", metavar="PATH",
-              help="A Python of the nodes with this program and torch; by default this one.")  # fmt: skip
-@click.option("--kernels", "cluster", metavar="[CLUSTER]", is_flag=False, flag_value="",
-              help="Time kernels too, on one node of each kind of this kept cluster, or of the only one.")  # fmt: skip
+@click.option(
+    "--as",
+    "name",
+    metavar="NAME",
+    default="cluster-network",
+    show_default=True,
+    help="Name of the link in the catalogue: what hardware.interconnect may say.",
+)
+@click.option(
+    "--python", metavar="PATH", help="A Python of the nodes with this program and torch; by default this one."
+)
+@click.option(
+    "--kernels",
+    "cluster",
+    metavar="[CLUSTER]",
+    is_flag=False,
+    flag_value="",
+    help="Time kernels too, on one node of each kind of this kept cluster, or of the only one.",
+)
 @click.option("--quick", is_flag=True, help="Three sizes of messages, and few of kernels: less exact.")
 @output_options("table", "json", to_file=False)
 @reaching

@@ -115,12 +115,16 @@ def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> 
     data: dict[str, object] = {
         "valid": not any(checked.faults for checked in decisive),
         "files": [
-            {"file": checked.name, "valid": not checked.faults, "faults": [*map(fault_data, checked.faults)],
-             "remarks": [{**place_data(place), "detail": reason} for place, reason in checked.remarks]}
+            {
+                "file": checked.name,
+                "valid": not checked.faults,
+                "faults": [*map(fault_data, checked.faults)],
+                "remarks": [{**place_data(place), "detail": reason} for place, reason in checked.remarks],
+            }
             for checked in files
         ],
         "catalogue": [*map(fault_data, catalogues.faults)],
-    }  # fmt: skip
+    }
     output.data(data)
     return max(map(_exit_code, decisive))
 

@@ -300,7 +300,6 @@ def scenarios_of(
 
     Args:
         label: what the plan itself is called.
-        plan: the plan.
         estimated: estimates one.
         one_of_many: whether there are other files.
     """

@@ -31,11 +31,17 @@ def measuring_options(repeats: int, limit: str) -> Callable[[CommandT], CommandT
     def with_options(command: CommandT) -> CommandT:
         for option in (
             click.option("--anew", is_flag=True, help="Measure all of it, also what was measured before a stop."),
-            click.option("--timeout", metavar="TIME", default=limit, show_default=True,
-                         help="End a run after so long."),
-            click.option("--repeats", type=click.IntRange(min=1), default=repeats, show_default=True,
-                         help="Runs of each: they say how much runs spread."),
-        ):  # fmt: skip
+            click.option(
+                "--timeout", metavar="TIME", default=limit, show_default=True, help="End a run after so long."
+            ),
+            click.option(
+                "--repeats",
+                type=click.IntRange(min=1),
+                default=repeats,
+                show_default=True,
+                help="Runs of each: they say how much runs spread.",
+            ),
+        ):
             command = option(command)
         return command
 
@@ -86,15 +92,27 @@ def measured_series(
 
 
 @click.command("bench-configs", context_settings={"allow_interspersed_args": False})
-@click.option("--grid", "grid", metavar="KEY=V1,V2", multiple=True,
-              help="Values for {KEY} in the command, or KEY=LO..HI, KEY=LO..HI:STEP. By default depth=3..10, "
-                   "chunk=5..25:5 and samples=100,300,1000, as far as the command takes them.")  # fmt: skip
-@click.option("--metric", metavar="REGEX|json:KEY",
-              help="What a run got done, in its output: an expression whose group is the number, or a key of JSON. "
-                   "Without, runs are ranked by time alone.")  # fmt: skip
-@click.option("--plan", "plan_name", metavar="PLAN",
-              help="The plan that is run, of which keys of the grid change fields: where the output tells step time or "
-                   "memory, runs are kept beside their prediction, and calibrate learns from them.")  # fmt: skip
+@click.option(
+    "--grid",
+    "grid",
+    metavar="KEY=V1,V2",
+    multiple=True,
+    help="Values for {KEY} in the command, or KEY=LO..HI, KEY=LO..HI:STEP. By default depth=3..10, "
+    "chunk=5..25:5 and samples=100,300,1000, as far as the command takes them.",
+)
+@click.option(
+    "--metric",
+    metavar="REGEX|json:KEY",
+    help="What a run got done, in its output: an expression whose group is the number, or a key of JSON. "
+    "Without, runs are ranked by time alone.",
+)
+@click.option(
+    "--plan",
+    "plan_name",
+    metavar="PLAN",
+    help="The plan that is run, of which keys of the grid change fields: where the output tells step time or "
+    "memory, runs are kept beside their prediction, and calibrate learns from them.",
+)
 @measuring_options(1, "10min")
 @history_option
 @output_options("table", "json", "yaml", "csv")
@@ -193,9 +211,12 @@ def scaling() -> None:
 @scaling.command()
 @click.argument("file", metavar="FILE.csv|-")
 @click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
-@click.option("--recommend", metavar="TIME",
-              help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
-                   "machines and their price.")  # fmt: skip
+@click.option(
+    "--recommend",
+    metavar="TIME",
+    help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
+    "machines and their price.",
+)
 @click.option("--figure", metavar="NAME", help="The column to fit; by default all, time first.")
 @output_options("table", "json", "yaml")
 def fit(
@@ -227,12 +248,19 @@ def fit(
 @scaling.command(context_settings={"allow_interspersed_args": False})
 @click.option("--sizes", metavar="N,N", default="100,1000,10000,50000", show_default=True, help="Sizes to measure.")
 @click.option("--to", "targets", metavar="N,N", help="Sizes to look ahead to, such as 1e8,1e9 (the default) or 100M.")
-@click.option("--recommend", metavar="TIME",
-              help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
-                   "machines and their price.")  # fmt: skip
-@click.option("--disk", metavar="PATH", default="",
-              help="The file or folder whose size counts as disk space, {n} in it as in the command; by default what "
-                   "the command writes.")  # fmt: skip
+@click.option(
+    "--recommend",
+    metavar="TIME",
+    help="Say what ends a job of each of these sizes in so long, such as 24h: cores, memory, storage, "
+    "machines and their price.",
+)
+@click.option(
+    "--disk",
+    metavar="PATH",
+    default="",
+    help="The file or folder whose size counts as disk space, {n} in it as in the command; by default what "
+    "the command writes.",
+)
 @measuring_options(3, "1h")
 @history_option
 @output_options("table", "json", "yaml")

@@ -27,10 +27,19 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("plan_name", metavar="PLAN", required=False)
 @click.argument("command", metavar="-- CMD", nargs=-1, type=click.UNPROCESSED)
-@click.option("--checkpoints", metavar="DIR", type=click.Path(path_type=Path),
-              help="Where the command leaves checkpoints; the newest complete one is {run.checkpoint}.")  # fmt: skip
-@click.option("--rewrite", "files", metavar="FILE", multiple=True,
-              help="Give the command a copy of this file with its placeholders filled; may be repeated.")  # fmt: skip
+@click.option(
+    "--checkpoints",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Where the command leaves checkpoints; the newest complete one is {run.checkpoint}.",
+)
+@click.option(
+    "--rewrite",
+    "files",
+    metavar="FILE",
+    multiple=True,
+    help="Give the command a copy of this file with its placeholders filled; may be repeated.",
+)
 @click.option("--log", "log_place", metavar="FILE", default="", help="Follow this log too, besides what CMD writes.")
 @click.option("--attach", metavar="RUN", help="Guard a run whose guard is gone, by its id.")
 @click.option("--dry-run", is_flag=True, help="Say what would be started and done, and start nothing.")

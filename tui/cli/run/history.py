@@ -24,13 +24,18 @@ CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 def _filters(command: CommandT) -> CommandT:
     """Add the options that say which entries are meant."""
     options = (
-        click.option("--kind", "kinds", multiple=True, type=click.Choice(("estimate", "run", "profile")),
-                     help="Only this kind; may be repeated."),
+        click.option(
+            "--kind",
+            "kinds",
+            multiple=True,
+            type=click.Choice(("estimate", "run", "profile")),
+            help="Only this kind; may be repeated.",
+        ),
         click.option("--model", metavar="TEXT", default="", help="Whose model has this in its name."),
         click.option("--hardware", metavar="TEXT", default="", help="Whose hardware has this in its name."),
         click.option("--since", metavar="TIME", default="", help="Begun on this day or later, or in the last 7d, 12h."),
         click.option("--measured", is_flag=True, help="Only those of which something was measured."),
-    )  # fmt: skip
+    )
     for option in reversed(options):
         command = option(command)
     return command
@@ -48,14 +53,26 @@ def history() -> None:
 
 @history.command("list")
 @_filters
-@click.option("-n", "--limit", type=click.IntRange(min=0), default=_LISTED, show_default=True,
-              help="At most so many, the newest; 0 for all.")  # fmt: skip
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_LISTED,
+    show_default=True,
+    help="At most so many, the newest; 0 for all.",
+)
 @store_option
 @output_options("table", "json", "jsonl", "csv")
 def list_runs(
-    kinds: tuple[str, ...], model: str, hardware: str, since: str, measured: bool, limit: int, store: str | None,
+    kinds: tuple[str, ...],
+    model: str,
+    hardware: str,
+    since: str,
+    measured: bool,
+    limit: int,
+    store: str | None,
     output: Output,
-) -> None:  # fmt: skip
+) -> None:
     """List entries, the newest first."""
     runs = _matching(store, _wanted(kinds, model, hardware, since, measured, limit))
     form = output.form or "table"
@@ -128,14 +145,23 @@ def compare(first: str, second: str, store: str | None, output: Output) -> None:
 
 @history.command()
 @_filters
-@click.option("--share", is_flag=True, help="What was measured, as CSV without names, paths or serial numbers, for "
-              "calibrate --from of others.")  # fmt: skip
+@click.option(
+    "--share",
+    is_flag=True,
+    help="What was measured, as CSV without names, paths or serial numbers, for calibrate --from of others.",
+)
 @store_option
 @output_options("json", "jsonl", "csv")
 def export(
-    kinds: tuple[str, ...], model: str, hardware: str, since: str, measured: bool, share: bool, store: str | None,
+    kinds: tuple[str, ...],
+    model: str,
+    hardware: str,
+    since: str,
+    measured: bool,
+    share: bool,
+    store: str | None,
     output: Output,
-) -> None:  # fmt: skip
+) -> None:
     """Write entries for other programs, the newest first."""
     if share and (output.wanted or "csv") != "csv":
         raise click.UsageError("--share writes CSV: leave out --format")

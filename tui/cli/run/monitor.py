@@ -30,14 +30,29 @@ _FIRST_RATES = 0.5
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @click.option("--pid", metavar="N", type=int, help="Watch a process and all that it started; its output, if a file.")
-@click.option("--log", "log_place", metavar="FILE",
-              help="Follow a log: text, JSON, CSV, event files, a folder, a page of metrics, or -.")  # fmt: skip
+@click.option(
+    "--log",
+    "log_place",
+    metavar="FILE",
+    help="Follow a log: text, JSON, CSV, event files, a folder, a page of metrics, or -.",
+)
 @click.option("--plan", "plan_name", metavar="PLAN", help="The plan that the run follows, to compare it with.")
-@click.option("--pattern", "patterns", metavar="REGEX", multiple=True,
-              help="An expression of your own, with groups named as figures, such as 'it (?P<step>[0-9]+)', or "
-              "loss=json:KEY; may be repeated.")  # fmt: skip
-@click.option("--interval", metavar="SECONDS", type=click.FloatRange(LEAST_INTERVAL), default=2.0, show_default=True,
-              help="Time between looks.")  # fmt: skip
+@click.option(
+    "--pattern",
+    "patterns",
+    metavar="REGEX",
+    multiple=True,
+    help="An expression of your own, with groups named as figures, such as 'it (?P<step>[0-9]+)', or "
+    "loss=json:KEY; may be repeated.",
+)
+@click.option(
+    "--interval",
+    metavar="SECONDS",
+    type=click.FloatRange(LEAST_INTERVAL),
+    default=2.0,
+    show_default=True,
+    help="Time between looks.",
+)
 @click.option("--once", is_flag=True, help="Say how the run stands, and end.")
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line, for every look and event.")
 @outlet_options
