@@ -96,6 +96,7 @@ class Key(StrEnum):
     HARDWARE_PORTS_PER_NODE = "hardware.ports_per_node"
     HARDWARE_SPEC = "hardware.spec"
     HARDWARE_EFFICIENCY = "hardware.efficiency"
+    HARDWARE_HOST_SPEED = "hardware.host_speed"
     DATA_FORMAT = "data.format"
     DATA_SOURCE = "data.source"
     DATA_READ_GBS = "data.read_gbs"

@@ -242,7 +242,8 @@ class Loaded:
     Attributes:
         reading: seconds in which the prompts of as many requests are read as run at once.
         running: requests that are at work, the mean.
-        waiting: requests that wait; infinite where more arrive than it answers, as are the times to the first token.
+        waiting: requests that wait or are at the host; infinite where more arrive than it answers, as are the times to
+            the first token.
         arriving: requests that arrive in a second, at all replicas; infinite where each follows an answer.
         largest_rate: requests that all replicas answer in a second at most.
         first_token: seconds to the first token.
@@ -279,6 +280,7 @@ class Served:
         waves: the batch over what of it the cache holds at once, from 1.
         loaded: the steady state under a load; None for a batch that starts together.
         beyond: share of the requests under a load that take longer than the percentile of the plan.
+        host_seconds: host time of a request beside its passes.
     """
 
     batch: Number
@@ -291,6 +293,7 @@ class Served:
     waves: Number = 1.0
     loaded: Loaded | None = None
     beyond: Number = 0.5
+    host_seconds: Number = 0.0
 
 
 @dataclass(frozen=True, slots=True)

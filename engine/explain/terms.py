@@ -313,9 +313,13 @@ def _serving_sum(key: str, estimate: Estimate) -> Sum | None:
     for phase, time in zip(estimate.work.phases, estimate.computation.phases, strict=True):
         if phase.name == wanted:
             once = replace(phase, runs=1.0)
-            parts = (
+            parts = [
                 Term(part_label(part), mean(seconds), sum=_sum(_phase_terms(once, time, part), "s"))
                 for part, seconds in time.parts.items()
-            )
+            ]
+            if key == Figure.TIME_TO_FIRST_TOKEN_SECONDS and served.host_seconds:
+                parts.append(
+                    Term("host time of a request", mean(served.host_seconds), "taken in, and its first text sent")
+                )
             return _sum(parts, "s", "" if key.endswith("_seconds") else "seconds")
     return None

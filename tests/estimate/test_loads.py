@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import SERVING, plan_of
 
-from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
 from capacity_tui.engine.estimate.result import InferenceSpeed
+from capacity_tui.engine.estimate.serving import serving_run
 from capacity_tui.engine.estimate.serving.queueing import closed_response, reading_wait, slot_wait
-from capacity_tui.engine.estimate.serving.run import accepted_tokens, longest_output
+from capacity_tui.engine.estimate.serving.run import ServingRun, accepted_tokens, longest_output
+from capacity_tui.engine.estimate.serving.speed import decode, launch_seconds, prefill
+from capacity_tui.engine.estimate.timing.schedule import phase_time
+from capacity_tui.engine.estimate.work import Phase
 
 FEW = settings(max_examples=8, deadline=None)
 
@@ -145,3 +152,49 @@ def test_queues_follow_what_is_known_of_them() -> None:
     # Nothing else to do: all wait for the one server. Nothing to wait for: only its own work.
     assert closed_response(1.0, 0.0, 8.0) == pytest.approx(8.0)
     assert closed_response(1.0, 1e9, 8.0) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_request_waits_for_its_host_before_anything_is_read() -> None:
+    row = load_catalog().engines["vllm"]
+    for load in ({"batch": 1}, {"concurrency": 1}, {"request_rate": 0.1}):
+        seconds = [first_token(engine="vllm", prompt_tokens=16, **load), first_token(engine="vllm", **load)]
+        assert min(seconds) > row.request_us * 1e-6
+
+
+def test_a_slower_host_delays_requests_passes_and_sequences() -> None:
+    def speeds(host: float, **load: Any) -> InferenceSpeed:
+        changed = {f"inference.{name}": value for name, value in {"engine": "vllm", **load}.items()}
+        speed = estimate_plan(plan_of(SERVING, {"hardware.host_speed": host, **changed})).estimate.computation.infer
+        assert speed is not None
+        return speed
+
+    row = load_catalog().engines["vllm"]
+    fast, slow = (speeds(host, batch=1, prompt_tokens=64) for host in (1.0, 0.5))
+    added = slow.time_to_first_token_seconds.value - fast.time_to_first_token_seconds.value
+    assert added == pytest.approx((row.request_us + row.step_us + row.sequence_us) * 1e-6, rel=1e-6)
+    assert slow.time_per_output_token_seconds is not None
+    assert fast.time_per_output_token_seconds is not None
+    later = slow.time_per_output_token_seconds.value - fast.time_per_output_token_seconds.value
+    assert later == pytest.approx((row.step_us + row.sequence_us) * 1e-6, rel=1e-6)
+    few, many = (speeds(host, concurrency=64) for host in (0.25, 1.0))
+    assert few.requests_per_second.value < many.requests_per_second.value
+
+
+def test_passes_without_a_captured_graph_wait_for_launches() -> None:
+    catalog, launch = load_catalog(), 60e-6
+    resolved = resolve_plan(plan_of(SERVING, {"inference.engine": "vllm", "inference.batch": 1}), catalog)
+    assert resolved.shape is not None
+    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, catalog)
+
+    def seconds(phase: Callable[[ServingRun], Phase], prompt: float, **runtime: float) -> float:
+        return float(phase_time(phase(replace(run, prompt=prompt, runtime=replace(run.runtime, **runtime)))).seconds)
+
+    def eager(phase: Callable[[ServingRun], Phase], prompt: float) -> float:
+        return seconds(phase, prompt, captured_context=1024.0, eager_seconds=launch)
+
+    assert eager(decode, 512.0) == seconds(decode, 512.0)
+    launches = run.runtime.kernels_per_layer * run.shape.layers * launch
+    for late in (eager(decode, 4096.0), eager(prefill, 64.0)):
+        assert late >= launches > seconds(decode, 4096.0)
+    assert launch_seconds(0.0, 5e-6, np.array([0.0, 1.0])).tolist() == [0.0, 5e-6]
+    assert launch_seconds(9e-6, 5e-6, 1.0) == 9e-6

@@ -186,6 +186,15 @@ class InferenceEngine(Row):
         0.0, description="host time of a forward pass for each sequence in it, microseconds"
     )
     sequence_overlap: float = Field(0.0, ge=0, le=1, description="share of a pass on the device in which that is done")
+    request_us: NonNegativeFloat = Field(
+        0.0, description="host time of a request beside its passes, from its arrival to its first text, microseconds"
+    )
+    eager_us: NonNegativeFloat = Field(
+        0.0, description="host time of one launch where a pass has no captured graph, microseconds"
+    )
+    captured_context: PositiveInt | None = Field(
+        None, description="tokens of a sequence up to which decode runs in a captured graph; none sets no end"
+    )
     cache_bandwidth: Ratio = Field(description="share of reachable bandwidth, reading keys and values")
     cache_copies: NonNegativeFloat = Field(
         0.0, description="passes over the whole cache that a step makes to append to it, reads and writes"

@@ -104,19 +104,40 @@ def closed_reading(seconds: Number, response: Number, rest: Number) -> Number:
 
 
 @equation(
-    "wait = max(requests - slots, 0) / rate",
+    "rate = min(running / seconds, requests / (host + seconds))",
+    unit="requests/s",
+    source="Little 1961: a request is at the host or runs, others than those that run wait",
+    units={"host": "s", "seconds": "s"},
+)
+def closed_rate(requests: Number, running: Number, host: Number, seconds: Number) -> Number:
+    """Requests answered in a second, where each answer is followed by the next request.
+
+    Args:
+        requests: requests at once.
+        running: those that run at most.
+        host: seconds for which the host has a request before and after it runs.
+        seconds: seconds for which it runs.
+    """
+    return np.minimum(running / seconds, requests / (host + seconds))
+
+
+@equation(
+    "wait = max(requests / rate - host - seconds, 0)",
     unit="s",
     source="Little 1961: those that do not run wait",
+    units={"host": "s", "seconds": "s"},
+    origins={"rate": "closed_rate"},
 )
-def closed_wait(requests: Number, slots: Number, rate: Number) -> Number:
+def closed_wait(requests: Number, rate: Number, host: Number, seconds: Number) -> Number:
     """Seconds in which a request waits until the cache has room, where each answer is followed by the next request.
 
     Args:
         requests: requests at once.
-        slots: those that run.
         rate: requests answered in a second.
+        host: seconds for which the host has a request before and after it runs.
+        seconds: seconds for which it runs.
     """
-    return np.maximum(requests - slots, 0.0) / rate
+    return np.maximum(requests / rate - host - seconds, 0.0)
 
 
 @equation(
@@ -146,22 +167,23 @@ def percentile_seconds(
 
 
 @equation(
-    "time = wait + turn + reading",
+    "time = host + wait + turn + reading",
     unit="s",
-    source="a request waits for room and for the prompts before it, for the pass at work, and is read",
+    source="a request is taken in, waits for room and for the prompts before it, for the pass at work, and is read",
     part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    units={"wait": "s", "turn": "s", "reading": "s"},
+    units={"host": "s", "wait": "s", "turn": "s", "reading": "s"},
     origins={"wait": "closed_wait", "reading": "started_seconds"},
 )
-def first_token_seconds(wait: Number, turn: Number, reading: Number) -> Number:
+def first_token_seconds(host: Number, wait: Number, turn: Number, reading: Number) -> Number:
     """Seconds from a request's arrival to its first token, the mean.
 
     Args:
+        host: seconds in which the host takes it in and sends its first text.
         wait: seconds of waiting.
         turn: seconds until the pass at work has ended.
         reading: seconds of reading its prompt.
     """
-    return wait + turn + reading
+    return host + wait + turn + reading
 
 
 @equation(
@@ -200,17 +222,18 @@ def loaded_token_seconds(answer: Number, tokens: Number, step: Number) -> Number
 
 
 @equation(
-    "time = wait + seconds",
+    "time = host + wait + seconds",
     unit="s",
     source="a request waits, and then runs as long as as many are answered as run at once",
     part=Figure.REQUEST_SECONDS,
-    units={"wait": "s", "seconds": "s"},
+    units={"host": "s", "wait": "s", "seconds": "s"},
 )
-def request_seconds(wait: Number, seconds: Number) -> Number:
+def request_seconds(host: Number, wait: Number, seconds: Number) -> Number:
     """Seconds from a request's arrival to its last token, the mean.
 
     Args:
+        host: seconds in which the host takes it in and sends its first text.
         wait: seconds of waiting.
         seconds: seconds in which it runs.
     """
-    return wait + seconds
+    return host + wait + seconds

@@ -124,21 +124,22 @@ def output_rate(requests: Number, output: Number) -> Number:
 
 
 @equation(
-    "time = prefill + (waves - 1) / 2 · seconds / waves",
+    "time = host + prefill + (waves - 1) / 2 · seconds / waves",
     unit="s",
     source="what the cache does not hold of a batch follows where answers have ended",
     part=Figure.TIME_TO_FIRST_TOKEN_SECONDS,
-    units={"prefill": "s", "seconds": "s"},
+    units={"host": "s", "prefill": "s", "seconds": "s"},
 )
-def batch_first_token_seconds(prefill: Number, waves: Number, seconds: Number) -> Number:
+def batch_first_token_seconds(host: Number, prefill: Number, waves: Number, seconds: Number) -> Number:
     """Seconds from a batch's arrival to the first token of its sequences, the mean.
 
     Args:
+        host: seconds in which the host takes a request in and sends its first text.
         prefill: seconds in which the prompts of those that run at once are read.
         waves: the batch over what of it runs at once.
         seconds: seconds of the whole batch.
     """
-    return prefill + (waves - 1.0) / 2.0 * seconds / waves
+    return host + prefill + (waves - 1.0) / 2.0 * seconds / waves
 
 
 def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Number, ranges: Ranges) -> InferenceSpeed:
@@ -161,7 +162,11 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
         each = output_token_seconds(step, drafts, served.accepted) if loaded is None else loaded.token_seconds
         output = ranged("decode_tokens_per_second", decode_rate(served.running, each))
         between = ranged("time_per_output_token_seconds", each)
-    start = batch_first_token_seconds(first, served.waves, seconds) if loaded is None else loaded.first_token
+    start = (
+        batch_first_token_seconds(served.host_seconds, first, served.waves, seconds)
+        if loaded is None
+        else loaded.first_token
+    )
     read = prefill_rate(served.batch, served.prompt, first if loaded is None else loaded.reading)
     answered = (
         ranged("requests_per_second", request_rate(served.replicas, served.batch * served.waves, seconds))

@@ -35,6 +35,9 @@ from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA
 # Where neither the engine nor the memory of a device sets an end.
 MOST_SEQUENCES = counted("most-sequences")
 
+# What one core of the host spends its time on.
+HOST_TIMES = ("host_seconds", "eager_seconds", "step_seconds", "sequence_seconds", "request_seconds")
+
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
 
@@ -118,7 +121,10 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
             vector_peak=device.peaks.get("fp32", min(device.peaks.values())),
             attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
         ),
-        runtime=runtime(engine, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
+        runtime=on_host(
+            runtime(engine, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
+            plan.hardware.host_speed,
+        ),
         body=in_layers,
         head=in_head,
         host=_host(inference.gpu_layers, shape, device, catalog),
@@ -163,7 +169,13 @@ def runtime(engine: InferenceEngine, claim: float, chunk: int | None = None) -> 
         claim=0.0 if engine.memory_policy == "needed" else claim,
         claims_free=float(engine.memory_policy == "free"),
         slots=float(engine.slots or MOST_SEQUENCES),
+        captured_context=float(engine.captured_context or np.inf),
     )
+
+
+def on_host(runtime: Runtime, speed: Number) -> Runtime:
+    """Return what an engine does where a core of the host has a speed, relative to that of a server of 2024."""
+    return replace(runtime, **{name: getattr(runtime, name) / speed for name in HOST_TIMES})
 
 
 def readings(engine: InferenceEngine, quantization: Quantization, catalog: Catalog) -> tuple[Reading, Reading]:

@@ -115,7 +115,8 @@ class Runtime:
     ``chunk_tokens`` of 0 means the whole prompt at once. ``claim`` is the share of device memory the engine takes for
     itself, 0 for only what it needs; with ``claims_free`` it is a share of what weights and workspace leave free.
     ``reserved_output`` is the share of an answer for which the cache has to have room before its request runs.
-    ``slots`` are the requests it takes up at once where nothing is said.
+    ``slots`` are the requests it takes up at once where nothing is said. ``captured_context`` is infinite where decode
+    runs in captured graphs however long a sequence is.
     """
 
     kernels_per_layer: Number
@@ -125,6 +126,9 @@ class Runtime:
     step_seconds: Number
     sequence_seconds: Number
     sequence_overlap: Number
+    request_seconds: Number
+    eager_seconds: Number
+    captured_context: Number
     cache_bandwidth: Number
     cache_copies: Number
     repeats_heads: Number

@@ -184,6 +184,23 @@ def pass_kernels(run: ServingRun) -> Number:
     return launched_kernels(run.shape.layers, each, run.body.launches, products, expert, experts)
 
 
+@equation(
+    "launch = max(captured, uncaptured) if eager > 0 else captured",
+    unit="s",
+    source="graphs are captured for decode up to a length of context; the host starts each kernel of other passes",
+    units={"captured": "s", "uncaptured": "s"},
+)
+def launch_seconds(captured: Number, uncaptured: Number, eager: Number) -> Number:
+    """Seconds of host time for each kernel of a pass.
+
+    Args:
+        captured: seconds where a graph is captured for the pass, 0 where the device starts its kernels itself.
+        uncaptured: seconds where the engine has captured none.
+        eager: 1 for a pass without a captured graph.
+    """
+    return where(eager > 0, np.maximum(captured, uncaptured), captured)
+
+
 def _schedule(
     run: ServingRun, step: Pass, sequences: Number, passes: Number, waves: Number, overlap: Number
 ) -> PassSchedule:
@@ -335,12 +352,14 @@ def _phase(
 ) -> Phase:
     """Return passes as a phase."""
     runtime = run.runtime
+    eager = 1.0 if name == "prefill" else where(run.decode_context > runtime.captured_context, 1.0, 0.0)
+    launch = launch_seconds(runtime.host_seconds, runtime.eager_seconds, eager)
     return Phase(
         name,
         operators,
         tuple(_collectives(run, step.rows)),
         schedule,
-        runtime.host_seconds,
+        launch,
         runtime.step_seconds,
         runs=runs,
     )

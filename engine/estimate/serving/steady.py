@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from capacity_tui.engine.estimate.equation import equation, unrecorded
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.queueing import (
+    closed_rate,
     closed_reading,
     closed_response,
     closed_wait,
@@ -130,7 +131,7 @@ def round_rate(running: Number, seconds: Number) -> Number:
 
 def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded]:
     """Return the run with the requests that are at work at once, its passes, and what requests see of it."""
-    traffic = run.traffic
+    traffic, host = run.traffic, run.runtime.request_seconds
     slots = _best(run, most_running(run.slots, room_in_cache(run)))
     full = _round(run, slots)
     largest = round_rate(slots, full.seconds)
@@ -140,11 +141,12 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         crowd = np.clip(now.running + traffic.deviations * np.sqrt(now.running), 1.0, slots)
         crowded = _round(run, crowd)
     else:
-        # Fewer users than replicas leave some of these without work.
-        largest = largest * np.minimum(run.users, 1.0)
-        now, rate, crowded = full, largest, full
+        # What the host is at with requests leaves fewer of them running, as do fewer users than replicas.
+        now = _round(run, _running(run, slots)) if any_true(host > 0) else full
+        rate = largest = closed_rate(run.users, now.running, host, now.seconds)
+        crowded = now
         waiting = _returning(run, now, rate)
-    first = first_token_seconds(waiting.queue, waiting.turn, waiting.started)
+    first = first_token_seconds(host, waiting.queue, waiting.turn, waiting.started)
     tokens = np.maximum(run.output - 1.0, 1.0)
     each = loaded_token_seconds(now.seconds - waiting.started, tokens, now.step / run.accepted)
     crowded_started = started_seconds(crowded.read, crowded.seconds, crowded.answering)
@@ -153,7 +155,7 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     )
     busy = np.clip(rate / largest, traffic.beyond, 1.0) if traffic.arrives else 1.0
     slow = percentile_seconds(
-        waiting.service,
+        host + waiting.service,
         run.prompt_spread,
         traffic.deviations,
         waiting.queued,
@@ -166,14 +168,14 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     seen = Loaded(
         reading=now.running * now.work,
         running=rate * now.seconds,
-        waiting=rate * (waiting.queue + waiting.turn),
+        waiting=rate * (host + waiting.queue + waiting.turn),
         arriving=traffic.rate if traffic.arrives else np.inf,
         largest_rate=run.layout.dp * largest,
         first_token=first,
         first_token_percentile=np.maximum(slow, first) if beyond_mean else slow,
         token_seconds=each,
         token_seconds_percentile=np.maximum(slowly, each) if beyond_mean else slowly,
-        request=request_seconds(waiting.queue + waiting.turn, now.seconds),
+        request=request_seconds(host, waiting.queue + waiting.turn, now.seconds),
     )
     return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), seen
 
@@ -191,7 +193,7 @@ def _arriving(run: ServingRun, now: Round, full: Round, largest: Number) -> Wait
 
 def _returning(run: ServingRun, now: Round, rate: Number) -> Waiting:
     """Return the waits of requests each of which follows an answer: for a slot, and for the other slots' prompts."""
-    room = closed_wait(run.users, now.running, rate)
+    room = closed_wait(run.users, rate, run.runtime.request_seconds, now.seconds)
     reading = closed_reading(now.seconds, closed_response(now.work, now.rest, now.running), now.rest)
     started = started_seconds(np.maximum(reading, now.read), now.seconds, now.answering)
     own = np.minimum(now.read, started)
@@ -220,12 +222,14 @@ def _of_most_answers(run: ServingRun, tried: NDArray[np.float64]) -> NDArray[np.
 
 
 def _running(run: ServingRun, slots: Number) -> Number:
-    """Return how many requests run at once, so that as many are answered as arrive; all there may be where none do."""
+    """Return how many requests run at once: as many as arrive are answered then, or all users are at work."""
+    host = run.runtime.request_seconds
     low, high = np.ones_like(slots + run.rate), slots + 0.0 * run.rate
     with unrecorded():
         for _ in range(HALVINGS):
             middle = np.sqrt(low * high)
-            enough = round_rate(middle, _round(run, middle).seconds) >= run.rate
+            rate = round_rate(middle, _round(run, middle).seconds)
+            enough = rate >= run.rate if run.traffic.arrives else middle + host * rate >= run.users
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return high
 

@@ -82,6 +82,7 @@ def serving_work(run: ServingRun) -> Work:
             waves,
             loaded,
             run.traffic.beyond,
+            run.runtime.request_seconds,
         ),
         details=details,
     )
