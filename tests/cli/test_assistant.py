@@ -18,8 +18,15 @@ import pytest
 from capacity_tui.tui.cli import main
 from capacity_tui.tui.cli.data import assistant
 from capacity_tui.tui.cli.data.assistant import CallError, Calls
-from capacity_tui.tui.cli.data.assistant_files import Reach, ReachError
-from capacity_tui.tui.cli.data.assistant_tools import TOOLS, ArgumentError, CommandLine, command_line, schema_of
+from capacity_tui.tui.cli.data.assistant_tools import (
+    TOOLS,
+    ArgumentError,
+    CommandLine,
+    Reach,
+    ReachError,
+    command_line,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult

@@ -17,7 +17,7 @@ from capacity_tui.engine.present import TextPart
 from capacity_tui.engine.present.storage import database_bench_parts
 from capacity_tui.engine.storage.databases import BenchQuestion, measure_database
 from capacity_tui.engine.storage.databases import bench as benches
-from capacity_tui.engine.storage.databases.patterns import patterns
+from capacity_tui.engine.storage.databases.database import patterns
 from capacity_tui.tui.cli import main
 
 VARIABLE = "CAPACITY_TEST_MONGODB_URI"

@@ -11,10 +11,9 @@ from capacity_tui.engine.catalog import Catalog, Instance, Workload, load_catalo
 from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.migration.comparing import Comparing
+from capacity_tui.engine.fleet.migration.comparing import Comparing, Remedies, with_larger_machines
 from capacity_tui.engine.fleet.migration.priced import Machine, current_alternative
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion, question_of_workload
-from capacity_tui.engine.fleet.migration.remedies import Remedies, with_larger_machines
 from capacity_tui.engine.fleet.migration.throughput import Job, Reached
 from capacity_tui.engine.fleet.migration.verdict import judged, risk
 from capacity_tui.engine.solve.modes import fill

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.fleet.database import assumed
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Degree, Level, Migration
-from capacity_tui.engine.fleet.migration.changes import level_of, replica_devices, spans_nodes
+from capacity_tui.engine.fleet.migration.moving import level_of, replica_devices, spans_nodes
 from capacity_tui.engine.fleet.migration.question import (
     MOST_HOURS,
     MigrationQuestion,

@@ -11,11 +11,10 @@ from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.imports import kept_plan
 from capacity_tui.engine.present.frameworks import low_rank as axolotl
 from capacity_tui.engine.present.frameworks import low_rank as llamafactory
-from capacity_tui.engine.present.frameworks import megatron, serving, torchtitan, trainer
-from capacity_tui.engine.present.frameworks.adapters import torchtune, trl
-from capacity_tui.engine.present.frameworks.environment import environment_script
+from capacity_tui.engine.present.frameworks import megatron, serving, torchtitan, torchtune, trainer, trl
 from capacity_tui.engine.present.frameworks.job import Job, job_of
 from capacity_tui.engine.present.frameworks.low_rank import LowRank, low_rank
+from capacity_tui.engine.present.frameworks.text import environment_script
 from capacity_tui.engine.solve import as_planned
 
 ENVIRONMENT = "environment.sh"

@@ -1,4 +1,4 @@
-"""Comments, shell commands and YAML as configuration files are written."""
+"""Comments, shell commands, environment variables and YAML as configuration files are written."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import yaml
 
+from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.present.results import to_builtins
 
 _VARIABLE = re.compile(r'"\$\{[A-Z_]+:?[^"$`\\]*\}"')
@@ -48,3 +49,28 @@ def as_yaml(heading: Iterable[str], remarks: Sequence[str], data: Mapping[str, o
 
 def _quoted(word: str) -> str:
     return word if _VARIABLE.fullmatch(word) else shlex.quote(word)
+
+
+_ENVIRONMENT_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
+
+
+def environment_script(settings: Sequence[Setting], remarks: Sequence[str], power_limit: str | None = None) -> str:
+    """Return the settings as exports; those that are no variables as comments.
+
+    Args:
+        settings: what suits the hardware.
+        remarks: what the other files of the folder do not say, such as why there are none.
+        power_limit: the command that keeps devices inside the plan's share of their power limit, if any does.
+    """
+    parts = [comment(["Source this before the run: . ./environment.sh"]), limits(remarks)]
+    for setting in settings:
+        if _ENVIRONMENT_VARIABLE.fullmatch(setting.name):
+            parts.append(f"\n{comment([setting.reason])}export {setting.name}={shlex.quote(setting.value)}\n")
+        else:
+            parts.append(f"\n{comment([f'{setting.name}: {setting.value} ({setting.reason})'])}")
+    if power_limit is not None:
+        why = "An administrator keeps devices inside the plan's share of their power (watch.power_share), slower, by:"
+        parts.append(f"\n{comment([why, power_limit])}")
+    if not settings:
+        parts.append(comment(["No variable is proposed for this hardware."]))
+    return "".join(parts)

@@ -25,8 +25,14 @@ from capacity_tui.engine.machine.benchmark import (
     run_benchmarks,
     spread,
 )
-from capacity_tui.engine.storage.databases.database import Database, DatabaseSize, mongodb_database, sqlite_database
-from capacity_tui.engine.storage.databases.patterns import name_of, patterns
+from capacity_tui.engine.storage.databases.database import (
+    Database,
+    DatabaseSize,
+    mongodb_database,
+    name_of,
+    patterns,
+    sqlite_database,
+)
 
 BACKENDS = ("sqlite", "mongodb")
 

@@ -1,7 +1,9 @@
-"""What a database of patterns can do, whichever it is."""
+"""Databases of patterns, SQLite or MongoDB, and patterns as hierarchical learning stores them."""
 
 from __future__ import annotations
 
+import hashlib
+import random
 import sqlite3
 import tempfile
 import uuid
@@ -14,12 +16,59 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.extras import DATABASE, connected, require_pymongo, without_password
 from capacity_tui.engine.files import storage_error
-from capacity_tui.engine.storage.databases.patterns import Pattern
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection
 
     from capacity_tui.engine.extras import Client
+
+VOCABULARY = 50_000
+"""Different words; the first is drawn most often, by Zipf's law with exponent one."""
+MOST_FREQUENT = 100_000
+"""How often the first pattern of a level occurs; that of rank r an r-th of this, once at least."""
+LEVELS = 4
+_NUMBER_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One pattern.
+
+    Attributes:
+        name: forty hexadecimal digits that stand for its content.
+        level: of the hierarchy, from 0.
+        frequency: how often it occurred.
+        words: what it holds.
+    """
+
+    name: str
+    level: int
+    frequency: int
+    words: tuple[str, ...]
+
+    @property
+    def content_bytes(self) -> int:
+        """Bytes of what it says, words parted by one character, without what a database adds."""
+        return len(self.name) + 2 * _NUMBER_BYTES + sum(map(len, self.words)) + len(self.words) - 1
+
+
+def name_of(number: int) -> str:
+    """Return the name of a pattern by its number."""
+    return hashlib.sha1(f"pattern {number}".encode(), usedforsecurity=False).hexdigest()
+
+
+def patterns(first: int, count: int, chunk: int) -> Iterator[Pattern]:
+    """Yield patterns by their numbers, the same ones at any time and in any portions.
+
+    Args:
+        first: number of the first.
+        count: how many.
+        chunk: words of each.
+    """
+    for number in range(first, first + count):
+        drawn = random.Random(number)  # noqa: S311 - any words by that law will do
+        words = tuple(f"word{int(VOCABULARY ** drawn.random())}" for _ in range(chunk))
+        yield Pattern(name_of(number), number % LEVELS, max(1, MOST_FREQUENT // (number // LEVELS + 1)), words)
 
 
 @dataclass(frozen=True, slots=True)

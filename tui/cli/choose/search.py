@@ -139,6 +139,7 @@ def _values(axes: list[Axis], path: str) -> tuple[object, ...]:
 )
 @click.option(
     "--each",
+    "per_kind",
     metavar="N",
     type=click.IntRange(1),
     help="At most so many of each model, device type and number of devices.",
@@ -158,7 +159,7 @@ def search(
     given: GivenPlan,
     asked: QuestionOptions,
     top: int,
-    count: int | None,
+    per_kind: int | None,
     pareto: str | None,
     address: str | None,
     output: Output,
@@ -174,7 +175,7 @@ def search(
 
     plan = given.plan
     figures = parse_figures(pareto, plan.task or "train") if pareto else ()
-    question = replace(asked.question(plan), pareto=figures, top=top, per_kind=count)
+    question = replace(asked.question(plan), pareto=figures, top=top, per_kind=per_kind)
     answer = _searched(question, plan, address)
     if output.form == "json":
         output.data(search_as_dict(answer))

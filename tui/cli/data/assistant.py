@@ -18,8 +18,15 @@ import click
 
 from capacity_tui.engine.errors import CapacityError, MissingPartError
 from capacity_tui.engine.extras import install_command
-from capacity_tui.tui.cli.data.assistant_files import Reach, check_words
-from capacity_tui.tui.cli.data.assistant_tools import TOOLS, CommandLine, Tool, command_line, schema_of
+from capacity_tui.tui.cli.data.assistant_tools import (
+    TOOLS,
+    CommandLine,
+    Reach,
+    Tool,
+    check_words,
+    command_line,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from mcp import types

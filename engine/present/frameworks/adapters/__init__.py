@@ -1,1 +1,0 @@
-"""Files of tools that fine-tune low-rank adapters."""
