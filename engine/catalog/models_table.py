@@ -18,6 +18,9 @@ from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table
 from capacity_tui.engine.units import GIGA, format_count
 
+_SIZE = re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bm]|a\d+(?:\.\d+)?b|\d+e")
+"""Of a model, of what is active of it, or a number of experts, as a word of its name."""
+
 _WORDS = re.compile(r"[-_ ]")
 
 
@@ -50,11 +53,29 @@ class ArchitectureTable(Table[Architecture]):
         """Return the id that a name stands for; None when nothing is called that."""
         row_id = super().find_id(name)
         plain = map(super().find_id, self._plain_names(name)) if row_id is None else ()
-        return row_id or self._id_by_count(name) or next(filter(None, plain), None)
+        return row_id or self._id_by_count(name) or next(filter(None, plain), None) or self._id_within(name)
 
     def is_variant(self, name: str) -> bool:
         """Whether a name is known only without the words that name a variant."""
         return super().find_id(name) is None and self._id_by_count(name) is None and self.find_id(name) is not None
+
+    def _id_within(self, name: str) -> str | None:
+        """Return the id of the known model whose whole name, size included, a hub's name holds.
+
+        ``teknium/OpenHermes-2.5-Mistral-7B`` is of the shape of mistral-7b. None where a second size, or a word that
+        says that a model has more or other parts, stands beside it.
+        """
+        owner, _, last = name.rpartition("/")
+        words = [word.casefold() for word in _WORDS.split(last) if word]
+        if not owner or self._other_shapes & set(words) or len(list(filter(_SIZE.fullmatch, words))) != 1:
+            return None
+        spans = ((start, end) for start in range(len(words)) for end in range(len(words), start + 1, -1))
+        within = ("-".join(words[start:end]) for start, end in spans if any(map(_SIZE.fullmatch, words[start:end])))
+        return next(filter(None, map(super().find_id, within)), None)
+
+    @cached_property
+    def _other_shapes(self) -> frozenset[str]:
+        return frozenset(self._names["other_shapes"])
 
     def _id_by_count(self, name: str) -> str | None:
         """Return the id of a size or of a bare count; None where a name is neither."""

@@ -83,7 +83,7 @@ def test_what_is_guessed_is_told() -> None:
     assert not line.faults
     assert "task: serving" in " ".join(read_line("llama-3.1-8b 4090").guesses)
     assert "usual model of that size" in " ".join(read_line("train 7b").guesses)
-    assert "is not known" in " ".join(read_line("acme/Wonder-7B lora").guesses)
+    assert read_line("acme/Wonder-7B lora").faults  # no stand-in that nobody asked for
 
 
 def test_a_size_that_no_model_has_becomes_a_transformer_of_that_size() -> None:

@@ -34,6 +34,7 @@ _OPTIONS = (
     ),
     click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
     click.option("--tokens", metavar="TOKENS", help="Tokens of the whole job, as 50M."),
+    click.option("--stand-in", is_flag=True, help="Take a usual model of the same size for one not known."),
     click.option(
         "--import",
         "imports",
@@ -56,6 +57,7 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
         seq: str | None,
         tokens: str | None,
         imports: tuple[str, ...],
+        stand_in: bool,
         **others: object,
     ) -> object:
         from capacity_tui.engine.plan.line import PlanFlags
@@ -64,7 +66,7 @@ def plan_flags(command: Callable[..., object]) -> Callable[..., object]:
             if "compare" not in others:
                 raise click.UsageError("--gpu may be repeated with `plan` alone, which shows the plan on each")
             others["gpus"], others["compare"] = gpus, True
-        return command(flags=PlanFlags(model, task, next(iter(gpus), None), seq, tokens, imports), **others)
+        return command(flags=PlanFlags(model, task, next(iter(gpus), None), seq, tokens, imports, stand_in), **others)
 
     wrapped: Callable[..., object] = with_flags
     for option in reversed(_OPTIONS):
@@ -179,7 +181,7 @@ def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
 
     line = line_of_flags(flags)
     refuse_faults(line)
-    return import_plan((*files, *flags.imports), line.values)
+    return import_plan((*files, *flags.imports), line.values, allow_stand_in=flags.stand_in)
 
 
 def _imported(flags: PlanFlags, values: Mapping[str, object], base: Plan | None) -> PlanSource:
@@ -191,7 +193,7 @@ def _imported(flags: PlanFlags, values: Mapping[str, object], base: Plan | None)
 
     line = line_of_flags(flags, base.task if base else None)
     refuse_faults(line)
-    imported = import_plan(flags.imports, {**values, **line.values}, base)
+    imported = import_plan(flags.imports, {**values, **line.values}, base, allow_stand_in=flags.stand_in)
     for note in imported.notes():
         tell(f"capacity-tui: {note}")
     return PlanSource.of_plan(

@@ -24,7 +24,7 @@ from capacity_tui.engine.plan.imports.shapes import (
 )
 from capacity_tui.engine.plan.imports.sources import read_files
 from capacity_tui.engine.plan.line.hardware_words import named_hardware
-from capacity_tui.engine.plan.line.model_words import MODEL, named_model, resembling_model
+from capacity_tui.engine.plan.line.model_words import MODEL, is_size, named_model, sized_model
 from capacity_tui.engine.plan.line.words import FINETUNE
 from capacity_tui.engine.plan.plan import DETECTED, Plan
 from capacity_tui.engine.plan.sections import FULL
@@ -89,6 +89,8 @@ def import_plan(
     typed: Mapping[str, object] | None = None,
     base: Plan | None = None,
     catalog: Catalog | None = None,
+    *,
+    allow_stand_in: bool = False,
 ) -> Imported:
     """Return the plan of configurations that were written for other tools.
 
@@ -98,6 +100,7 @@ def import_plan(
         names: files, or folders of them.
         typed: values by path from the command line.
         base: a plan to lay them over.
+        allow_stand_in: whether a usual model of the same size may stand in for one that is not known.
 
     Raises:
         CapacityError: a file cannot be read or is of no known tool, or the plan lacks its model or hardware.
@@ -108,7 +111,7 @@ def import_plan(
     settings = settled([*imported, *_base_settings(base), *_typed_settings(typed or {})])
     model_of_sizes(settings, facts)
     flavored_model(settings, facts)
-    guesses = [*_model(settings, readings, facts), *_task(settings)]
+    guesses = [*_model(settings, readings, facts, allow_stand_in=allow_stand_in), *_task(settings)]
     layers = known_layers(settings, facts)
     stages(settings, layers)
     recomputation(settings, layers)
@@ -145,7 +148,7 @@ def _base_settings(base: Plan | None) -> Iterator[ImportedSetting]:
                 yield ImportedSetting(f"{section}.{name}", value, Place(field="the plan"), str(value), level="base")
 
 
-def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog) -> Iterator[str]:
+def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog, *, allow_stand_in: bool) -> Iterator[str]:
     """Settle the model: as typed, else as a file names it; yield assumptions.
 
     Raises:
@@ -162,12 +165,17 @@ def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog) ->
     if path is not None:
         settings.chosen[_FILE] = replace(given, field=_FILE, value=str(path))
         return
-    match = named_model(name, catalog) or resembling_model(name, catalog)
+    match = named_model(name, catalog)
     last = name.rstrip("/").rpartition("/")[2]
     if match is None and last != name:
-        match = named_model(last, catalog) or resembling_model(last, catalog)
+        match = named_model(last, catalog)
+    if match is None and allow_stand_in:
+        size = next(filter(is_size, re.split(r"[\s_/-]+", last)), None)
+        match = sized_model(size, catalog) if size is not None else None
     if match is None:
-        raise PlanError("no model is known as", repr(name)[:80], "add --model with one like it", given.place)
+        near = ", ".join(catalog.architectures.nearest(name))
+        hint = f"nearest: {near}; --model says what is meant, --stand-in takes a usual model of its size"
+        raise PlanError("no model is known as", repr(name)[:80], hint, given.place)
     for field, value in match.values.items():
         settings.chosen[field] = replace(given, field=field, value=value)
     if match.why:

@@ -90,6 +90,7 @@ class PlanFlags:
         seq: tokens of one sequence.
         tokens: of the whole job.
         imports: configurations of other tools, by file or folder.
+        stand_in: whether a usual model of the same size stands in for one that is not known.
     """
 
     model: str | None = None
@@ -98,6 +99,7 @@ class PlanFlags:
     seq: str | None = None
     tokens: str | None = None
     imports: tuple[str, ...] = ()
+    stand_in: bool = False
 
     @property
     def is_given(self) -> bool:

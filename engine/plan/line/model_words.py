@@ -79,11 +79,7 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
     if ids:
         meant = _preferred(ids, catalog)
         return _model(meant, f"{_shown(word)}: {meant}" + (f", one of {len(ids)} called so" if len(ids) > 1 else ""))
-    size = next((piece for piece in pieces if _SIZE.fullmatch(piece)), None)
-    if size is None or "/" not in word:
-        return None
-    typical = sized_model(size, catalog)
-    return typical and Meaning(typical.words, typical.values, f"{_shown(word)} is not known; {typical.why}")
+    return None
 
 
 def family_meant(word: str, catalog: Catalog) -> str | None:
