@@ -64,6 +64,7 @@ class RunData:
         local_batches: times the pipeline is filled and emptied for a step.
         seq_len: tokens in a sequence.
         document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
+        varied: 1 where micro-batches differ in length.
         predicted: tokens of a sequence whose logits over the vocabulary the loss reads, all where there are more.
         tiles: pieces of the sequence that feed-forwards work through one after another.
         natural_routing: 1 where tokens spread over experts as a trained router spreads them, 0 where evenly.
@@ -76,6 +77,7 @@ class RunData:
     local_batches: Number = 1.0
     seq_len: Number = 1.0
     document: Number = 0.0
+    varied: Number = 0.0
     predicted: Number = np.inf
     tiles: Number = 1.0
     natural_routing: Number = 0.0

@@ -288,6 +288,7 @@ class JobFields(Section):
     epochs: Amount | None = None
     samples: Amount | None = None
     document_tokens: Length | None = None
+    lengths: Literal["equal", "varied"] = "equal"
     predicted_tokens: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     local_batches: Count = 1
     precision: str = "bf16"

@@ -159,3 +159,28 @@ def test_models_that_leave_their_logits_in_16_bits_have_them_cast_by_mixed_preci
     pure = memory("transformers", "gpt2", 1, seq_len=1024, micro_batch=8, checkpointing="full", master_weights="none")
     assert float(mixed.parts["logits"]) == pytest.approx(18 * logits, rel=0.02)
     assert float(pure.parts["logits"]) == pytest.approx(8 * logits, rel=0.02)
+
+
+def test_logits_and_layers_take_turns_with_blocks_of_their_own() -> None:
+    """Half of the smaller of both lies idle; memory that is planned once has nothing idle."""
+    share, row = CATALOG.coefficients["idle-logit-blocks"].value, CATALOG.frameworks["fsdp"]
+    adapter = {"adapter": {"kind": "lora", "targets": "query+value"}, "master_weights": "none", "checkpointing": "full"}
+    standard, chunked, fused = (
+        memory("fsdp", devices=1, loss=loss, **adapter) for loss in ("standard", "chunked", "fused")
+    )
+    layer = float(chunked.parts["activations"]) - 32 * 8192 * 4096 * 2
+    idle = float(standard.parts["reserve"]) - row.fragmentation * peak(standard)
+    assert idle == pytest.approx(share * layer, rel=0.15)
+    assert float(fused.parts["reserve"]) == pytest.approx(row.fragmentation * peak(fused), rel=0.15)
+    planned = memory("maxtext", devices=1, loss="standard", lengths="varied")
+    assert float(planned.parts["reserve"]) == pytest.approx(CATALOG.frameworks["maxtext"].fragmentation * peak(planned))
+
+
+def test_samples_of_many_lengths_leave_blocks_of_each() -> None:
+    equal, varied = (
+        memory("transformers", devices=1, lengths=word, checkpointing="full") for word in ("equal", "varied")
+    )
+    assert peak(equal) == peak(varied)
+    dynamic = float(varied.parts["activations"] + varied.parts["logits"])
+    more = float(varied.reserved_bytes.value) - float(equal.reserved_bytes.value)
+    assert more == pytest.approx(CATALOG.coefficients["varied-length-blocks"].value * dynamic, rel=0.3)

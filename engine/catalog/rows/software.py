@@ -159,6 +159,9 @@ class Framework(Row):
     launch_us: PositiveFloat = Field(description="host time of one launch, microseconds")
     fused_optimizer: int = Field(0, ge=0, le=1, description="1: the optimizer updates a parameter in one kernel")
     host_seconds_per_step: NonNegativeFloat = Field(description="fixed time of a step, seconds")
+    caching_allocator: int = Field(
+        1, ge=0, le=1, description="0: memory is planned or allocated once; 1: freed blocks wait for their next use"
+    )
     fragmentation: NonNegativeFloat = Field(description="allocator's surplus over its peak, share")
 
 

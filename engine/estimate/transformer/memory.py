@@ -34,6 +34,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     buffer_bytes,
     captured_input_bytes,
     host_bytes,
+    idle_bytes,
     narrow_copies,
     sharded_bytes,
     state_bytes,
@@ -138,7 +139,9 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     }
     offloaded = layout.offload_activations * activations
     host = host_bytes(kept["host_states"] + kept["host_gradients"], kept["host_weights"], offloaded)
-    return StageMemory(phases, gradients_in.streamed, host, kept["host_states"] + kept["host_weights"])
+    beside = idle_bytes(software.idle_logit_blocks, at_work, logits)
+    stranded = _stranded(run, gradients_in.streamed, beside, {"loss": at_loss + logits, "layer": at_layer})
+    return StageMemory(phases, stranded, host, kept["host_states"] + kept["host_weights"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,25 @@ def _gradients(run: TransformerRun, held: Parameters, kept: Number) -> Gradients
         for phase, there in (("loss", loss), ("layer", layer))
     }
     return Gradients(loss, layer, where(buffer, kept, 0.0), streamed)
+
+
+def _stranded(
+    run: TransformerRun, streamed: Mapping[str, Number], idle: Number, dynamic: Mapping[str, Number]
+) -> dict[str, Number]:
+    """Return the bytes by phase that a caching allocator holds beside what is alive.
+
+    Args:
+        run: the run.
+        streamed: bytes of gradients' blocks.
+        idle: bytes of blocks of logits, or of layers, that wait for their next use.
+        dynamic: bytes by phase of what depends on the length of a micro-batch.
+    """
+    software = run.software
+    varied = run.data.varied * software.varied_length_blocks
+    return {
+        phase: software.caching_allocator * (streamed[phase] + idle + varied * bytes_)
+        for phase, bytes_ in dynamic.items()
+    }
 
 
 def _retained(run: TransformerRun, inputs: Number) -> Number:

@@ -169,6 +169,24 @@ def buffer_bytes(gathered: Number, ends: Number, casts: Number, buckets: Number)
 
 
 @equation(
+    "idle = share · min(layer, logits)",
+    unit="B",
+    source="the loss and the layer at work take turns, each with blocks that the other cannot use",
+    units={"layer": "B", "logits": "B"},
+    origins={"layer": "working_bytes", "logits": "logit_bytes", "share": "coefficients.idle-logit-blocks"},
+)
+def idle_bytes(share: Number, layer: Number, logits: Number) -> Number:
+    """Bytes of blocks that the allocator holds for the loss while a layer is at work, or the other way round.
+
+    Args:
+        share: share of the smaller of both that finds no room in blocks of the larger.
+        layer: bytes of the layer at work.
+        logits: bytes of the loss.
+    """
+    return share * np.minimum(layer, logits)
+
+
+@equation(
     "bytes = captured · 16 · tokens",
     unit="B",
     source="captured kernels read their inputs where they lay when they were captured: PyTorch, CUDA graphs",

@@ -31,6 +31,8 @@ from capacity_tui.engine.plan import (
 )
 from capacity_tui.engine.schema import AUTO
 
+VARIED = "varied"
+
 
 def framework_row(plan: Plan, catalog: Catalog) -> Framework:
     """Return what the plan's framework does; ``plain`` where it names none, or one that nothing is known about."""
@@ -140,6 +142,7 @@ def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalo
         local_batches=float(training.local_batches),
         seq_len=float(training.seq_len),
         document=float(training.document_tokens or 0),
+        varied=float(training.lengths == VARIED),
         predicted=_predicted(plan, shape),
         tiles=float(training.sequence_tiles),
         natural_routing=float(training.routing == "natural"),

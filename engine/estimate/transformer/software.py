@@ -24,7 +24,7 @@ KERNEL_LOGIT_BYTES, AUTOCAST_LOGIT_BYTES = counted("kernel-logit-bytes"), counte
 LOSS_PASSES = counted("loss-passes")
 # Numbers of all frameworks, which stand in coefficients.yaml.
 COEFFICIENTS = ("context_overlap", "pipeline_overlap", "straggler_spread", "feed_forward_traffic", "expert_spread",
-                "compiled_launches", "captured_launches")  # fmt: skip
+                "compiled_launches", "captured_launches", "idle_logit_blocks", "varied_length_blocks")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,9 @@ class Software:
     compiled_launches: Number
     captured_launches: Number
     host_seconds_per_step: Number
+    idle_logit_blocks: Number
+    varied_length_blocks: Number
+    caching_allocator: Number
     fragmentation: Number
 
 
