@@ -51,8 +51,8 @@ class CapacityError(Exception):
 
     def one_line(self) -> str:
         """Return place, title, detail and hint as one printable line."""
-        what = ": ".join(part for part in (str(self.place), self.title, self.detail) if part)
-        return printable(f"{what}; {self.hint}" if self.hint else what)
+        line = ": ".join(part for part in (str(self.place), self.title, self.detail) if part)
+        return printable(f"{line}; {self.hint}" if self.hint else line)
 
 
 class PlanError(CapacityError):

@@ -66,8 +66,8 @@ ANSWER_MILLISECONDS = 3000
 
 def without_password(uri: str) -> str:
     """Return a URI without user and password."""
-    kind, mark, rest = uri.rpartition("://")
-    return f"{kind}{mark}{rest.rpartition('@')[2]}"
+    kind, mark, address = uri.rpartition("://")
+    return f"{kind}{mark}{address.rpartition('@')[2]}"
 
 
 def require_pymongo(wanted_by: str) -> None:
@@ -111,6 +111,6 @@ def connected(uri: str, refused: str) -> Iterator[Client]:
         raise _refused(refused, uri, error) from error
 
 
-def _refused(what: str, uri: str, error: Exception) -> StorageError:
+def _refused(title: str, uri: str, error: Exception) -> StorageError:
     reason = str(error).split(",", 1)[0]
-    return StorageError(what, reason, "check that it runs, and its URI", Place(without_password(uri)))
+    return StorageError(title, reason, "check that it runs, and its URI", Place(without_password(uri)))

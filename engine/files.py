@@ -159,13 +159,13 @@ def make_folder(path: Path) -> None:
         raise storage_error(error, path, "cannot be made") from error
 
 
-def storage_error(error: Exception, path: Path, what: str) -> StorageError:
+def storage_error(error: Exception, path: Path, title: str) -> StorageError:
     """Return what the operating system refused to write, with a remedy where one is known.
 
     Args:
-        what: the clause that follows the path, such as ``cannot be written``.
+        title: the clause that follows the path, such as ``cannot be written``.
     """
-    return _refused(error, path, what, _REMEDIES)
+    return _refused(error, path, title, _REMEDIES)
 
 
 def reading_error(error: Exception, path: Path) -> StorageError:
@@ -178,12 +178,12 @@ def typed_path(text: str) -> Path:
     return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for an unknown user
 
 
-def _refused(error: Exception, path: Path, what: str, remedies: Mapping[int, str]) -> StorageError:
+def _refused(error: Exception, path: Path, title: str, remedies: Mapping[int, str]) -> StorageError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     remedy = remedies.get(error.errno or 0, "") if isinstance(error, OSError) else ""
     if path.is_relative_to(NOWHERE):
         remedy = f"this user has no home: set HOME, or {DATA_VARIABLE} and {CONFIG_VARIABLE}, to a folder"
-    return StorageError(what, reason, remedy, Place(str(path)))
+    return StorageError(title, reason, remedy, Place(str(path)))
 
 
 def _taken(path: Path) -> StorageError:

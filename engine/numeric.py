@@ -81,14 +81,14 @@ def where(condition: object, yes: Number, no: Number) -> Number:
 
 def added(numbers: Iterable[Number]) -> Number:
     """Add numbers that broadcast, small arrays first: what an axis does not change is added up once for all of it."""
-    found, *others = sorted(numbers, key=_places) or (0.0,)
-    own = False
-    for number in others:
-        if own and isinstance(found, np.ndarray) and isinstance(number, np.ndarray) and found.shape == number.shape:
-            np.add(found, number, out=found)
+    total, *further = sorted(numbers, key=_places) or (0.0,)
+    new = False
+    for number in further:
+        if new and isinstance(total, np.ndarray) and isinstance(number, np.ndarray) and total.shape == number.shape:
+            np.add(total, number, out=total)
         else:
-            found, own = found + number, True
-    return found
+            total, new = total + number, True
+    return total
 
 
 def _places(number: Number) -> int:

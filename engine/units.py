@@ -329,13 +329,13 @@ def _in_si(value: str, unit: str, place: Place | None) -> float:
     """Return a value of a unit with a prefix, such as kWh, in any other prefix of it; a bare number is in the unit."""
     allowed = f"a value such as 500 {unit}"
     number, written = _split(value, allowed, place)
-    own = next(prefix for prefix in ("T", "k", "") if unit.startswith(prefix) and unit.removeprefix(prefix))
-    own = own if unit.removeprefix(own) in ("Wh", "FLOP/s", "W", "FLOP") else ""
-    bare = unit.removeprefix(own)
+    scale = next(prefix for prefix in ("T", "k", "") if unit.startswith(prefix) and unit.removeprefix(prefix))
+    scale = scale if unit.removeprefix(scale) in ("Wh", "FLOP/s", "W", "FLOP") else ""
+    bare = unit.removeprefix(scale)
     prefix = written.removesuffix(bare) if written.endswith(bare) else written
     if written and prefix not in _SI_FACTORS:
         raise _refusal(value, allowed, place)
-    return float(number) * (_SI_FACTORS[prefix] / _SI_FACTORS[own] if written else 1.0)
+    return float(number) * (_SI_FACTORS[prefix] / _SI_FACTORS[scale] if written else 1.0)
 
 
 def _in_units(value: str, units: Mapping[str, float], allowed: str, place: Place | None) -> float:

@@ -60,9 +60,9 @@ def register_hardware(name: str, fields: Mapping[str, object]) -> Accelerator | 
     table = "processors" if fields.get("type") == "cpu" or "cores" in fields else "accelerators"
     file = f"{name.replace(' ', '-')}.yaml"
     text = yaml.safe_dump({name: dict(fields)}, allow_unicode=True, sort_keys=False)
-    with TemporaryDirectory() as trial:
-        _write(Path(trial), table, file, text)
-        tried = Catalog(Path(trial))
+    with TemporaryDirectory() as folder:
+        _write(Path(folder), table, file, text)
+        tried = Catalog(Path(folder))
         for problem in (*tried.accelerators.problems, *tried.processors.problems):
             raise CatalogError(problem.title, problem.detail, problem.hint, Place(field=problem.place.field))
     _write(config_folder() / "catalog", table, file, text)

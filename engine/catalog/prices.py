@@ -55,10 +55,10 @@ def price_age(day: str | date | None, on: date | None = None) -> PriceAge:
         day: when it was seen; of a month or a year alone its last day counts.
         on: the day to count from; the present one by default.
     """
-    seen, now = _last_day(day), on or today()
-    if seen is None or seen > now:
+    last_day, now = _last_day(day), on or today()
+    if last_day is None or last_day > now:
         return PriceAge(None, True, "undated", "undated")
-    days = (now - seen).days
+    days = (now - last_day).days
     is_old = days > OLD_AFTER_DAYS
     return PriceAge(days, is_old, f"over {OLD_AFTER_DAYS} days old" if is_old else "", "old" if is_old else "")
 

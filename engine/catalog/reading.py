@@ -182,13 +182,13 @@ class _Reader:
         mapping: dict[str, Plain] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._key(event, path)
-            here = (*path, key)
+            key_path = (*path, key)
             if key in mapping:
-                detail = f"{key!r} first stands on line {self._lines[here]}"
-                raise self._refusal(event, "key given twice", detail, here, "remove one")
-            self._lines[here] = _line_of(event)
+                detail = f"{key!r} first stands on line {self._lines[key_path]}"
+                raise self._refusal(event, "key given twice", detail, key_path, "remove one")
+            self._lines[key_path] = _line_of(event)
             mapping[key] = None
-            mapping[key] = self._value(next(self._events), here)
+            mapping[key] = self._value(next(self._events), key_path)
         return mapping
 
     def _key(self, event: yaml.Event, path: KeyPath) -> str:
@@ -205,9 +205,9 @@ class _Reader:
     def _sequence(self, path: KeyPath) -> list[Plain]:
         items: list[Plain] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            here = (*path, len(items))
-            self._lines[here] = _line_of(event)
-            items.append(self._value(event, here))
+            item_path = (*path, len(items))
+            self._lines[item_path] = _line_of(event)
+            items.append(self._value(event, item_path))
         return items
 
     def _scalar(self, event: yaml.ScalarEvent, path: KeyPath) -> Plain:

@@ -23,13 +23,13 @@ def parse_shipped(file: Traversable) -> dict[str, Any]:
     file is never mistaken for the old one. Without a writable cache the file is parsed each time.
     """
     content = file.read_bytes()
-    kept = _kept(file.name, content)
-    rows = _read(kept)
+    cached = _kept(file.name, content)
+    rows = _read(cached)
     if rows is None:
         import yaml  # noqa: PLC0415 - it takes longer to load than what is kept
 
         text = json.dumps(yaml.load(content, Loader=yaml.CSafeLoader), default=str)
-        _keep(kept, text)
+        _keep(cached, text)
         # What is kept has no dates of its own: the first reading must not have any either.
         rows = json.loads(text)
     return rows
@@ -39,10 +39,10 @@ def _kept(name: str, content: bytes) -> Path:
     return cache_folder() / "catalog" / f"{Path(name).stem}-{_digest(content)}.json"
 
 
-def _read(kept: Path) -> dict[str, Any] | None:
+def _read(cached: Path) -> dict[str, Any] | None:
     """Return what the cache holds; None where nothing is kept, or not what was written: then it is written again."""
     try:
-        digest, _, text = kept.read_bytes().partition(b"\n")
+        digest, _, text = cached.read_bytes().partition(b"\n")
         if digest != _digest(text).encode():
             return None
         rows: dict[str, Any] = json.loads(text)

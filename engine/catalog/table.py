@@ -204,17 +204,17 @@ class Table(Mapping[str, RowT], Generic[RowT]):
 
     def _own_row(self, row_id: str, document: Document, before: RowT | None) -> RowT:
         """Return a row of the user's, laid over the shipped one of the same id, or over one of an earlier file."""
-        given = document.data[row_id] if isinstance(document.data, dict) else None
-        if not isinstance(given, dict):
+        overlay = document.data[row_id] if isinstance(document.data, dict) else None
+        if not isinstance(overlay, dict):
             raise CatalogError("a row must be a block of fields", place=document.place(row_id))
         for reserved in ("id", "provenance", "overrides"):
-            if reserved in given:
+            if reserved in overlay:
                 place = document.place(row_id, reserved)
                 raise CatalogError("this field is filled in by the program", hint="remove it", place=place)
         shipped = self._shipped.get(row_id)
-        pattern = self._shipped.get(str(given.get(LIKE)), {})
-        if LIKE in given and not pattern:
-            raise CatalogError(f"no {self.kind} is called {given[LIKE]!r}"[:200], place=document.place(row_id, LIKE))
+        pattern = self._shipped.get(str(overlay.get(LIKE)), {})
+        if LIKE in overlay and not pattern:
+            raise CatalogError(f"no {self.kind} is called {overlay[LIKE]!r}"[:200], place=document.place(row_id, LIKE))
         path = Path(document.file or "")
         changed = day_of_file(path)
         earlier = before and before.model_dump(exclude={"id", "provenance", "overrides"}, exclude_unset=True)
@@ -229,8 +229,8 @@ class Table(Mapping[str, RowT], Generic[RowT]):
                 "confidence": "B",
             }
         )
-        known = {"id": printable(row_id), "provenance": FROM_USER, "overrides": tuple(given) if shipped else ()}
-        texts = printable_data(_merged(base, given))
+        known = {"id": printable(row_id), "provenance": FROM_USER, "overrides": tuple(overlay) if shipped else ()}
+        texts = printable_data(_merged(base, overlay))
         return self.row_type.model_validate({**cast("_Fields", texts), **known})
 
     def _with_known_names(self, row: RowT, document: Document) -> RowT:
@@ -291,17 +291,17 @@ _PACKAGE = "capacity_tui.profiles"
 def shipped_files(stem: str) -> list[Traversable]:
     """Return the packaged file of a table, or the files of its folder."""
     profiles = files(_PACKAGE)
-    alone = profiles / f"{stem}.yaml"
-    if alone.is_file():
-        return [alone]
+    single = profiles / f"{stem}.yaml"
+    if single.is_file():
+        return [single]
     in_folder = [file for file in (profiles / stem).iterdir() if file.name.endswith(".yaml")]
     return sorted(in_folder, key=lambda file: file.name)
 
 
 def own_files(directory: Path, stem: str) -> list[Path]:
     """Return the user's own file of a table and the files of its folder, as far as there are any."""
-    alone = directory / f"{stem}.yaml"
-    return [*([alone] if alone.exists() else []), *sorted((directory / stem).glob("*.yaml"))]
+    single = directory / f"{stem}.yaml"
+    return [*([single] if single.exists() else []), *sorted((directory / stem).glob("*.yaml"))]
 
 
 def stray_files(directory: Path, stems: Collection[str]) -> Iterator[CatalogError]:

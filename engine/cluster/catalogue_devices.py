@@ -105,7 +105,7 @@ def stand_ins(catalog: Catalog) -> dict[str, str]:
 
 def accelerator_device(row: Accelerator, catalog: Catalog) -> Device:
     """Return a catalogue accelerator as formulas see it."""
-    fields = {"fp64": "fp64_tflops"} | {name: kept.peak_field for name, kept in catalog.precisions.items()}
+    fields = {"fp64": "fp64_tflops"} | {name: precision.peak_field for name, precision in catalog.precisions.items()}
     peaks = {name: peak for name, field in fields.items() if (peak := row.peak_flops(field))}
     if not peaks or row.bandwidth_gbs is None:
         raise CatalogError(

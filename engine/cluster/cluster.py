@@ -124,15 +124,15 @@ class Device:
     runs_as: Mapping[str, str] = field(default_factory=dict)
     has_own_memory: bool = True
 
-    def with_provenance(self, by: Provenance, *names: str) -> Device:
+    def with_provenance(self, provenance: Provenance, *names: str) -> Device:
         """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""
-        fields = (name for given in names for name in self._expanded(given))
-        return replace(self, known={**self.known, **dict.fromkeys(fields, by)})
+        fields = (name for requested in names for name in self._expanded(requested))
+        return replace(self, known={**self.known, **dict.fromkeys(fields, provenance)})
 
-    def with_bandwidth(self, bandwidth: Number, by: Provenance) -> Device:
+    def with_bandwidth(self, bandwidth: Number, provenance: Provenance) -> Device:
         """Return a device whose memory is the host's with another bandwidth; its links are copies in that memory."""
         changed = replace(self, bandwidth=bandwidth, host_bandwidth=bandwidth, link_bandwidth=bandwidth * 0.5)
-        return changed.with_provenance(by, "bandwidth", "host_bandwidth", "link_bandwidth")
+        return changed.with_provenance(provenance, "bandwidth", "host_bandwidth", "link_bandwidth")
 
     def figures(self) -> Iterator[tuple[str, Number]]:
         """Yield the figures whose provenance is known, by field, with their values."""
@@ -146,10 +146,10 @@ class Device:
         """Return what of the figures is assumed and from what, one line for those of one source."""
         sources: dict[str, list[str]] = {}
         for name, _ in self.figures():
-            by = self.known[name]
-            copied = name in ("host_bandwidth", "link_bandwidth") and by == self.known.get("bandwidth")
-            if by.origin == "assumed" and not copied:
-                sources.setdefault(by.source, []).append(figure_label(name))
+            provenance = self.known[name]
+            copied = name in ("host_bandwidth", "link_bandwidth") and provenance == self.known.get("bandwidth")
+            if provenance.origin == "assumed" and not copied:
+                sources.setdefault(provenance.source, []).append(figure_label(name))
         return tuple(f"{', '.join(labels)}: {source}" for source, labels in sources.items())
 
     def _expanded(self, name: str) -> tuple[str, ...]:
@@ -320,8 +320,8 @@ class Cluster:
         )
         device = ((name, value, self.device.known[name]) for name, value in self.device.figures())
         return {
-            name: Quantity(value, by.origin, by.source)
-            for name, value, by in (*device, *surroundings)
+            name: Quantity(value, provenance.origin, provenance.source)
+            for name, value, provenance in (*device, *surroundings)
             if value is not None
         }
 

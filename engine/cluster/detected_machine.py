@@ -27,12 +27,12 @@ def cluster_of_machine(machine: Machine, catalog: Catalog, mixed: Mixed = "best"
     """
     visible = usable_devices(machine)
     usable = [device for device in visible if device.accelerator.catalogue_id.value in catalog.accelerators]
-    others = (device.accelerator.name for device in visible if device not in usable)
-    unmatched = tuple(f"{name} is not in the catalogue" for name in others)
+    unused = (device.accelerator.name for device in visible if device not in usable)
+    unmatched = tuple(f"{name} is not in the catalogue" for name in unused)
     main = machine.memory.total_bytes
     memory, provenance = float(main.value or 0) or None, main.provenance
     if usable:
-        match = combined([_group(alike, machine, catalog) for alike in _alike(usable)], mixed)
+        match = combined([_group(devices, machine, catalog) for devices in _alike(usable)], mixed)
         share = memory / match.devices if memory else None
         host = machine_host(machine, match.devices)
         return replace(match, host_memory_bytes=share, host_memory_known=provenance, assumed=unmatched, host=host)
@@ -47,12 +47,12 @@ def cluster_of_machine(machine: Machine, catalog: Catalog, mixed: Mixed = "best"
 def _alike(usable: Sequence[UsableDevice]) -> Iterator[list[UsableDevice]]:
     """Yield devices of one row that reach each other; of slices, which do not, the first of a row."""
     for row_id in dict.fromkeys(device.accelerator.catalogue_id.value for device in usable):
-        alike = [device for device in usable if device.accelerator.catalogue_id.value == row_id]
-        yield [device for device in alike if device.linked] or alike[:1]
+        equal = [device for device in usable if device.accelerator.catalogue_id.value == row_id]
+        yield [device for device in equal if device.linked] or equal[:1]
 
 
-def _group(alike: Sequence[UsableDevice], machine: Machine, catalog: Catalog) -> HardwareMatch:
-    first, count = alike[0], len(alike)
+def _group(devices: Sequence[UsableDevice], machine: Machine, catalog: Catalog) -> HardwareMatch:
+    first, count = devices[0], len(devices)
     device = with_measured(_detected_accelerator(first.accelerator, catalog), machine.measured)
     network = machine_network(catalog)
     return HardwareMatch(as_slice(device, first), count, count, network, is_joined=first.linked, is_one_machine=True)
@@ -64,9 +64,13 @@ def _detected_accelerator(accelerator: Accelerator, catalog: Catalog) -> Device:
     size, used = accelerator.memory_total_bytes, accelerator.memory_used_bytes.value or 0
     if size.value:
         # What other processes hold is not there for the run; a little is the driver's own.
-        held = used if used > HELD_BY_OTHERS else 0
-        provenance = Provenance(size.origin, f"{size.source}, less what other processes hold" if held else size.source)
-        device = replace(device, memory_bytes=float(size.value - held)).with_provenance(provenance, "memory_bytes")
+        used_bytes = used if used > HELD_BY_OTHERS else 0
+        provenance = Provenance(
+            size.origin, f"{size.source}, less what other processes hold" if used_bytes else size.source
+        )
+        device = replace(device, memory_bytes=float(size.value - used_bytes)).with_provenance(
+            provenance, "memory_bytes"
+        )
     limit = accelerator.power_limit_watts
     if not limit.value:
         return device
@@ -126,12 +130,12 @@ def _row_device(row: Processor, machine: Machine, catalog: Catalog) -> Device:
     if around == sockets:
         return device.with_bandwidth(socket.bandwidth * around, socket.known["bandwidth"])
     if not guest:
-        by = socket.known["bandwidth"]
-        return device.with_bandwidth(socket.bandwidth * around, by).with_provenance(by, "tdp_watts")
-    by = Provenance("assumed", f"{usable:g} of {cores * sockets:g} cores' share of {row.name}")
+        provenance = socket.known["bandwidth"]
+        return device.with_bandwidth(socket.bandwidth * around, provenance).with_provenance(provenance, "tdp_watts")
+    provenance = Provenance("assumed", f"{usable:g} of {cores * sockets:g} cores' share of {row.name}")
     drawn, why = _drawn(socket.bandwidth * sockets, share / sockets, usable, catalog)
-    bandwidth = Provenance("assumed", why) if why else by
-    return device.with_bandwidth(drawn, bandwidth).with_provenance(by, "tdp_watts")
+    bandwidth = Provenance("assumed", why) if why else provenance
+    return device.with_bandwidth(drawn, bandwidth).with_provenance(provenance, "tdp_watts")
 
 
 def _concluded(machine: Machine, catalog: Catalog) -> Device:
@@ -170,10 +174,10 @@ def _drawn(whole: Number, share: float, cores: float, catalog: Catalog) -> tuple
     Cores that others leave alone draw what they can keep in flight, which is several times their share.
     """
     per_core = catalog.assumptions["cpu-core-bandwidth"].value
-    alone = min(float(whole), cores * per_core * 1e9)
-    if alone <= float(whole) * share:
+    share_watts = min(float(whole), cores * per_core * 1e9)
+    if share_watts <= float(whole) * share:
         return whole * share, ""
-    return alone, f"{cores:g} cores of a server draw {per_core:g} GB/s each"
+    return share_watts, f"{cores:g} cores of a server draw {per_core:g} GB/s each"
 
 
 def _relative(machine: Machine, catalog: Catalog) -> Processor:
@@ -200,14 +204,14 @@ def _with_matrix_types(device: Device, machine: Machine) -> Device:
     peaks: dict[str, float] = {}
     for entry in device_names().simd:
         if entry.name in simd.value and entry.type:
-            own = (entry.flops_per_cycle or 0.0) * clock * _usable_cores(machine)
-            peak = device.peaks.get(entry.type) or own or vectors * entry.times_fp32
+            vector_flops = (entry.flops_per_cycle or 0.0) * clock * _usable_cores(machine)
+            peak = device.peaks.get(entry.type) or vector_flops or vectors * entry.times_fp32
             peaks[entry.type] = max(peak, peaks.get(entry.type, 0.0))
-    known = {name: by for name, by in device.known.items() if name not in ("peaks.bf16", "peaks.fp16")}
-    kept = {name: peak for name, peak in device.peaks.items() if name not in ("bf16", "fp16")}
+    known = {name: provenance for name, provenance in device.known.items() if name not in ("peaks.bf16", "peaks.fp16")}
+    other_peaks = {name: peak for name, peak in device.peaks.items() if name not in ("bf16", "fp16")}
     by = Provenance("assumed", f"concluded from cores, clock and {', '.join(sorted(_types_from(simd.value)))}")
     added = {f"peaks.{name}": device.known.get(f"peaks.{name}", by) for name in peaks}
-    return replace(device, peaks={**kept, **peaks}, known={**known, **added})
+    return replace(device, peaks={**other_peaks, **peaks}, known={**known, **added})
 
 
 def _types_from(simd: tuple[str, ...]) -> set[str]:

@@ -205,13 +205,13 @@ def cluster_levels(
     levels = [inner]
     for row in rows:
         levels.append(_level(row, levels, network, devices, sharing, named))
-    held = rows[-1].devices if rows else inner.devices
+    inside = rows[-1].devices if rows else inner.devices
     if levels[-1].is_direct:
         outermost = LevelRow(name=OUTERMOST, devices=None, link=None, oversubscription=1.0)
         levels.append(_level(outermost, levels, network, devices, sharing, named))
-    elif held is not None and held < devices:
+    elif inside is not None and inside < devices:
         name = f"{FIELD}.{len(rows) - 1}.devices"
-        words = f"{levels[-1].name} holds {held} devices, the plan has {devices}"
+        words = f"{levels[-1].name} holds {inside} devices, the plan has {devices}"
         raise PlanError(words, hint="make it larger, or add a level around it", place=Place(field=name))
     return tuple(replace(level, devices=min(float(level.devices), float(devices))) for level in levels)
 
@@ -256,12 +256,12 @@ def _level(row: LevelRow, inside: Sequence[Level], network: Network, devices: in
 
 def _refuse_misfits(inner: Level, rows: Sequence[LevelRow]) -> None:
     """Check that every level holds whole units of the one inside, and that no two have one name."""
-    name, held = inner.name, int(inner.devices)
+    name, devices_inside = inner.name, int(inner.devices)
     names: set[str] = set()
     for index, row in enumerate(rows):
         location = Place(field=f"{FIELD}.{index}")
         if row.name == inner.name:
-            conflict = f"the hardware itself has a level called {row.name}, of {held} devices"
+            conflict = f"the hardware itself has a level called {row.name}, of {devices_inside} devices"
             raise PlanError(conflict, hint="leave it out, or give this level another name", place=location)
         if row.name in names:
             raise PlanError(f"two levels are called {row.name}", hint="give each a name of its own", place=location)
@@ -272,14 +272,16 @@ def _refuse_misfits(inner: Level, rows: Sequence[LevelRow]) -> None:
                 hint = "give devices of every level but the last"
                 raise PlanError(f"{row.name} holds all devices, but a level is around it", hint=hint, place=location)
             continue
-        if row.devices < held or row.devices % held:
-            hint = f"go from the innermost out, in multiples of {held}; hardware.per_node is what one node holds"
+        if row.devices < devices_inside or row.devices % devices_inside:
+            hint = (
+                f"go from the innermost out, in multiples of {devices_inside}; hardware.per_node is what one node holds"
+            )
             raise PlanError(
-                f"{row.name} of {row.devices} devices does not hold whole units of the {name}, {held} each",
+                f"{row.name} of {row.devices} devices does not hold whole units of the {name}, {devices_inside} each",
                 hint=hint,
                 place=location,
             )
-        name, held = row.name, row.devices
+        name, devices_inside = row.name, row.devices
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,13 +56,13 @@ def placement_advice(machine: Machine, catalog: Catalog) -> tuple[Placement, ...
 
 def linked_groups(matrix: Sequence[Sequence[str]]) -> tuple[tuple[int, ...], ...]:
     """Return the devices that reach each other over direct links, as groups of indices."""
-    left, groups = set(range(len(matrix))), []
-    while left:
-        group, edge = set(), {min(left)}
+    remaining, groups = set(range(len(matrix))), []
+    while remaining:
+        group, edge = set(), {min(remaining)}
         while edge:
             group |= edge
-            edge = {peer for one in edge for peer in left if _is_direct(matrix[one][peer])} - group
-        left -= group
+            edge = {peer for device in edge for peer in remaining if _is_direct(matrix[device][peer])} - group
+        remaining -= group
         groups.append(tuple(sorted(group)))
     return tuple(groups)
 

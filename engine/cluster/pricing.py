@@ -166,13 +166,13 @@ def total_price(prices: Sequence[Price]) -> Price:
 
 def chosen_price(known: Price, pricing: PricingSection, nodes: int, catalog: Catalog) -> Price:
     """Return the price a plan asks for: its own, or one of the catalogue, on demand or on spot capacity."""
-    given = pricing.usd_per_hour
-    if given is None:
+    stated = pricing.usd_per_hour
+    if stated is None:
         return replace(known, is_spot=pricing.spot and known.spot_usd_per_hour is not None)
     if not pricing.spot:
-        return Price(given, "given in the plan")
+        return Price(stated, "given in the plan")
     risk = known.interruptions or interruptions("", nodes, catalog)
-    return Price(None, "", given, "given in the plan", risk, is_spot=True)
+    return Price(None, "", stated, "given in the plan", risk, is_spot=True)
 
 
 def price_assumptions(price: Price, pricing: PricingSection, by_device: bool) -> Iterable[str]:

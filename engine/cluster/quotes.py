@@ -98,10 +98,10 @@ def quotes(row: Instance, catalog: Catalog, payment: Payment | None = None) -> I
 
 def _all_quotes(row: Instance, catalog: Catalog) -> Sequence[Quote]:
     """Return every price of an instance, worked out once for a catalogue: plans ask for them again and again."""
-    kept = _KEPT.setdefault(catalog, {})
-    known = kept.get(row.id)
+    cached = _KEPT.setdefault(catalog, {})
+    known = cached.get(row.id)
     if known is None or known[0] is not row:
-        known = kept[row.id] = (row, tuple(_read_quotes(row, catalog)))
+        known = cached[row.id] = (row, tuple(_read_quotes(row, catalog)))
     return known[1]
 
 
@@ -129,9 +129,9 @@ def chosen_quote(row: Instance, payment: Payment, region: str | None, catalog: C
     home = (payment == SPOT and row.spot_region) or row.region
     if region is None:
         return next((quote for quote in known if quote.region == home), known[0])
-    wanted = region_id(region, catalog)
-    chosen = min(known, key=lambda q: (_distance(q.region, wanted, catalog), q.region != home, q.usd_per_hour))
-    return chosen if _distance(chosen.region, wanted, catalog) == _HERE else _elsewhere(chosen, wanted)
+    target_region = region_id(region, catalog)
+    chosen = min(known, key=lambda q: (_distance(q.region, target_region, catalog), q.region != home, q.usd_per_hour))
+    return chosen if _distance(chosen.region, target_region, catalog) == _HERE else _elsewhere(chosen, target_region)
 
 
 def region_id(name: str, catalog: Catalog, field: str = Key.PRICING_REGION) -> str:

@@ -134,8 +134,8 @@ def _device_figures(match: HardwareMatch, measured: MeasuredFacts | None) -> dic
     fastest = device.half_precision
 
     def known(name: str, value: float) -> Fact[float]:
-        by = device.known[name]
-        return Fact(value, by.origin, by.source)
+        provenance = device.known[name]
+        return Fact(value, provenance.origin, provenance.source)
 
     sized = device.kind != "cpu" and device.memory_bytes is not None
     arithmetic = known(f"peaks.{fastest}", device.peaks[fastest] * count)

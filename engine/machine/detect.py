@@ -103,10 +103,10 @@ class _Detection:
         platform = self._start("platform", probe_platform)
         stacks = self._start("stacks", self._stacks)
         measured = self._start("measured", _measured)
-        devices_found = [present for device in devices if (present := self._wait(device))]
-        gpus = (gpu for present in devices_found for gpu in present.accelerators)
+        probed = [present for device in devices if (present := self._wait(device))]
+        gpus = (gpu for present in probed for gpu in present.accelerators)
         accelerators = tuple(with_abilities(replace(gpu, index=index)) for index, gpu in enumerate(gpus))
-        running = (stack for present in devices_found for stack in present.stacks)
+        running = (stack for present in probed for stack in present.stacks)
         cards, installed = self._wait(networks) or (), self._wait(stacks) or ()
         machine = Machine(
             cpu=self._wait(cpu) or unknown(Cpu, "cpu probe", self._detail()),
@@ -118,7 +118,7 @@ class _Detection:
             networks=cards,
             power=self._wait(power) or unknown(Power, "power probe", self._detail()),
             accelerators=accelerators,
-            topology=complete_topology(accelerators, cards, devices_found[0].links if devices_found else None),
+            topology=complete_topology(accelerators, cards, probed[0].links if probed else None),
             stacks=(*running, *installed),
             container=self._wait(container) or unknown(Container, "container probe", self._detail()),
             platform=self._wait(platform) or unknown(Platform, "platform probe", self._detail()),

@@ -51,16 +51,16 @@ class Mount:
 def probe_disks(host: Host) -> tuple[Disk, ...]:
     """Return one entry a file system, at its shortest mount point; empty ones are left out."""
     mounts = _macos_mounts() if host.system == "Darwin" else _mounts(host)
-    asked = [Running(mount.point, partial(host.space, mount.point), ANSWER_SECONDS) for mount in mounts]
-    disks = (_disk(host, mount, _size(running)) for mount, running in zip(mounts, asked, strict=True))
+    probes = [Running(mount.point, partial(host.space, mount.point), ANSWER_SECONDS) for mount in mounts]
+    disks = (_disk(host, mount, _size(running)) for mount, running in zip(mounts, probes, strict=True))
     return tuple(disk for disk in disks if disk.total_bytes.value != 0)
 
 
 def is_on_a_share(path: Path, host: Host) -> bool:
     """Return whether a file, or where one would be made, lies on another machine."""
     mounts = _macos_mounts() if host.system == "Darwin" else _all_mounts(host)
-    whole = path.resolve()
-    above = [mount for mount in mounts if whole.is_relative_to(mount.point)]
+    resolved = path.resolve()
+    above = [mount for mount in mounts if resolved.is_relative_to(mount.point)]
     # A later mount hides an earlier one at the same point.
     return bool(above) and max(enumerate(above), key=lambda entry: (len(entry[1].point), entry[0]))[1].remote
 

@@ -364,6 +364,6 @@ def unknown(record: type[R], source: str, reason: str) -> R:
 
 def unknown_accelerator(index: int, vendor: str, source: str, reason: str) -> Accelerator:
     """Return a present accelerator of which nothing is known, for one reason."""
-    given = {"index": index, "vendor": vendor, "pcie": unknown(PcieLink, source, reason)}
-    missing_facts = {part.name: missing(source, reason) for part in fields(Accelerator) if part.name not in given}
-    return Accelerator(**given, **missing_facts)  # type: ignore[arg-type]
+    values = {"index": index, "vendor": vendor, "pcie": unknown(PcieLink, source, reason)}
+    missing_facts = {part.name: missing(source, reason) for part in fields(Accelerator) if part.name not in values}
+    return Accelerator(**values, **missing_facts)  # type: ignore[arg-type]

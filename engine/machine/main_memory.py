@@ -23,10 +23,10 @@ def probe_memory(host: Host) -> Memory:
         return _macos_memory(host)
     host_total = meminfo(host, "MemTotal")
     host_available = meminfo(host, "MemAvailable").or_else(meminfo(host, "MemFree"))
-    limit, held = memory_limit(host), _held(host_total, host_available)
+    limit, host_used = memory_limit(host), _held(host_total, host_available)
     if limit.value is None or (host_total.value is not None and limit.value >= host_total.value):
-        return Memory(host_total, host_available, limit, host_total, held)
-    return Memory(limit, _within(limit.value, host_available, memory_used(host)), limit, host_total, held)
+        return Memory(host_total, host_available, limit, host_total, host_used)
+    return Memory(limit, _within(limit.value, host_available, memory_used(host)), limit, host_total, host_used)
 
 
 def shared_memory(memory: Memory) -> tuple[Fact[int], Fact[int], Fact[int]]:

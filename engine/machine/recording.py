@@ -119,7 +119,7 @@ def recorded_parts(text: str) -> tuple[dict[str, str], dict[str, str], dict[str,
             links[link] = target
         else:
             lines.append(line)
-    return {path: "\n".join(held) + "\n" for path, held in files.items()}, _joined(answers), links
+    return {path: "\n".join(lines) + "\n" for path, lines in files.items()}, _joined(answers), links
 
 
 def _joined(texts: Mapping[str, list[str]]) -> dict[str, str]:

@@ -241,9 +241,9 @@ def _busy_and_total(times: tuple[float, ...]) -> tuple[float, float]:
 
 def _disk_counts() -> tuple[int, ...]:
     disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
-    whole = [disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)]
+    whole_disks = [disk for name, disk in disks.items() if WHOLE_DISK.fullmatch(name)]
     names = ("read_bytes", "write_bytes", "read_count", "write_count")
-    return tuple(sum(getattr(disk, name) for disk in whole) for name in names)
+    return tuple(sum(getattr(disk, name) for disk in whole_disks) for name in names)
 
 
 def _change(before: N | None, after: N | None) -> N | None:

@@ -89,9 +89,9 @@ def presumed_family(name: str | None, catalog: Catalog) -> Family:
 def plugin_problems(catalog: Catalog) -> tuple[CapacityError, ...]:
     """Return which models of other packages cannot be used, and why."""
     plugins = load_plugins()
-    taken = (
+    names = (
         PlanError(f"the model {plugin.name!r} of {plugin.package} has the name of another model", hint="rename it")
         for key, plugin in plugins.models.items()
         if key in _BY_KEY or catalog.architectures.find_id(plugin.name) or catalog.networks.find_id(plugin.name)
     )
-    return (*plugins.problems, *taken)
+    return (*plugins.problems, *names)

@@ -85,9 +85,9 @@ def read_model_file(path: str | Path) -> ModelFile:
     total = metadata.get("total_size") if isinstance(metadata, dict) else None
     if isinstance(total, bool) or not isinstance(total, int | float) or not 0 <= total <= LARGEST_TOTAL:
         raise PlanError("no total size", place=Place(str(file), field="metadata.total_size"))
-    beside = file.parent / "config.json"
-    config = read_json(beside, LARGEST_CONFIG)
-    shape = shape_from_config(config, str(beside))
+    config_file = file.parent / "config.json"
+    config = read_json(config_file, LARGEST_CONFIG)
+    shape = shape_from_config(config, str(config_file))
     return ModelFile(shape, stored_precision(config), weight_bytes=int(total))
 
 
@@ -158,8 +158,8 @@ def _values(config: Mapping[str, Any], model: ModelClass, file: str | None) -> d
             hint = f"expected one of {', '.join(keys)}"
             raise PlanError("a size is missing", hint=hint, place=Place(file, field=keys[0]))
     for part, keys_of in names.part_keys.items():
-        found = {field: _first_size(config, keys, file) for field, keys in keys_of.items()}
-        sizes = {**values.get(part, {}), **{field: size for field, size in found.items() if size is not None}}
+        read = {field: _first_size(config, keys, file) for field, keys in keys_of.items()}
+        sizes = {**values.get(part, {}), **{field: size for field, size in read.items() if size is not None}}
         if {field.name for field in fields(PARTS[part])} <= sizes.keys():
             values[part] = sizes
     return values | _layer_pattern(config, values) | _compressed_layers(config, values)
@@ -223,7 +223,7 @@ def _class_name(config: Mapping[str, Any]) -> str:
 
 def _assumed(config: Mapping[str, Any], name: str, counted_as: str, known: bool) -> tuple[str, ...]:
     """Name what the counts take for granted or leave out."""
-    left_out = [f"{what} not counted" for key, what in load_file_names().uncounted.items() if config.get(key)]
+    left_out = [f"{part} not counted" for key, part in load_file_names().uncounted.items() if config.get(key)]
     if not known:
         left_out.insert(0, f"{name or 'a model without a class'} built like Llama")
     elif name != counted_as:

@@ -64,8 +64,8 @@ def known_models(catalog: Catalog) -> tuple[KnownModel, ...]:
 
 def find_known_model(name: str, catalog: Catalog) -> KnownModel | None:
     """Return the model of a name, regardless of case, spaces and hyphens; None for catalogue architectures."""
-    wanted = key_of(catalog.networks.find_id(name) or name)
-    return next((make() for id_, make in _all(catalog) if key_of(id_) == wanted), None)
+    network_key = key_of(catalog.networks.find_id(name) or name)
+    return next((make() for id_, make in _all(catalog) if key_of(id_) == network_key), None)
 
 
 def _all(catalog: Catalog) -> Iterator[tuple[str, Callable[[], KnownModel]]]:

@@ -214,8 +214,8 @@ def register_model(
 
     def registered(calculate: Calculation) -> Calculation:
         try:
-            said = _Definition(fields=dict(fields), calculate=calculate, title=title, best_use=best_use)
-            _registered[key_of(name)] = _plugin(name, "this script", said)
+            definition = _Definition(fields=dict(fields), calculate=calculate, title=title, best_use=best_use)
+            _registered[key_of(name)] = _plugin(name, "this script", definition)
         except (ValidationError, ValueError) as error:
             reason = _first(error) if isinstance(error, ValidationError) else str(error)
             raise CatalogError(f"the model {printable(name)!r} cannot be used", reason, "correct its fields") from error
@@ -271,12 +271,12 @@ def _package(entry: EntryPoint) -> str:
     return printable(entry.dist.name if entry.dist is not None else entry.value)
 
 
-def _fields(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _fields(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the type and default of each key, as pydantic takes them."""
-    for name, said in given.items():
+    for name, setting in settings.items():
         if name.startswith("_") or hasattr(PluginSpec, name):
             raise ValueError(f"fields: {printable(name)!r} cannot be the name of a field")
-        choice = _Choice.model_validate(said if isinstance(said, dict) else {"default": said})
+        choice = _Choice.model_validate(setting if isinstance(setting, dict) else {"default": setting})
         yield name, (_type(name, choice), choice.default)
 
 

@@ -62,11 +62,11 @@ def read_spec(kind: type[SpecT], values: Mapping[str, object]) -> SpecT:
         PlanError: an unknown key, with the nearest known one, or a value that is not allowed.
     """
     named = {kind.other_names.get(key, key): value for key, value in values.items()}
-    given = {name: key for key in values for name in [kind.other_names.get(key, key)]}
+    written = {name: key for key in values for name in [kind.other_names.get(key, key)]}
     try:
         return kind.model_validate({name: value for name, value in named.items() if value is not None})
     except ValidationError as error:
-        raise _refusal(kind, error.errors(include_url=False)[0], given) from None
+        raise _refusal(kind, error.errors(include_url=False)[0], written) from None
 
 
 def knob_of(info: FieldInfo) -> Knob | None:
@@ -80,10 +80,10 @@ def spec_values(kind: type[Spec], values: Mapping[str, object]) -> dict[str, obj
     return {name: named.get(name, info.get_default()) for name, info in kind.model_fields.items()}
 
 
-def _refusal(kind: type[Spec], details: ErrorDetails, given: Mapping[str, str]) -> PlanError:
+def _refusal(kind: type[Spec], details: ErrorDetails, written: Mapping[str, str]) -> PlanError:
     location = details["loc"]
     name = str(location[0]) if location else ""
-    place = Place(field=".".join((Key.MODEL_SPEC, *([given.get(name, name)] if name else []))))
+    place = Place(field=".".join((Key.MODEL_SPEC, *([written.get(name, name)] if name else []))))
     if details["type"] == "extra_forbidden":
         known = [*kind.model_fields, *kind.other_names]
         near = nearest(name, known, 1)

@@ -77,11 +77,11 @@ def cluster_hardware(inventory: Inventory, catalog: Catalog) -> ClusterHardware:
     if link is not None and slowest.typical.ports is not None:
         row |= {"interconnect": link, "ports_per_node": slowest.typical.ports.count}
     left_out += _faster_networks([kind for kind, _, _ in computing], slowest)
-    whole = [node for kind, _, _ in computing for node in kind.whole]
-    placed = [node for node in whole if node.holders]
+    whole_nodes = [node for kind, _, _ in computing for node in kind.whole]
+    placed = [node for node in whole_nodes if node.holders]
     if len(sizes) == 1 and (levels := levels_of(placed, computing[0][2])):
         row["levels"] = levels
-        if unplaced := [node.node for node in whole if not node.holders]:
+        if unplaced := [node.node for node in whole_nodes if not node.holders]:
             left_out.append(
                 f"the place of {folded_names(unplaced)}: nobody tells it, it is taken to be like that of others"
             )
@@ -120,28 +120,28 @@ def levels_of(nodes: Sequence[NodeFacts], per_node: int) -> list[dict[str, objec
     """Return the levels around nodes from the innermost out; none where the inner ones are unknown."""
     depths = min((len(node.holders) for node in nodes), default=0)
     levels: list[dict[str, object]] = []
-    held = 1
+    inside = 1
     for depth in range(depths):
         sizes = Counter(node.holders[depth] for node in nodes)
         if len(sizes) == 1:
             break
-        most = math.ceil(max(sizes.values()) / held) * held
-        if most > held or depth == 0:
+        most = math.ceil(max(sizes.values()) / inside) * inside
+        if most > inside or depth == 0:
             name = _OF_NAMES[depth] if depth < len(_OF_NAMES) else f"level {depth + 1}"
             levels.append({"name": name, "devices": most * per_node})
-            held = most
+            inside = most
     return [*levels, {"name": _OUTERMOST}] if levels else []
 
 
 def _missing(kind: Kind) -> Iterator[str]:
     """Yield which nodes count for nothing since devices of theirs are missing or partitioned."""
-    whole = {node.node for node in kind.whole}
+    whole_nodes = {node.node for node in kind.whole}
     for node in kind.nodes:
-        if node.node not in whole:
+        if node.node not in whole_nodes:
             is_cut = node.devices == kind.typical.devices
-            here = "its devices are partitioned" if is_cut else f"it has {node.devices} devices"
+            reason = "its devices are partitioned" if is_cut else f"it has {node.devices} devices"
             usual = "those of others are whole" if is_cut else f"others {kind.typical.devices}"
-            yield f"{node.node}: {here}, {usual}"
+            yield f"{node.node}: {reason}, {usual}"
 
 
 MOST_RACKS = 24
@@ -156,16 +156,16 @@ _NOWHERE = "no rack told"
 
 def folded_names(names: Iterable[str]) -> str:
     """Return names of nodes as Slurm writes them: ``gpu[01-04,07],login``."""
-    alone: dict[str, None] = {}
+    single: dict[str, None] = {}
     numbers: dict[tuple[str, int], list[int]] = defaultdict(list)
     for name in names:
         match = _NUMBERED.fullmatch(name)
         if match is None:
-            alone[name] = None
+            single[name] = None
         else:
             numbers[match[1], len(match[2])].append(int(match[2]))
-            alone.setdefault(f"{match[1]}\0{len(match[2])}")
-    return ",".join(_ranges(prefix, numbers) for prefix in alone)
+            single.setdefault(f"{match[1]}\0{len(match[2])}")
+    return ",".join(_ranges(prefix, numbers) for prefix in single)
 
 
 def drawn_levels(inventory: Inventory, ascii_only: bool = False) -> Iterator[str]:
@@ -182,27 +182,27 @@ def drawn_levels(inventory: Inventory, ascii_only: bool = False) -> Iterator[str
         return
     entries = sorted(racks.items(), key=lambda entry: entry[0] == _NOWHERE)
     shown = entries[:MOST_RACKS] if len(entries) > MOST_RACKS else entries
-    rest = entries[len(shown) :]
+    remaining = entries[len(shown) :]
     for number, (name, nodes) in enumerate(shown):
-        is_last = number == len(shown) - 1 and not rest
+        is_last = number == len(shown) - 1 and not remaining
         listed = folded_names(node.node for node in nodes)
         yield f"{_BRANCHES[ascii_only][is_last]}{name}  {listed}: {_what(nodes)}"
-    if rest:
-        left = [node for _, nodes in rest for node in nodes]
-        yield f"{_BRANCHES[ascii_only][True]}{len(rest)} more racks with {_nodes(left)}"
+    if remaining:
+        remaining_nodes = [node for _, nodes in remaining for node in nodes]
+        yield f"{_BRANCHES[ascii_only][True]}{len(remaining)} more racks with {_nodes(remaining_nodes)}"
 
 
 def _ranges(entry: str, numbers: dict[tuple[str, int], list[int]]) -> str:
     prefix, separator, width = entry.partition("\0")
     if not separator:
         return entry
-    held = sorted(set(numbers[prefix, int(width)]))
+    listed = sorted(set(numbers[prefix, int(width)]))
     runs = [
         [number for _, number in run]
-        for _, run in groupby(enumerate(held), key=lambda position: position[1] - position[0])
+        for _, run in groupby(enumerate(listed), key=lambda position: position[1] - position[0])
     ]
     texts = [f"{run[0]:0{width}d}" if len(run) == 1 else f"{run[0]:0{width}d}-{run[-1]:0{width}d}" for run in runs]
-    return f"{prefix}{texts[0]}" if len(held) == 1 else f"{prefix}[{','.join(texts)}]"
+    return f"{prefix}{texts[0]}" if len(listed) == 1 else f"{prefix}[{','.join(texts)}]"
 
 
 def _nodes(nodes: Sequence[NodeFacts]) -> str:
@@ -268,7 +268,7 @@ def change_parts(changes: Sequence[Change]) -> Iterator[Part]:
 
 
 def _row(number: int, kind: Kind) -> tuple[str, ...]:
-    columns = [kind.usual.get(what, "n/a") for what in ("processor", "memory", "network", "driver")]
+    columns = [kind.usual.get(trait, "n/a") for trait in ("processor", "memory", "network", "driver")]
     return (str(number), str(len(kind.nodes)), kind.usual.get("devices", "none"), *columns)
 
 

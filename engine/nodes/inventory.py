@@ -115,7 +115,7 @@ def facts_of(node: str, machine: Machine, errors: Mapping[int, int], holders: tu
         sockets=max(1, sockets),
         memory_bytes=memory,
         ports=ports,
-        traits={what: value for what, value in traits.items() if value},
+        traits={trait: value for trait, value in traits.items() if value},
         troubles=tuple(_troubles(devices, errors)),
         holders=holders,
     )
@@ -197,11 +197,11 @@ class Change:
         return f"{self.node}: {self.what} {self.kept} -> {self.now}"
 
 
-def cluster_changes(kept: Inventory, now: Inventory) -> tuple[Change, ...]:
+def cluster_changes(earlier: Inventory, later: Inventory) -> tuple[Change, ...]:
     """Return what differs between a cluster as it was kept and as it is."""
-    before = {node.node: node for node in kept.nodes}
-    after = {node.node: node for node in now.nodes}
-    return tuple(_changes(before, after, kept.silent, now.silent))
+    before = {node.node: node for node in earlier.nodes}
+    after = {node.node: node for node in later.nodes}
+    return tuple(_changes(before, after, earlier.silent, later.silent))
 
 
 def _changes(
@@ -220,10 +220,10 @@ def _changes(
             if old is not None or new is not None or (name in was_silent) != (name in is_silent):
                 yield Change(name, "node", one, other)
             continue
-        for what in dict.fromkeys((*old.traits, *new.traits)):
-            one, other = old.traits.get(what, "none"), new.traits.get(what, "none")
+        for trait in dict.fromkeys((*old.traits, *new.traits)):
+            one, other = old.traits.get(trait, "none"), new.traits.get(trait, "none")
             if one != other:
-                yield Change(name, what, one, other)
+                yield Change(name, trait, one, other)
         if set(old.troubles) != set(new.troubles):
             yield Change(name, "trouble", _listed(old.troubles), _listed(new.troubles))
 
@@ -303,7 +303,7 @@ def _kinds(family: Sequence[NodeFacts]) -> Iterator[Kind]:
     ]
     members: dict[tuple[object, ...], list[NodeFacts]] = {key: [] for key in keys}
     for key, group in groups.items():
-        nearest = max(keys, key=lambda kept: (_shared(key, kept), len(groups[kept])))
+        nearest = max(keys, key=lambda group: (_shared(key, group), len(groups[group])))
         members[nearest] += group
     for key, group in members.items():
         names = {node.node for node in group}
@@ -322,16 +322,16 @@ def _usual(equal: Sequence[NodeFacts]) -> dict[str, str]:
     """Return what most have of each trait."""
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for node in equal:
-        for what, words in node.traits.items():
-            counted[what][words] += 1
-    return {what: max(counts, key=lambda words: counts[words]) for what, counts in counted.items()}
+        for trait, words in node.traits.items():
+            counted[trait][words] += 1
+    return {trait: max(counts, key=lambda words: counts[words]) for trait, counts in counted.items()}
 
 
 def _differences(node: NodeFacts, usual: Mapping[str, str], has_usual_memory: bool) -> Iterator[Difference]:
-    for what, words in usual.items():
-        here = node.traits.get(what, "none")
-        if here != words and not (what == MEMORY and has_usual_memory):
-            yield Difference(what, here, words)
+    for trait, words in usual.items():
+        present = node.traits.get(trait, "none")
+        if present != words and not (trait == MEMORY and has_usual_memory):
+            yield Difference(trait, present, words)
 
 
 def _sizes(values: Iterable[int]) -> dict[int, int]:
@@ -344,5 +344,5 @@ def _sizes(values: Iterable[int]) -> dict[int, int]:
     return sizes
 
 
-def _shared(one: tuple[object, ...], other: tuple[object, ...]) -> int:
-    return sum(first == second for first, second in zip(one, other, strict=True))
+def _shared(first_key: tuple[object, ...], second_key: tuple[object, ...]) -> int:
+    return sum(first == second for first, second in zip(first_key, second_key, strict=True))

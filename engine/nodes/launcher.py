@@ -87,7 +87,7 @@ _ENDING_SECONDS = 0.5
 _LAST_WORDS = 200
 
 
-def on_each_node(
+def run_on_nodes(
     order: Order, nodes: Sequence[str], words_for: Callable[[str], Sequence[str]], cancelled: Event | None = None
 ) -> Iterator[NodeAnswer]:
     """Run a process for each node, and yield the answers as they come.
@@ -98,13 +98,13 @@ def on_each_node(
     """
     stopped = Event()
 
-    def asked(node: str) -> NodeAnswer:
+    def answer_of(node: str) -> NodeAnswer:
         return _answer(
             order, node, words_for(node), lambda: stopped.is_set() or (cancelled is not None and cancelled.is_set())
         )
 
     with ThreadPoolExecutor(min(AT_ONCE, max(1, len(nodes))), "nodes") as threads:
-        waiting: set[Future[NodeAnswer]] = {threads.submit(asked, node) for node in nodes}
+        waiting: set[Future[NodeAnswer]] = {threads.submit(answer_of, node) for node in nodes}
         try:
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -127,16 +127,16 @@ def _answer(order: Order, node: str, words: Sequence[str], is_stopped: Callable[
     except OSError as error:
         return NodeAnswer(node, failure=f"{words[0]} cannot be started: {error.strerror}")
     text: bytes | None = order.text.encode()
-    left = order.seconds
+    seconds_left = order.seconds
     while True:
         try:
-            output, error_text = process.communicate(text, timeout=min(_LOOK_SECONDS, max(left, 0.0)))
+            output, error_text = process.communicate(text, timeout=min(_LOOK_SECONDS, max(seconds_left, 0.0)))
         except subprocess.TimeoutExpired:
-            text, left = None, left - _LOOK_SECONDS
+            text, seconds_left = None, seconds_left - _LOOK_SECONDS
             if is_stopped():
                 _end(process)
                 return NodeAnswer(node, failure="cancelled")
-            if left <= 0:
+            if seconds_left <= 0:
                 _end(process)
                 return NodeAnswer(node, failure=f"no answer within {order.seconds:g} s")
             continue
@@ -200,7 +200,7 @@ class Ssh:
     def run(self, order: Order, nodes: Sequence[str], cancelled: Event | None = None) -> Iterator[NodeAnswer]:
         """Run a command on each of some hosts."""
         words = shlex.join(order.words)
-        yield from on_each_node(order, nodes, lambda node: (self.program, *_OPTIONS, "--", node, words), cancelled)
+        yield from run_on_nodes(order, nodes, lambda node: (self.program, *_OPTIONS, "--", node, words), cancelled)
 
 
 def read_hosts(path: Path) -> Ssh:
@@ -221,11 +221,11 @@ def read_hosts(path: Path) -> Ssh:
         words = line.partition("#")[0].split()
         if not words:
             continue
-        host, *others = words
+        host, *options = words
         if host.startswith("-") or not host.isprintable():
             hint = "write one host a line, as ssh knows it"
             raise LauncherError(f"{host[:60]!r} is no host", hint=hint, place=Place(str(path), number))
-        named = dict(other.split(_PAIR, 1) for other in others if _PAIR in other)
+        named = dict(option.split(_PAIR, 1) for option in options if _PAIR in option)
         for key in named:
             if key != _RACK and nearest(key, (_RACK,)):
                 raise LauncherError(

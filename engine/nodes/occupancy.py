@@ -83,13 +83,13 @@ def own_occupancy(cluster: Cluster, groups: Sequence[DeviceGroup] = ()) -> Occup
 
 def planned(occupancy: Occupancy, devices: int, hardware: Collection[str]) -> Occupancy:
     """Return nodes with what a plan takes of them: nodes that hold all it wants of one first, in their order."""
-    taken = [0] * len(occupancy.nodes)
+    counts = [0] * len(occupancy.nodes)
     suitable = [(index, node) for index, node in enumerate(occupancy.nodes) if node.hardware in hardware]
     needed = devices
     for index, node in sorted(suitable, key=lambda entry: entry[1].available < min(needed, entry[1].devices)):
-        taken[index] = min(devices, node.available)
-        devices -= taken[index]
-    nodes = (replace(node, planned=count) for node, count in zip(occupancy.nodes, taken, strict=True))
+        counts[index] = min(devices, node.available)
+        devices -= counts[index]
+    nodes = (replace(node, planned=count) for node, count in zip(occupancy.nodes, counts, strict=True))
     return replace(occupancy, nodes=tuple(nodes))
 
 
@@ -251,9 +251,9 @@ def _usable(nodes: Iterable[NodeState], replica: int, most: float) -> int:
     """Return how many devices of these equal nodes whole replicas can have: whole nodes of them, or a part of one."""
     remaining = list(nodes)
     size = max(node.devices for node in remaining)
-    whole = sum(size for node in remaining if node.available == size)
+    available = sum(size for node in remaining if node.available == size)
     filling = lcm(size, replica)
-    several = int(min(whole, most)) // filling * filling
+    several = int(min(available, most)) // filling * filling
     return several or int(min(max(node.available for node in remaining), most)) // replica * replica
 
 

@@ -59,11 +59,11 @@ class RayNodes:
                 continue
             pinned = task.options(scheduling_strategy=NodeAffinitySchedulingStrategy(alive[node], soft=False))
             waiting[pinned.remote(order.words, order.text, order.seconds)] = node
-        left = order.seconds + _GRACE_SECONDS
+        seconds_left = order.seconds + _GRACE_SECONDS
         try:
-            while waiting and left > 0 and not (cancelled is not None and cancelled.is_set()):
+            while waiting and seconds_left > 0 and not (cancelled is not None and cancelled.is_set()):
                 done, _ = ray.wait(list(waiting), num_returns=1, timeout=_LOOK_SECONDS)
-                left -= 0 if done else _LOOK_SECONDS
+                seconds_left -= 0 if done else _LOOK_SECONDS
                 for reference in done:
                     yield _answer(waiting.pop(reference), reference)
             why = (

@@ -97,7 +97,10 @@ class RayWorkers:
     def _give_again(self) -> None:
         """Give chunks of lost workers whose pause is over to others."""
         now = monotonic()
-        due, self._again = [one for one in self._again if one[0] <= now], [one for one in self._again if one[0] > now]
+        due, self._again = (
+            [chunk for chunk in self._again if chunk[0] <= now],
+            [chunk for chunk in self._again if chunk[0] > now],
+        )
         for _, chunk, filled in due:
             self.give(chunk, filled)
 

@@ -264,10 +264,10 @@ class Journal:
         if not self._path.exists():
             return
         content = self._path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            os.truncate(self._path, len(whole))
-        for line in whole.decode(errors="replace").splitlines():
+        complete = content[: content.rfind(b"\n") + 1]
+        if len(complete) < len(content):
+            os.truncate(self._path, len(complete))
+        for line in complete.decode(errors="replace").splitlines():
             key, _, text = line.partition(" ")
             self._known[key] = text
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from threading import Event
 
 from capacity_tui.engine.errors import LauncherError
-from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, on_each_node
+from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, run_on_nodes
 
 _CONTROLLER_SECONDS = 20.0
 _START_SECONDS = 30
@@ -130,19 +130,19 @@ class Slurm:
             for node in nodes
             if node in out_of_use
         )
-        yield from on_each_node(order, [node for node in nodes if node not in out_of_use], words, cancelled)
+        yield from run_on_nodes(order, [node for node in nodes if node not in out_of_use], words, cancelled)
 
 
-def slurm_text(*words: str, given: str = "") -> str:
+def slurm_text(*words: str, standard_input: str = "") -> str:
     """Return what a command of Slurm prints.
 
     Args:
-        given: what it reads, such as a batch script.
+        standard_input: what it reads, such as a batch script.
 
     Raises:
         LauncherError: there is no such command, or the controller does not answer or refuses.
     """
-    done = slurm_answer(*words, given=given)
+    done = slurm_answer(*words, standard_input=standard_input)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         complaint = lines[-1].removeprefix(f"{words[0]}: ")[:200]
@@ -150,7 +150,7 @@ def slurm_text(*words: str, given: str = "") -> str:
     return done.stdout
 
 
-def slurm_answer(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+def slurm_answer(*words: str, standard_input: str = "") -> subprocess.CompletedProcess[str]:
     """Return exit code and output of a command of Slurm, also where it refuses.
 
     Raises:
@@ -161,7 +161,7 @@ def slurm_answer(*words: str, given: str = "") -> subprocess.CompletedProcess[st
         raise LauncherError(f"{words[0]} is not installed here", hint=hint)
     try:
         return subprocess.run(  # noqa: S603 - Slurm's own commands
-            words, input=given, capture_output=True, text=True, timeout=_CONTROLLER_SECONDS, check=False
+            words, input=standard_input, capture_output=True, text=True, timeout=_CONTROLLER_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         hint = "ask whoever runs the cluster, or try again"

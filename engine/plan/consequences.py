@@ -93,20 +93,20 @@ def own_parameter(plan: Plan, name: str, value: object, catalog: Catalog) -> obj
     knob = None if info is None else knob_of(info)
     if value == AUTO:
         return AUTO if knob is not None and knob.automatic else None
-    given = _typed(value, knob)
+    typed = _typed(value, knob)
     if kind != "transformer" and spec_type is not None:
-        return read_spec(spec_type, {name: given}).model_dump(mode="json")[spec_type.other_names.get(name, name)]
-    number = next(iter(read_overrides({name: given}).values()), None)
+        return read_spec(spec_type, {name: typed}).model_dump(mode="json")[spec_type.other_names.get(name, name)]
+    number = next(iter(read_overrides({name: typed}).values()), None)
     if isinstance(number, tuple):
-        return given  # names of parts, or a switch for the usual ones
+        return typed  # names of parts, or a switch for the usual ones
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def names_of_parameter(plan: Plan, name: str, catalog: Catalog) -> tuple[str, ...]:
     """Return the keys under which a plan gives one of the model's own parameters."""
     spec_type = spec_type_of(plan.model.name, _kind(plan.model.name, catalog))
-    others = {} if spec_type is None else spec_type.other_names
-    return tuple(key for key in plan.model.spec if others.get(key, key) == others.get(name, name))
+    other_names = {} if spec_type is None else spec_type.other_names
+    return tuple(key for key in plan.model.spec if other_names.get(key, key) == other_names.get(name, name))
 
 
 def _kind(name: str | None, catalog: Catalog) -> Kind:
@@ -129,13 +129,13 @@ def _first_parameters(plan: Plan, name: str | None, kind: Kind, catalog: Catalog
     if known is None:
         return {}
     before_type = spec_type_of(plan.model.name, _kind(plan.model.name, catalog))
-    kept = {
+    carried = {
         field: plan.model.spec[field]
         for field, knob, _ in known.parameters()
         if field in plan.model.spec and (knob.group == "data" or before_type is known.spec_type)
     }
     is_open = {field: AUTO for field, knob, _ in known.parameters() if knob.automatic}
-    return {**is_open, **known.sizes, **(kept if kind != "transformer" else {})}
+    return {**is_open, **known.sizes, **(carried if kind != "transformer" else {})}
 
 
 def _first_training(kind: Kind) -> dict[str, object]:
@@ -147,19 +147,19 @@ def _first_training(kind: Kind) -> dict[str, object]:
     if kind == "transformer":
         return opened
     of_transformers = paths_where(_is_of_transformers)
-    others = {name: value for name, value in opened.items() if f"training.{name}" not in of_transformers}
-    return {**others, "steps": _EXAMPLE_STEPS}
+    changes = {name: value for name, value in opened.items() if f"training.{name}" not in of_transformers}
+    return {**changes, "steps": _EXAMPLE_STEPS}
 
 
 def _of_network(plan: Plan) -> dict[str, object]:
     """Return the settings of a plan without what only transformers have."""
-    alone = paths_where(_is_of_transformers)
-    training = _without(plan.training.model_dump(mode="json"), "training", alone)
+    paths = paths_where(_is_of_transformers)
+    training = _without(plan.training.model_dump(mode="json"), "training", paths)
     if plan.training.tokens is not None:
         training["steps"] = _EXAMPLE_STEPS
     if plan.training.checkpointing not in _NETWORK_CHECKPOINTING:
         training["checkpointing"] = AUTO
-    return {"training": training, "parallelism": _without(dict(plan.parallelism), "parallelism", alone)}
+    return {"training": training, "parallelism": _without(dict(plan.parallelism), "parallelism", paths)}
 
 
 def _without(values: dict[str, object], section: str, paths: tuple[str, ...]) -> dict[str, object]:

@@ -179,13 +179,13 @@ def edited(plan: Plan, change: Values, catalog: Catalog | None = None) -> Edited
     Raises:
         PlanError: there is no such field, it does not take its value, or the values contradict each other.
     """
-    wanted = _with_model_file(change, catalog)
-    first = {path: value for path, value in wanted.items() if path in (_NAME, _FILE)}
-    rest = {path: value for path, value in wanted.items() if path not in first}
+    changes = _with_model_file(change, catalog)
+    first = {path: value for path, value in changes.items() if path in (_NAME, _FILE)}
+    later = {path: value for path, value in changes.items() if path not in first}
     followed: list[Followed] = []
-    for part in (first, rest):
+    for part in (first, later):
         if part:
-            plan = _changed(plan, part, wanted, catalog, followed)
+            plan = _changed(plan, part, changes, catalog, followed)
     return Edited(plan, tuple(followed))
 
 
@@ -254,13 +254,13 @@ def _changed(plan: Plan, change: Values, named: Values, catalog: Catalog | None,
 
 def _is_named(path: str, named: Values) -> bool:
     """Whether a change sets a field, or the section it is in, itself."""
-    return any(path == other or path.startswith(f"{other}.") for other in named)
+    return any(path == named_path or path.startswith(f"{named_path}.") for named_path in named)
 
 
 def _but_named(new: object, path: str, named: Values, after: Plan) -> object:
     """Return what a table is given back to: nothing, or those of its keys that the change itself names."""
-    kept = {name.removeprefix(f"{path}."): after.value(name) for name in named if name.startswith(f"{path}.")}
-    return kept if new is GIVEN_BACK and kept else new
+    preserved = {name.removeprefix(f"{path}."): after.value(name) for name in named if name.startswith(f"{path}.")}
+    return preserved if new is GIVEN_BACK and preserved else new
 
 
 def _changed_fields(before: Plan, after: Plan, change: Values) -> Iterator[KnownField]:
@@ -284,18 +284,18 @@ def _written(plan: Plan, path: str, value: object, catalog: Catalog | None) -> I
     name = path.removeprefix(OWN_PARAMETERS)
     if path.startswith(OWN_PARAMETERS) and "." not in name:
         facts = catalog or load_catalog()
-        given = own_parameter(plan, name, value, facts)
+        typed = own_parameter(plan, name, value, facts)
         for key in names_of_parameter(plan, name, facts):
             yield f"{OWN_PARAMETERS}{key}", GIVEN_BACK
-        if given is not None:
-            yield path, given
+        if typed is not None:
+            yield path, typed
         return
     known = all_fields().get(path)
     if known is not None and isinstance(value, str) and value != AUTO and known.knob.kind in ("table", "list"):
-        given = _typed(known, value)
-        if path == _GROUPS and given is not GIVEN_BACK:
+        typed = _typed(known, value)
+        if path == _GROUPS and typed is not GIVEN_BACK:
             yield _HARDWARE, GIVEN_BACK  # the first group names it
-        yield path, given
+        yield path, typed
         return
     is_closed = known is not None and not known.knob.automatic
     yield path, GIVEN_BACK if is_closed and isinstance(value, str) and value == AUTO else value
@@ -313,9 +313,9 @@ def _with(node: object, path: tuple[str, ...], value: object, above: tuple[str, 
     if not isinstance(node, BaseModel | dict | None):
         raise PlanError("has no keys of its own", place=Place(field=".".join(above)))
     mapping = _given(node)
-    key, *rest = path
-    if rest:
-        mapping[key] = _with(dict(node or {}).get(key), tuple(rest), value, (*above, key))
+    key, *below = path
+    if below:
+        mapping[key] = _with(dict(node or {}).get(key), tuple(below), value, (*above, key))
     elif value is GIVEN_BACK:
         mapping.pop(key, None)
     else:
@@ -349,7 +349,7 @@ def pinned(plan: Plan, scenario: Plan) -> Plan:
 
 def unpinned(plan: Plan, name: str) -> Plan:
     """Return a plan without one of its compared plans."""
-    return _with_scenarios(plan, {other: scenario for other, scenario in plan.scenarios.items() if other != name})
+    return _with_scenarios(plan, {key: scenario for key, scenario in plan.scenarios.items() if key != name})
 
 
 def taken(plan: Plan, name: str) -> Plan:
@@ -369,7 +369,8 @@ def renamed(plan: Plan, name: str, new: str) -> Plan:
     if new != name and new in plan.scenarios:
         raise PlanError("another one is called so", new, place=Place(field=_PATH))
     return _with_scenarios(
-        plan, {new if other == name else other: scenario for other, scenario in plan.scenarios.items()}
+        plan,
+        {new if key == name else key: scenario for key, scenario in plan.scenarios.items()},
     )
 
 

@@ -192,12 +192,12 @@ def placeholders() -> Mapping[str, object]:
     chosen last, both of which follow when all else is chosen.
     """
     known = ((path, entry) for path, entry in all_fields().items() if _is_estimated(entry.knob))
-    held = {
+    paths = {
         path: entry.default if entry.knob.placeholder is None else entry.knob.placeholder
         for path, entry in known
         if not path.startswith(MODEL)
     }
-    return {**held, **dict.fromkeys(automatic_parameters())}
+    return {**paths, **dict.fromkeys(automatic_parameters())}
 
 
 @cache

@@ -80,8 +80,8 @@ def plan_fields(
     """
     facts = catalog or load_catalog()
     chosen = task or plan.task or "train"
-    here = circumstances(plan, kind, chosen, facts, hardware)
-    return tuple(_in_words(entry, facts, here) for entry in _entries(plan, kind, chosen))
+    state = circumstances(plan, kind, chosen, facts, hardware)
+    return tuple(_in_words(entry, facts, state) for entry in _entries(plan, kind, chosen))
 
 
 def plan_values(plan: Plan, kind: Kind = "transformer") -> dict[str, object]:
@@ -107,16 +107,16 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
     yield from overrides
 
 
-def _in_words(entry: PlanField, catalog: Catalog, here: Circumstances) -> PlanField:
+def _in_words(entry: PlanField, catalog: Catalog, state: Circumstances) -> PlanField:
     """Return a field with its help, the rows it may name, the unit of this kind of model, and why it is idle."""
     words, known = field_text(entry.path), known_words(entry.path, catalog)
     knob = replace(
         entry.knob,
         help=words.help or entry.knob.help,
         choices=tuple(known) or entry.knob.choices,
-        unit=_SAMPLES if here.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
+        unit=_SAMPLES if state.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
     )
-    return replace(entry, knob=knob, idle=idle_reason(entry.knob, here), choices={**known, **words.choices})
+    return replace(entry, knob=knob, idle=idle_reason(entry.knob, state), choices={**known, **words.choices})
 
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
@@ -197,13 +197,13 @@ class Need:
 
 def _is_one(path: str) -> Callable[[Circumstances], bool]:
     """A size of one for certain: left out it is one too, but in serving the least that fits."""
-    return lambda here: here.plan.value(path) == 1 or (here.plan.value(path) is None and here.task != "infer")
+    return lambda state: state.plan.value(path) == 1 or (state.plan.value(path) is None and state.task != "infer")
 
 
-def _lacks_nodes(here: Circumstances) -> bool:
-    if here.devices is None:
+def _lacks_nodes(state: Circumstances) -> bool:
+    if state.devices is None:
         return False
-    return here.devices <= (here.per_node or here.devices)
+    return state.devices <= (state.per_node or state.devices)
 
 
 def _has_load(plan: Plan) -> bool:
@@ -217,7 +217,7 @@ def _has_plain_base(plan: Plan) -> bool:
 
 SAMPLES = Need(
     "needs samples (training.samples), or tokens in their place: without a length there is neither time nor cost",
-    lambda here: here.plan.training.samples is None,
+    lambda state: state.plan.training.samples is None,
 )
 
 
@@ -226,68 +226,68 @@ def _may_be_unlike(plan: Plan) -> bool:
 
 
 CONDITIONS: Mapping[Condition, Need] = {
-    "adapter": Need("needs an adapter: method lora, qlora or dora", lambda here: here.plan.training.adapter is None),
+    "adapter": Need("needs an adapter: method lora, qlora or dora", lambda state: state.plan.training.adapter is None),
     "quantized base": Need(
-        "needs a quantized base: method qlora, or base weights", lambda here: _has_plain_base(here.plan)
+        "needs a quantized base: method qlora, or base weights", lambda state: _has_plain_base(state.plan)
     ),
     "cast matrices": Need("needs products in 8 bits or fewer: precision fp8 and the like", lambda here: not here.casts),
     "nodes": Need("needs more than one node", _lacks_nodes),
-    "devices": Need("needs more than one device", lambda here: here.devices == 1),
-    "experts": Need("needs a mixture of experts", lambda here: here.has_experts is False),
+    "devices": Need("needs more than one device", lambda state: state.devices == 1),
+    "experts": Need("needs a mixture of experts", lambda state: state.has_experts is False),
     "stages": Need("needs more than one pipeline stage", _is_one(Key.PARALLELISM_PP)),
     "split layers": Need("needs layers split over devices: TP above 1", _is_one(Key.PARALLELISM_TP)),
     "split sequence": Need("needs sequences split over devices: CP above 1", _is_one(Key.PARALLELISM_CP)),
-    "replicas": Need("needs more than one replica", lambda here: here.devices == 1 or here.plan.parallelism.dp == 1),
-    "sharing": Need("needs ZeRO 1 or higher", lambda here: here.zero == 0),
-    "epochs": Need("needs epochs", lambda here: here.plan.training.epochs is None),
-    "short numbers": Need("needs a precision of 16 bits or fewer", lambda here: here.full_precision),
-    "files": Need("changes no figure; it is written to framework files", lambda here: here.task != "fit"),
-    "claim": Need("needs an engine that claims memory: vllm or sglang", lambda here: not here.claims_memory),
-    "accelerator": Need("needs an accelerator", lambda here: here.on_processor is True),
+    "replicas": Need("needs more than one replica", lambda state: state.devices == 1 or state.plan.parallelism.dp == 1),
+    "sharing": Need("needs ZeRO 1 or higher", lambda state: state.zero == 0),
+    "epochs": Need("needs epochs", lambda state: state.plan.training.epochs is None),
+    "short numbers": Need("needs a precision of 16 bits or fewer", lambda state: state.full_precision),
+    "files": Need("changes no figure; it is written to framework files", lambda state: state.task != "fit"),
+    "claim": Need("needs an engine that claims memory: vllm or sglang", lambda state: not state.claims_memory),
+    "accelerator": Need("needs an accelerator", lambda state: state.on_processor is True),
     "own memory": Need(
         "needs devices with memory of their own: here it is the host's already",
-        lambda here: here.has_own_memory is False,
+        lambda state: state.has_own_memory is False,
     ),
-    "load": Need("needs a load: a request rate or a concurrency", lambda here: not _has_load(here.plan)),
-    "guessing": Need("needs guessed tokens", lambda here: here.plan.inference.num_speculative_tokens == 0),
+    "load": Need("needs a load: a request rate or a concurrency", lambda state: not _has_load(state.plan)),
+    "guessing": Need("needs guessed tokens", lambda state: state.plan.inference.num_speculative_tokens == 0),
     "one batch": Need(
         "the load decides how many requests run at once",
-        lambda here: here.task == "infer" and here.kind == "transformer" and _has_load(here.plan),
+        lambda state: state.task == "infer" and state.kind == "transformer" and _has_load(state.plan),
     ),
-    "served": Need("a network of layers runs in plain PyTorch", lambda here: here.kind == "network"),
-    "divided model": Need("this kind of model runs on one device", lambda here: here.kind in ("classical", "plugin")),
+    "served": Need("a network of layers runs in plain PyTorch", lambda state: state.kind == "network"),
+    "divided model": Need("this kind of model runs on one device", lambda state: state.kind in ("classical", "plugin")),
     "split model": Need(
         "needs a served model that is split over devices: TP or PP above 1",
-        lambda here: here.task == "infer" and here.plan.parallelism.tp == here.plan.parallelism.pp == 1,
+        lambda state: state.task == "infer" and state.plan.parallelism.tp == state.plan.parallelism.pp == 1,
     ),
-    "energy": Need("the energy of serving is not estimated", lambda here: here.task == "infer"),
-    "spot price": Need("no spot price of this hardware is known", lambda here: here.has_spot_price is False),
+    "energy": Need("the energy of serving is not estimated", lambda state: state.task == "infer"),
+    "spot price": Need("no spot price of this hardware is known", lambda state: state.has_spot_price is False),
     "committed price": Need(
         "no price for a commitment to this hardware is known, or spot capacity is rented",
-        lambda here: here.has_committed_price is False,
+        lambda state: state.has_committed_price is False,
     ),
     "regional price": Need(
-        "prices of this hardware are not known of several regions", lambda here: here.has_regional_prices is False
+        "prices of this hardware are not known of several regions", lambda state: state.has_regional_prices is False
     ),
-    "processors": Need("needs processors: this runs on an accelerator", lambda here: here.on_processor is False),
-    "images": Need("needs a network over images", lambda here: here.plan.model.name == PERCEPTRON),
-    "unlike devices": Need("needs unlike devices", lambda here: not _may_be_unlike(here.plan)),
+    "processors": Need("needs processors: this runs on an accelerator", lambda state: state.on_processor is False),
+    "images": Need("needs a network over images", lambda state: state.plan.model.name == PERCEPTRON),
+    "unlike devices": Need("needs unlike devices", lambda state: not _may_be_unlike(state.plan)),
     "reports": Need("changes no figure; it is for reports", lambda _: True),
     "watched": Need("changes no figure; it is for runs that are watched or guarded", lambda _: True),
     "stated data": Need(
         "needs a format, a source or a read rate of the data: without one reading takes no time",
-        lambda here: not here.plan.data.is_stated,
+        lambda state: not state.plan.data.is_stated,
     ),
     "loader": Need("changes no figure; files of frameworks and storage plan have it", lambda _: True),
-    "matrices": Need("trees multiply no matrices", lambda here: here.plan.model.name in TREES),
+    "matrices": Need("trees multiply no matrices", lambda state: state.plan.model.name in TREES),
 }
 """Without what a field changes nothing, by the names that fields give."""
 
 
-def idle_reason(knob: Knob, here: Circumstances) -> str:
+def idle_reason(knob: Knob, state: Circumstances) -> str:
     """Return why a field changes nothing in a plan; empty where it may change something."""
     needs = (CONDITIONS[name] for name in knob.needs)
-    return next((need.reason for need in needs if need.lacks(here)), "")
+    return next((need.reason for need in needs if need.lacks(state)), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,16 +332,16 @@ def circumstances(
     )
 
 
-def given_in_vain(here: Circumstances) -> Iterator[tuple[str, str]]:
+def given_in_vain(state: Circumstances) -> Iterator[tuple[str, str]]:
     """Yield each field that the plan sets to something of its own though it changes nothing, and why."""
-    if _is_read("training", here.task) and here.plan.training.epochs is not None and SAMPLES.lacks(here):
+    if _is_read("training", state.task) and state.plan.training.epochs is not None and SAMPLES.lacks(state):
         yield Key.TRAINING_EPOCHS, SAMPLES.reason
     for path, entry in all_fields().items():
         section, _, _ = path.partition(".")
-        if not entry.knob.is_wish or not _is_read(section, here.task):
+        if not entry.knob.is_wish or not _is_read(section, state.task):
             continue
-        value = here.plan.value(path)
-        if value not in (entry.default, AUTO, None, 1, False) and (reason := idle_reason(entry.knob, here)):
+        value = state.plan.value(path)
+        if value not in (entry.default, AUTO, None, 1, False) and (reason := idle_reason(entry.knob, state)):
             yield path, reason
 
 

@@ -336,23 +336,23 @@ def given_sizes(section: ParallelismSection) -> frozenset[str]:
     return frozenset(name for name in FOLLOWING if getattr(section, name) not in (None, AUTO))
 
 
-def with_following(layout: Layout, given: Collection[str]) -> Layout:
+def with_following(layout: Layout, stated: Collection[str]) -> Layout:
     """Return a layout with the sizes that follow from others.
 
     Args:
         layout: sizes; over arrays of layouts too.
-        given: names of those in ``FOLLOWING`` that stay as they are.
+        stated: names of those in ``FOLLOWING`` that stay as they are.
     """
     # Without stages there are no pieces of a pipeline to take turns.
     follow: dict[str, Number] = {"interleave": where(layout.pp > 1, layout.interleave, 1.0)}
-    if "etp" not in given:
+    if "etp" not in stated:
         follow["etp"] = where(layout.ep > 1, 1.0, layout.tp)
-    if "dp" not in given:
+    if "dp" not in stated:
         follow["dp"] = np.maximum(np.floor(layout.devices / layout.model), 1.0)
-    if "sequence_parallel" not in given:
+    if "sequence_parallel" not in stated:
         follow["sequence_parallel"] = (layout.tp > 1) * 1.0
     ranks = follow.get("dp", layout.dp) * layout.cp
-    return replace(layout, shard=np.minimum(layout.shard, ranks) if "shard" in given else ranks, **follow)
+    return replace(layout, shard=np.minimum(layout.shard, ranks) if "shard" in stated else ranks, **follow)
 
 
 def possible(layout: Layout, *besides: LayoutRule) -> Flags:
@@ -362,11 +362,11 @@ def possible(layout: Layout, *besides: LayoutRule) -> Flags:
         layout: sizes, arrays where several layouts are judged.
         besides: rules to keep that would only be remarked on.
     """
-    held = np.asarray(True)
+    kept = np.asarray(True)
     for rule in (*LAYOUT_RULES, *besides):
         if rule.refuses or rule in besides:
-            held = held & rule.holds(layout)
-    return held
+            kept = kept & rule.holds(layout)
+    return kept
 
 
 def require(rule: LayoutRule, layout: Layout) -> None:

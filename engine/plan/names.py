@@ -166,8 +166,8 @@ def field_path(name: str) -> str:
     by_end = _paths_by_end().get(name, ())
     if len(by_end) == 1:
         return by_end[0]
-    meant = field_meant(name.rpartition(".")[2])
-    near = by_end or ((meant,) if meant else nearest(name, (*known, *_paths_by_end())))
+    field = field_meant(name.rpartition(".")[2])
+    near = by_end or ((field,) if field else nearest(name, (*known, *_paths_by_end())))
     hint = f"did you mean {' or '.join(near[:4])}?" if near else "see `capacity-tui examples` for the keys of a plan"
     raise PlanError("no field is called", repr(name)[:80], hint, Place(field=name))
 

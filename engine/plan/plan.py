@@ -111,9 +111,11 @@ class HardwareSection(Section):
         counted = counted_name(data.get("name")) if isinstance(data, Mapping) else None
         if counted is None or not isinstance(data, Mapping):
             return data
-        (count, name), given = counted, data.get("devices")
-        if given is not None and str(given) != str(count):
-            raise ValueError(f"{data['name']} names {devices_in_words(count)}, devices says {given}: keep one of them")
+        (count, name), devices = counted, data.get("devices")
+        if devices is not None and str(devices) != str(count):
+            raise ValueError(
+                f"{data['name']} names {devices_in_words(count)}, devices says {devices}: keep one of them"
+            )
         return {**data, "name": name, "devices": count}
 
 

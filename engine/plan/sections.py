@@ -94,9 +94,9 @@ class DataSection(Section):
     @model_validator(mode="after")
     def _a_whole(self) -> DataSection:
         if self.phases and self.phases != AUTO:
-            whole = sum(phase.share for phase in self.phases)
-            if abs(whole - 1.0) > SHARES_ROUNDED:
-                raise ValueError(f"the shares of the phases add up to {whole:g}: let them add up to 1")
+            total = sum(phase.share for phase in self.phases)
+            if abs(total - 1.0) > SHARES_ROUNDED:
+                raise ValueError(f"the shares of the phases add up to {total:g}: let them add up to 1")
             if len({phase.name for phase in self.phases}) < len(self.phases):
                 raise ValueError("two phases have one name: give each its own")
         return self
@@ -331,7 +331,7 @@ class TrainingSection(KernelFields, JobFields):
 
     @model_validator(mode="after")
     def _one_length(self) -> TrainingSection:
-        given = [name for name in LENGTHS if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"give only one of tokens, steps and epochs, not {' and '.join(given)}")
+        stated = [name for name in LENGTHS if getattr(self, name) is not None]
+        if len(stated) > 1:
+            raise ValueError(f"give only one of tokens, steps and epochs, not {' and '.join(stated)}")
         return self

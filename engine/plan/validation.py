@@ -50,8 +50,8 @@ def plan_error(error: ValidationError, document: Document, origins: Mapping[Path
         if path not in faults or entry[:2] < faults[path][:2]:
             faults[path] = entry
     shown = heapq.nsmallest(MOST_FAULTS, faults, key=lambda path: faults[path][:2])
-    first, *others = (_refusal(path, faults[path][2], place_of(document, *origins.get(path, path))) for path in shown)
-    first.further = tuple(others)
+    first, *further = (_refusal(path, faults[path][2], place_of(document, *origins.get(path, path))) for path in shown)
+    first.further = tuple(further)
     return first
 
 

@@ -159,10 +159,10 @@ class RunningCommand:
                 # Whoever waits for this program, a shell, takes it for the command.
                 os.kill(os.getpid(), signal.SIGSTOP)
             return None
-        by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        signal_number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
         return Ended(
-            exit_code=os.WEXITSTATUS(status) if by is None else BY_SIGNAL + by,
-            signal=by,
+            exit_code=os.WEXITSTATUS(status) if signal_number is None else BY_SIGNAL + signal_number,
+            signal=signal_number,
             seconds=time.monotonic() - self._started,
             cpu_seconds=usage.ru_utime + usage.ru_stime,
             largest_rss_bytes=usage.ru_maxrss * _MAXRSS_UNIT if usage.ru_maxrss > self._floor else None,

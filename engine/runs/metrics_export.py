@@ -93,15 +93,15 @@ class MetricsServer:
         except ImportError as error:
             hint = f"install it: {install_command(EXTRA)}"
             raise MissingPartError("serving metrics needs prometheus-client", str(error), hint) from error
-        wanted = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
-        if not address.is_loopback and not wanted:
+        secret = os.environ.get(TOKEN_VARIABLE, "") if token is None else token
+        if not address.is_loopback and not secret:
             hint = f"set {TOKEN_VARIABLE} to a token that readers show, or serve at {LOOPBACK}"
             raise CapacityError(f"anybody could read metrics at {address.host}", hint=hint)
         self._gauges: tuple[Gauge, ...] = ()
         registry = CollectorRegistry()
         registry.register(self)
         try:
-            self._server = _Server(address, wanted, lambda: generate_latest(registry))
+            self._server = _Server(address, secret, lambda: generate_latest(registry))
         except OSError as error:
             reason = str(error.strerror or error).lower()
             raise CapacityError(
@@ -224,10 +224,10 @@ class JsonLines:
         Raises:
             StorageError: the disk is full, or the reader has gone.
         """
-        rest = memoryview(json.dumps(data, allow_nan=False).encode() + b"\n")
+        remaining = memoryview(json.dumps(data, allow_nan=False).encode() + b"\n")
         try:
-            while rest:
-                rest = rest[self._file.write(rest) or 0 :]
+            while remaining:
+                remaining = remaining[self._file.write(remaining) or 0 :]
         except OSError as error:
             raise storage_error(error, self._name, "cannot be written") from error
 

@@ -319,8 +319,8 @@ def observe(tree: ProcessTree, sampler: Sampler) -> Observation:
     system = sampler.sample()
     run = tree.sample()
     pids = frozenset(process.pid for process in run.processes)
-    held = tuple(_held(gpu, pids) for gpu in system.gpus.value or ())
-    return Observation(run.at_seconds, run, system, held)
+    gpu_memory = tuple(_held(gpu, pids) for gpu in system.gpus.value or ())
+    return Observation(run.at_seconds, run, system, gpu_memory)
 
 
 def _held(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
@@ -328,12 +328,12 @@ def _held(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
     holders = gpu.holders
     if holders.value is None:
         return missing(holders.source, holders.reason)
-    amounts = [held for pid, held in holders.value if pid in pids]
+    amounts = [amount for pid, amount in holders.value if pid in pids]
     if not holders.value and gpu.memory_used_bytes.value:
         return missing(holders.source, "the driver names no process")
     if not amounts and not all(_here(pid) for pid, _ in holders.value):
         return missing(holders.source, "the driver numbers processes as another container or the host does")
-    known = [held for held in amounts if held is not None]
+    known = [amount for amount in amounts if amount is not None]
     if len(known) < len(amounts):
         return missing(holders.source, "the driver tells no amounts")
     return detected(sum(known), holders.source)

@@ -157,17 +157,17 @@ class RunCourse:
                 self.events.append(event)
 
     def _take_look(self, event: Event) -> None:
-        at = moment(event)
-        self._began = self._began or at
-        seconds, step = at - self._began, number(event.get("step"))
+        moment_seconds = moment(event)
+        self._began = self._began or moment_seconds
+        seconds, step = moment_seconds - self._began, number(event.get("step"))
         for figure in _LOOK_FIGURES:
             self._put(figure, step, seconds, number(event.get(figure)))
         if step is not None:
             # Between two looks, so that evaluations and checkpoints count as often as they came.
             if self._before is not None and step > self._before[0]:
-                self._put(STEP_SECONDS, step, seconds, (at - self._before[1]) / (step - self._before[0]))
+                self._put(STEP_SECONDS, step, seconds, (moment_seconds - self._before[1]) / (step - self._before[0]))
             if self._before is None or step != self._before[0]:
-                self._before = (step, at)
+                self._before = (step, moment_seconds)
         self._put(DEVICE_MEMORY, None, seconds, _device_memory(event))
         self._put(MAIN_MEMORY, None, seconds, _main_memory(event))
         self.look = event
@@ -224,18 +224,18 @@ def gpus_of(event: Event) -> tuple[Mapping[str, object], ...]:
 def own_memory(gpu: Mapping[str, object]) -> float | None:
     """Return what the run holds of a GPU, else of all processes."""
     amounts = [number(gpu.get(name)) for name in ("memory_own_bytes", "run_memory_bytes", "memory_used_bytes")]
-    return next((held for held in amounts if held is not None), None)
+    return next((amount for amount in amounts if amount is not None), None)
 
 
 def _device_memory(event: Event) -> float | None:
-    held = [memory for gpu in gpus_of(event) if (memory := own_memory(gpu)) is not None]
-    return max(held, default=None)
+    amounts_held = [memory for gpu in gpus_of(event) if (memory := own_memory(gpu)) is not None]
+    return max(amounts_held, default=None)
 
 
 def _main_memory(event: Event) -> float | None:
     process = event.get("process")
     table = process if isinstance(process, dict) else event
-    return next((held for name in _MAIN_MEMORY if (held := number(table.get(name))) is not None), None)
+    return next((amount for name in _MAIN_MEMORY if (amount := number(table.get(name))) is not None), None)
 
 
 MOST_BYTES = 4 << 20
@@ -260,7 +260,7 @@ class RunWriter:
     """
 
     def __init__(
-        self, record: RunRecord, by: str, pid: int | None = None, log: str = "", folder: Path | None = None
+        self, record: RunRecord, watcher: str, pid: int | None = None, log: str = "", folder: Path | None = None
     ) -> None:
         process = None if pid is None else identity_of(pid)
         self.problem = ""
@@ -274,7 +274,7 @@ class RunWriter:
         if before is not None:
             record = replace(record, started=before.record.started)
         home = runs_home / record.id if before is None else before.folder
-        self.run = LiveRun(home, record, by, process, identity_of(os.getpid()), log)
+        self.run = LiveRun(home, record, watcher, process, identity_of(os.getpid()), log)
         try:
             sweep(known)
             make_folder(home)
@@ -341,10 +341,10 @@ class RunWriter:
 
     def _append(self, handle: int, event: Mapping[str, object]) -> None:
         line = json.dumps(event, allow_nan=False, separators=(",", ":")).encode() + b"\n"
-        rest = memoryview(b"\n" + line if self._is_amid_line else line)
+        remaining = memoryview(b"\n" + line if self._is_amid_line else line)
         self._is_amid_line = True
-        while rest:
-            rest = rest[os.write(handle, rest) :]
+        while remaining:
+            remaining = remaining[os.write(handle, remaining) :]
         self._is_amid_line = False
 
     def _thin_out(self) -> None:
@@ -378,9 +378,9 @@ def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS, events: int = _THI
                 result.append(line)
             continue
         seen += 1
-        at, to_come = moment(event), len(repeated) - seen
+        seconds, to_come = moment(event), len(repeated) - seen
         # Where clocks ran back there is no telling what lies evenly: then the newest stay.
-        if to_come == 0 or (at >= due if step > 0 else to_come < looks):
-            due = at + step
+        if to_come == 0 or (seconds >= due if step > 0 else to_come < looks):
+            due = seconds + step
             result.append(line)
     return result

@@ -16,7 +16,7 @@ from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.sample import GpuSensors
 from capacity_tui.engine.machine.vendors import GpuSample
 from capacity_tui.engine.machine.vendors.registry import VENDORS
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
+from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor
 
 MACHINE = ROOT / "engine/machine"
 SHARED = ("vendor.py", "registry.py")
@@ -43,10 +43,10 @@ class TwoMeters:
         TwoMeters.closed += 1
 
 
-def two_devices(host: Host) -> FoundDevices:
+def two_devices(host: Host) -> ProbedDevices:
     devices = (unknown_accelerator(index, "Acme", "acme-smi", "not asked") for index in range(2))
     links = detected((("X", "AcmeLink"), ("AcmeLink", "X")), "acme-smi")
-    return FoundDevices(tuple(devices), links, (Stack("Acme driver", detected("7", "acme-smi")),))
+    return ProbedDevices(tuple(devices), links, (Stack("Acme driver", detected("7", "acme-smi")),))
 
 
 def stacks(host: Host) -> tuple[Stack, ...]:

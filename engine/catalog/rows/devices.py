@@ -291,10 +291,10 @@ def accelerator_fields(fields: Any) -> Any:
     """Return the fields of an accelerator by the catalogue's names; without memory of its own it shares the host's."""
     if not isinstance(fields, dict) or not _says_any(fields, _OF_ACCELERATORS):
         return fields
-    given = dict(fields)
-    if "mem_gb" in given and not given.get("vram_gb", "memory_mib" in given):
-        given |= {"vram_gb": given.pop("mem_gb"), "unified_memory": True}
-    named = _named(given, _OF_ACCELERATORS)
+    values = dict(fields)
+    if "mem_gb" in values and not values.get("vram_gb", "memory_mib" in values):
+        values |= {"vram_gb": values.pop("mem_gb"), "unified_memory": True}
+    named = _named(values, _OF_ACCELERATORS)
     if isinstance(named.get("memory_mib"), float):
         named["memory_mib"] = round(named["memory_mib"])
     if "type" in named:

@@ -62,9 +62,9 @@ def cooling_now(machine: Machine) -> tuple[str, ...]:
         devices.append(f"processor: {celsius.value:.0f} °C now")
     for gpu in machine.accelerators:
         warm, limit = gpu.temperature_celsius.value, temperature_limit(gpu)
-        held = [reason for reason in gpu.throttle.value or () if reason in HEAT]
-        if held:
-            devices.append(f"GPU {gpu.index}: inadequate, {', '.join(held)} holds the clock down now")
+        reasons = [reason for reason in gpu.throttle.value or () if reason in HEAT]
+        if reasons:
+            devices.append(f"GPU {gpu.index}: inadequate, {', '.join(reasons)} holds the clock down now")
         elif warm is not None:
             devices.append(f"GPU {gpu.index}: {warm:.0f} of {limit:.0f} °C now")
     return tuple(devices)
@@ -87,20 +87,20 @@ def _judge(gpu: Accelerator, busy: list[GpuSample]) -> Cooling:
     capped = _share(busy, POWER)
     warmest = max((sample.temperature_celsius.value or 0.0) for sample in busy)
     limit = temperature_limit(gpu)
-    seen = f"up to {warmest:.0f} of {limit:.0f} °C over {len(busy)} samples under load"
+    temperatures = f"up to {warmest:.0f} of {limit:.0f} °C over {len(busy)} samples under load"
     if hot > OFTEN:
-        return Cooling(gpu.index, "inadequate", f"heat held the clock down in {hot:.0%} of them; {seen}")
+        return Cooling(gpu.index, "inadequate", f"heat held the clock down in {hot:.0%} of them; {temperatures}")
     if warmest >= limit - CLOSE_CELSIUS:
-        return Cooling(gpu.index, "at its limit", seen)
+        return Cooling(gpu.index, "at its limit", temperatures)
     if warmest == 0.0:
         return Cooling(gpu.index, "not known", "the device does not tell its temperature")
     power = f"; the power limit held the clock down in {capped:.0%}" if capped > OFTEN else ""
-    return Cooling(gpu.index, "adequate", seen + power)
+    return Cooling(gpu.index, "adequate", temperatures + power)
 
 
 def _share(samples: list[GpuSample], reasons: tuple[str, ...]) -> float:
-    held = [sample for sample in samples if set(sample.throttle.value or ()) & set(reasons)]
-    return len(held) / len(samples)
+    throttled = [sample for sample in samples if set(sample.throttle.value or ()) & set(reasons)]
+    return len(throttled) / len(samples)
 
 
 BUSY_SHARE = 0.1  # from here on figures are not this machine's: less is the system's own work
@@ -129,8 +129,8 @@ def busy_share(before: Moment, after: Moment, threads: int) -> float | None:
     elapsed = after.at_seconds - before.at_seconds
     if busy is None or total is None or elapsed <= 0 or threads < 1:
         return None
-    others = max(0.0, busy - (after.own_seconds - before.own_seconds)) / elapsed
-    return min(1.0, max(0.0, others + threads - total / elapsed) / threads)
+    busy_elsewhere = max(0.0, busy - (after.own_seconds - before.own_seconds)) / elapsed
+    return min(1.0, max(0.0, busy_elsewhere + threads - total / elapsed) / threads)
 
 
 def _between(before: Moment, after: Moment, name: str) -> float | None:
@@ -227,14 +227,14 @@ def rates(call: Callable[[], object], amount: float, conditions: Conditions) -> 
 def durations(call: Callable[[], object], conditions: Conditions) -> list[float]:
     """Return the seconds of repeated calls after one to warm up."""
     call()
-    taken: list[float] = []
+    seconds_taken: list[float] = []
     end = time.perf_counter() + ENOUGH_SECONDS
-    while len(taken) < FEWEST_SAMPLES or (time.perf_counter() < end and len(taken) < MOST_SAMPLES):
+    while len(seconds_taken) < FEWEST_SAMPLES or (time.perf_counter() < end and len(seconds_taken) < MOST_SAMPLES):
         conditions.check()
         started = time.perf_counter()
         call()
-        taken.append(max(time.perf_counter() - started, 1e-9))
-    return taken
+        seconds_taken.append(max(time.perf_counter() - started, 1e-9))
+    return seconds_taken
 
 
 FOLDER = "benchmarks"

@@ -43,8 +43,8 @@ SHARE_OF_MEMORY = 0.1  # of what is free, for all arrays
 
 def measure_memory(conditions: Conditions) -> Iterator[Measurement]:
     """Yield bandwidths in bytes a second, reads and writes counted as STREAM counts them (McCalpin 1995)."""
-    wanted = max(LEAST_BYTES, CACHES_DEEP * conditions.cache_bytes)
-    size = int(min(wanted, MOST_BYTES, conditions.memory_bytes * SHARE_OF_MEMORY / 3)) // 8
+    wanted_bytes = max(LEAST_BYTES, CACHES_DEEP * conditions.cache_bytes)
+    size = int(min(wanted_bytes, MOST_BYTES, conditions.memory_bytes * SHARE_OF_MEMORY / 3)) // 8
     threads = max(1, conditions.threads)
     first, second, target = (np.ones(size) for _ in range(3))
     parts = [slice(start, start + -(-size // threads)) for start in range(0, size, -(-size // threads))]

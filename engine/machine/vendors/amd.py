@@ -15,7 +15,7 @@ from capacity_tui.engine.machine.known_devices import BY_GENERATION, match_accel
 from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPeer, Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import gpu_process, installed
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, GpuSample, Sensors, Vendor, first_value, number
+from capacity_tui.engine.machine.vendors.vendor import GpuSample, ProbedDevices, Sensors, Vendor, first_value, number
 
 VENDOR = "AMD"
 
@@ -40,11 +40,11 @@ class KfdNode:
     xgmi: tuple[str, ...] = ()
 
 
-def probe_amd(host: Host) -> FoundDevices:
+def probe_amd(host: Host) -> ProbedDevices:
     """Return the AMD GPUs; raises NotPresentError if there are none."""
     cards = topology.cards(host, PCI_VENDOR)
     if not cards and host.exists(KFD):
-        return FoundDevices(listed_accelerators(host, VENDOR))
+        return ProbedDevices(listed_accelerators(host, VENDOR))
     if not cards:
         raise NotPresentError(f"no AMD card in {topology.CARDS}")
     nodes = {card.card: _node(host, card) for card in cards}
@@ -54,7 +54,7 @@ def probe_amd(host: Host) -> FoundDevices:
         _accelerator(host, index, card, name=names[index], node=nodes[card.card], order=order)
         for index, card in enumerate(cards)
     )
-    return FoundDevices(tuple(devices))
+    return ProbedDevices(tuple(devices))
 
 
 def _accelerator(

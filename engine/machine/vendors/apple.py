@@ -11,7 +11,7 @@ from capacity_tui.engine.machine.known_devices import match_accelerator, match_c
 from capacity_tui.engine.machine.machine import Accelerator, Cache, Cpu, Stack, unknown, unknown_accelerator
 from capacity_tui.engine.machine.main_memory import probe_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError, parse_pairs
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
+from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor
 
 VENDOR = "Apple"
 
@@ -20,7 +20,7 @@ WIRED_LIMIT = "iogpu.wired_limit_mb"
 PROFILER = ("system_profiler", "SPDisplaysDataType", "-json")
 
 
-def probe_apple_gpu(host: Host) -> FoundDevices:
+def probe_apple_gpu(host: Host) -> ProbedDevices:
     """Return the GPU of Apple silicon; raises NotPresentError elsewhere."""
     if host.system != "Darwin":
         raise NotPresentError("not a Mac")
@@ -30,7 +30,7 @@ def probe_apple_gpu(host: Host) -> FoundDevices:
     chips = [_accelerator(host, index, entry) for index, entry in enumerate(_displays(report.value))]
     if not chips:
         raise NotPresentError("no Apple GPU in this Mac")
-    return FoundDevices(tuple(chips))
+    return ProbedDevices(tuple(chips))
 
 
 def _accelerator(host: Host, index: int, entry: dict[str, str]) -> Accelerator:
@@ -53,9 +53,9 @@ def _accelerator(host: Host, index: int, entry: dict[str, str]) -> Accelerator:
 
 def _wired_limit(host: Host, total: Fact[int]) -> Fact[int]:
     """Return the bytes of main memory that Metal may hold: what the user set, else macOS's own share."""
-    given = host.command("sysctl", "-n", WIRED_LIMIT)
-    if given.value and given.value.strip().isdigit() and int(given.value) > 0:
-        return detected(int(given.value) << 20, f"sysctl {WIRED_LIMIT}")
+    answer = host.command("sysctl", "-n", WIRED_LIMIT)
+    if answer.value and answer.value.strip().isdigit() and int(answer.value) > 0:
+        return detected(int(answer.value) << 20, f"sysctl {WIRED_LIMIT}")
     if total.value is None:
         return total
     share = next(

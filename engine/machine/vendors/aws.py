@@ -14,7 +14,7 @@ from capacity_tui.engine.machine.known_devices import match_named
 from capacity_tui.engine.machine.machine import Accelerator, LinkPeer, Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import gpu_process, installed
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
+from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor
 
 VENDOR = "AWS"
 TOOL = ("neuron-ls", "--json-output")
@@ -28,7 +28,7 @@ CHIPS |= {"trn2": "Trainium2", "trn2u": "Trainium2", "trn3": "Trainium3"}
 Row = Mapping[str, object]
 
 
-def probe_neuron(host: Host) -> FoundDevices:
+def probe_neuron(host: Host) -> ProbedDevices:
     """Return the Neuron devices; raises NotPresentError if there are none."""
     devices = [name for name in host.names("/dev") if re.fullmatch(r"neuron\d+", name)]
     if not devices:
@@ -36,10 +36,10 @@ def probe_neuron(host: Host) -> FoundDevices:
     report = host.command(*TOOL, folder=FOLDER)
     rows = _rows(report.value)
     if rows:
-        return FoundDevices(tuple(_accelerator(host, row) for row in rows))
+        return ProbedDevices(tuple(_accelerator(host, row) for row in rows))
     chip = _chip(host, {})
     nameless = (unknown_accelerator(index, VENDOR, "/dev", report.reason) for index in range(len(devices)))
-    return FoundDevices(tuple(replace(bare, name=chip, catalogue_id=match_named(chip)) for bare in nameless))
+    return ProbedDevices(tuple(replace(bare, name=chip, catalogue_id=match_named(chip)) for bare in nameless))
 
 
 def _rows(text: str | None) -> Sequence[Row]:

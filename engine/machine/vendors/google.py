@@ -10,7 +10,7 @@ from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.known_devices import match_named, match_pci
 from capacity_tui.engine.machine.machine import Accelerator, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor
+from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor
 
 VENDOR = "Google"
 PCI_VENDOR = "0x1ae0"
@@ -18,7 +18,7 @@ TYPE = "TPU_ACCELERATOR_TYPE"  # such as v5litepod-8, set on TPU VMs and by GKE
 NAMES = {"v5litepod": "v5e", "v5lite": "v5e", "v5": "v5p", "tpu7x": "v7", "7x": "v7"}
 
 
-def probe_tpu(host: Host) -> FoundDevices:
+def probe_tpu(host: Host) -> ProbedDevices:
     """Return the TPU chips of this host; raises NotPresentError if there are none."""
     addresses = [name for name in host.names(topology.DEVICES) if _vendor(host, name) == PCI_VENDOR]
     nodes = [name for name in host.names("/dev") if re.fullmatch(r"accel\d+", name)]
@@ -26,7 +26,7 @@ def probe_tpu(host: Host) -> FoundDevices:
     if not addresses and not (nodes and kind):
         raise NotPresentError("no TPU on the PCI bus")
     chips: list[str] = addresses or [""] * len(nodes)
-    return FoundDevices(tuple(_accelerator(host, index, address, kind) for index, address in enumerate(chips)))
+    return ProbedDevices(tuple(_accelerator(host, index, address, kind) for index, address in enumerate(chips)))
 
 
 def _accelerator(host: Host, index: int, address: str, kind: str) -> Accelerator:

@@ -12,7 +12,7 @@ from capacity_tui.engine.machine.known_devices import match_accelerator
 from capacity_tui.engine.machine.machine import Accelerator, Stack, unknown_accelerator
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import installed
-from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, FoundDevices, Vendor
+from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, ProbedDevices, Vendor
 
 VENDOR = "Intel"
 TOOL = "hl-smi"
@@ -22,7 +22,7 @@ SECOND_LINE = re.compile(r"\|\s*\S+\s+(\d+)C.*?(\d+)W\s*/\s*(\d+)W\s*\|\s*(\d+)M
 DRIVER = re.compile(r"\| Driver Version:\s+(\S+)")
 
 
-def probe_gaudi(host: Host) -> FoundDevices:
+def probe_gaudi(host: Host) -> ProbedDevices:
     """Return the Gaudi cards; raises NotPresentError if there are none."""
     devices = [name for name in host.names("/dev/accel") if re.fullmatch(r"accel\d+", name)]
     if not devices and not host.exists(MODULE):
@@ -37,7 +37,7 @@ def probe_gaudi(host: Host) -> FoundDevices:
     rows = [(match, SECOND_LINE.match(below)) for line, below in pairs if (match := FIRST_LINE.match(line))]
     if not rows:
         raise NotPresentError("hl-smi lists no card")
-    return FoundDevices(tuple(_accelerator(host, version, *row) for row in rows))
+    return ProbedDevices(tuple(_accelerator(host, version, *row) for row in rows))
 
 
 def _accelerator(host: Host, driver: Fact[str], first: re.Match[str], second: re.Match[str] | None) -> Accelerator:

@@ -13,7 +13,7 @@ from capacity_tui.engine.machine.machine import Accelerator, Stack, unknown_acce
 from capacity_tui.engine.machine.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import installed, library
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices, Vendor, first_value, number
+from capacity_tui.engine.machine.vendors.vendor import ProbedDevices, Vendor, first_value, number
 
 VENDOR = "Intel"
 PCI_VENDOR = "8086"
@@ -21,14 +21,14 @@ PROCESSOR_GRAPHICS = "0000:00:02.0"  # Intel's graphics inside the processor alw
 XPU_SMI = ("xpu-smi", "discovery", "-j")
 
 
-def probe_intel(host: Host) -> FoundDevices:
+def probe_intel(host: Host) -> ProbedDevices:
     """Return the Intel GPUs; raises NotPresentError if there are none."""
     cards = topology.cards(host, PCI_VENDOR)
     if not cards:
         raise NotPresentError(f"no Intel card in {topology.CARDS}")
     listed = discovered(host) if any(card.address != PROCESSOR_GRAPHICS for card in cards) else {}
     devices = (_accelerator(host, index, card, listed.get(card.address, {})) for index, card in enumerate(cards))
-    return FoundDevices(tuple(devices))
+    return ProbedDevices(tuple(devices))
 
 
 def discovered(host: Host) -> dict[str, Mapping[str, str]]:

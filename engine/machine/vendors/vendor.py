@@ -17,7 +17,7 @@ NOT_READ = missing("driver", "graphs do without it")
 
 
 @dataclass(frozen=True, slots=True)
-class FoundDevices:
+class ProbedDevices:
     """What a vendor's probe found.
 
     Attributes:
@@ -90,7 +90,7 @@ class Vendor:
 
     id: str
     name: str
-    probe: Callable[[Host], FoundDevices]
+    probe: Callable[[Host], ProbedDevices]
     stacks: Callable[[Host], tuple[Stack, ...]] = lambda _: ()
     sensors: Callable[[Host, bool], Sensors] | None = None
     processor: Callable[[Host], Cpu] | None = None

@@ -157,8 +157,8 @@ Block = Callable[..., Entries]
 
 def rounded(channels: float, divisor: int = 8) -> int:
     """Return channels as a multiple, never a tenth less than asked for (Sandler et al. 2018)."""
-    found = max(divisor, int(channels + divisor / 2) // divisor * divisor)
-    return found + divisor if found < 0.9 * channels else found
+    multiple = max(divisor, int(channels + divisor / 2) // divisor * divisor)
+    return multiple + divisor if multiple < 0.9 * channels else multiple
 
 
 def conv_norm(out: int | str, kernel: object = 3, stride: int = 1, groups: int = 1, activation: str = "",

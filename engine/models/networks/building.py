@@ -28,7 +28,7 @@ class LayerBuilder:
         self.tensor = 0
         self._made = 0
         self._kept: dict[int, int] = {}
-        self._kept_beside = 0
+        self._kept_elsewhere = 0
         self._kept_bytes = 0
         self._awaited = 0
         self._frozen = False
@@ -36,7 +36,7 @@ class LayerBuilder:
 
     def built(self) -> LayerList:
         """Return the network built so far."""
-        kept = sum(self._kept.values()) + self._kept_beside
+        kept = sum(self._kept.values()) + self._kept_elsewhere
         return LayerList(tuple(self.layers), self.source, kept, self._kept_bytes, self._awaited)
 
     @contextmanager
@@ -143,8 +143,8 @@ class LayerBuilder:
             gates * before.channels + gates, before.elements, before.positions, gates, before.channels,
         ))  # fmt: skip
         read, states, written = 2 * gates + (cell.states - 1) * out, cell.states * out, (cell.kept + 1) * out
-        trained, alone = read + written, read + states
-        moves = Moves(trained, trained, alone, (trained, trained, alone))
+        trained, inference = read + written, read + states
+        moves = Moves(trained, trained, inference, (trained, trained, inference))
         for step in range(before.positions):
             weights = 0 if step else gates * out + gates
             self._list(Layer(f"{name}, state of a step", "product", Shape(gates), weights, out, 1, gates, out))
@@ -172,9 +172,9 @@ class LayerBuilder:
             trained: whether it has scale and shift.
         """
         self._keep()
-        elements, alone = self.shape.elements, 2 * self.shape.elements
-        forward = alone if kind == "layer" else 3 * elements
-        inference = 3 * elements if kind == "group" else alone
+        elements, read_and_write = self.shape.elements, 2 * self.shape.elements
+        forward = read_and_write if kind == "layer" else 3 * elements
+        inference = 3 * elements if kind == "group" else read_and_write
         moves = Moves(forward, 5 * elements, inference, (forward, 5 * elements, inference))
         name = "normalization" if kind == "batch" else f"{kind} normalization"
         parameters = 2 * (channels or self.shape.channels) * trained
@@ -270,9 +270,9 @@ class LayerBuilder:
         """Read the same numbers as another shape; costs nothing."""
         self.shape = after
 
-    def concatenate(self, others: Sequence[Shape]) -> None:
+    def concatenate(self, shapes: Sequence[Shape]) -> None:
         """Append the channels of earlier tensors."""
-        after = replace(self.shape, channels=self.shape.channels + sum(other.channels for other in others))
+        after = replace(self.shape, channels=self.shape.channels + sum(other.channels for other in shapes))
         elements = after.elements
         moves = Moves(2 * elements, 2 * elements, 2 * elements, (elements, elements, elements))
         self._add(Layer("concatenation", "copy", after, moves=moves))
@@ -320,7 +320,7 @@ class LayerBuilder:
     def _keep_more(self, elements: int, further_bytes: int = 0) -> None:
         """Keep what is no tensor between two layers."""
         if not self._frozen:
-            self._kept_beside += elements
+            self._kept_elsewhere += elements
             self._kept_bytes += further_bytes
 
     def _list(self, layer: Layer) -> None:

@@ -162,7 +162,7 @@ class _Reader:
     def _upsample(self, out: int = 2, to: str = "") -> None:
         """An image enlarged by a factor, or to the size of a saved one."""
         shape = self.builder.shape
-        after = self._found(to)[0] if to else Shape(shape.channels, shape.height * out, shape.width * out)
+        after = self._saved_tensor(to)[0] if to else Shape(shape.channels, shape.height * out, shape.width * out)
         self.builder.upsample(after.height, after.width)
 
     def _focal_loss(self) -> None:
@@ -189,21 +189,21 @@ class _Reader:
     def _save(self, out: str) -> None:
         self.saved[out] = (self.builder.shape, self.builder.tensor)
 
-    def _found(self, name: str) -> tuple[Shape, int]:
+    def _saved_tensor(self, name: str) -> tuple[Shape, int]:
         if name not in self.saved:
             raise PlanError("nothing was saved under this name", repr(name), "put save: NAME further up")
         return self.saved[name]
 
     def _resume(self, out: str) -> None:
-        self.builder.resume(*self._found(out))
+        self.builder.resume(*self._saved_tensor(out))
 
     def _concatenate(self, out: str) -> None:
-        self.builder.concatenate([self._found(out)[0]])
+        self.builder.concatenate([self._saved_tensor(out)[0]])
 
     def _add(self, out: str) -> None:
-        shape, found = self.builder.shape, self._found(out)[0]
-        if shape != found:
-            raise PlanError("tensors of unlike shapes cannot be added", f"{shape} and {found}")
+        shape, saved = self.builder.shape, self._saved_tensor(out)[0]
+        if shape != saved:
+            raise PlanError("tensors of unlike shapes cannot be added", f"{shape} and {saved}")
         self.builder.add()
 
     def _residual(self, branch: Entries, shortcut: Entries | None = None) -> None:
@@ -262,12 +262,14 @@ class _Reader:
         """Stages of equal blocks, the first of each with the stage's stride; lists give a value for each stage."""
         strides = options.pop("strides", [1] * len(depths))
         for place, depth in enumerate(depths):
-            own = {name: value[place] if isinstance(value, list) else value for name, value in options.items()}
+            branch_options = {
+                name: value[place] if isinstance(value, list) else value for name, value in options.items()
+            }
             name = block[place] if isinstance(block, list) else block
             width = self._channels(widths[place])
             for number in range(math.ceil(depth * self.deeper)):
                 stride = {"stride": strides[place]} if number == 0 and strides[place] > 1 else {}
-                self.read([{name: {"width": width, **own, **stride}}])
+                self.read([{name: {"width": width, **branch_options, **stride}}])
 
     def _scaled(self, layers: Entries, width: float = 1.0, depth: float = 1.0) -> None:
         """A network with more channels and blocks than the one listed."""

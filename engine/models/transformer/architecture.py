@@ -247,14 +247,14 @@ def is_modern(family: str, changes: Mapping[str, Any]) -> bool:
 def family_fields(family: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a family that go with the sizes that a plan gives, and what is assumed of them."""
     traits = load_traits()
-    found = dict(traits.families[family])
+    values = dict(traits.families[family])
     if is_modern(family, changes):
-        found |= traits.modern
+        values |= traits.modern
         assumed = [ASSUMED[name] for name in traits.modern if name not in changes]
         if assumed:
-            found["assumed"] = (f"{', '.join(assumed)}: the usual of such sizes",)
-    found["norm_vectors"] = VECTORS.get(str(changes.get("norm", found["norm"])), found["norm_vectors"])
-    return found
+            values["assumed"] = (f"{', '.join(assumed)}: the usual of such sizes",)
+    values["norm_vectors"] = VECTORS.get(str(changes.get("norm", values["norm"])), values["norm_vectors"])
+    return values
 
 
 _TOLERANCE = 0.0005
@@ -273,15 +273,15 @@ def with_feed_forward(base: Mapping[str, Any], count: float) -> dict[str, Any]:
         count: parameters of the whole model.
     """
     narrow, wider = (float(count_parameters(resolve_shape({**base, "ffn": ffn})).total) for ffn in (1, 2))
-    each = wider - narrow
-    exact = 1 + (count - narrow) / each
+    per_width = wider - narrow
+    exact = 1 + (count - narrow) / per_width
     multiple = _ROUNDEST
-    while multiple > 1 and multiple * each / 2 > _TOLERANCE * count:
+    while multiple > 1 and multiple * per_width / 2 > _TOLERANCE * count:
         multiple //= 2
     ffn = max(1, multiple * round(exact / multiple))
-    found = narrow + (ffn - 1) * each
+    total = narrow + (ffn - 1) * per_width
     words = (
-        f"a dense decoder of usual proportions for {format_count(count)} parameters ({format_number(found)} of them): "
+        f"a dense decoder of usual proportions for {format_count(count)} parameters ({format_number(total)} of them): "
         f"{base['layers']} layers, {format_number(base['hidden'])} wide, feed-forward {format_number(ffn)}, "
         f"{base['heads']} heads, {base['kv_heads']} of keys and values, vocabulary {format_number(base['vocab'])}"
     )

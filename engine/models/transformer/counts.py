@@ -87,10 +87,10 @@ class ParameterCounts:
     @property
     def total(self) -> Number:
         """All weights."""
-        each_layer = self.layers * (self.norms_per_layer + self.cross_attention_per_layer)
+        all_layers = self.layers * (self.norms_per_layer + self.cross_attention_per_layer)
         mixture = self.router_per_moe_layer + self.shared_experts_per_layer + self.experts * self.expert
         feed_forward = self.dense_layers * self.mlp_per_dense_layer + self.moe_layers * mixture
-        return self.outside_layers + self.attention + each_layer + feed_forward
+        return self.outside_layers + self.attention + all_layers + feed_forward
 
     @property
     def active(self) -> Number:

@@ -359,9 +359,9 @@ def _check(shape: TransformerShape, where: Place) -> None:
 def _needed(shape: TransformerShape) -> dict[str, Number]:
     """Return 1 for sizes that must be at least 1, by what the shape has."""
     routed = present(shape.experts)
-    found: dict[str, Number] = dict.fromkeys(AT_LEAST_ONE, 1.0)
-    found |= {"experts_active": routed, "moe_ffn": routed, "shared_ffn": routed * present(shape.experts_shared)}
-    return found | {"vocab": float(shape.vision is None)} | dict.fromkeys(shape.attention_kind.needed, 1.0)
+    needed: dict[str, Number] = dict.fromkeys(AT_LEAST_ONE, 1.0)
+    needed |= {"experts_active": routed, "moe_ffn": routed, "shared_ffn": routed * present(shape.experts_shared)}
+    return needed | {"vocab": float(shape.vision is None)} | dict.fromkeys(shape.attention_kind.needed, 1.0)
 
 
 def _check_part(name: str, part: object, where: Place) -> None:

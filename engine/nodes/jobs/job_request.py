@@ -135,7 +135,7 @@ def request_of(
     is_on_gpus = cluster.device.kind != "cpu"
     whole_nodes = not is_on_gpus or per_node >= in_node > 1
     host = answer.estimate.memory.host_bytes
-    held = mean(host) if is_on_gpus else mean(answer.estimate.memory.per_device_bytes.value)
+    host_bytes = mean(host) if is_on_gpus else mean(answer.estimate.memory.per_device_bytes.value)
     return JobRequest(
         name=safe_name(name or "-".join(part for part in (plan.model.name, plan.task) if part)),
         device=" ".join(dict.fromkeys((cluster.device.id, cluster.device.name))),
@@ -144,7 +144,7 @@ def request_of(
         per_node=per_node,
         whole_nodes=whole_nodes,
         processors_per_node=per_node * (_PROCESSES_OF_A_RANK + workers) if is_on_gpus else None,
-        memory_per_node_bytes=held * per_node or None,
+        memory_per_node_bytes=host_bytes * per_node or None,
         predicted=predicted,
         limit_seconds=limit,
         checkpoints=checkpoints,
@@ -285,12 +285,12 @@ def launch_of(
         PlanError: a placeholder names no field of plans, or one that only a guard can fill.
     """
     chosen = launcher or _launcher(plan, words, catalog)
-    given = tuple(words) or DEFAULT_COMMAND
+    command = tuple(words) or DEFAULT_COMMAND
     guardable = is_guarded and plan.task != "infer"
     values = values_of(plan)
-    checked = filled_words(given, values if not guardable else {**values, CHECKPOINT: CHECKPOINT, **_FROM_GUARD})
-    left_out = () if guardable else tuple(word for word in given if f"{{{CHECKPOINT}}}" in word)
-    return Launch(given if guardable else checked, chosen, guardable, checkpoints, bool(words), left_out)
+    checked = filled_words(command, values if not guardable else {**values, CHECKPOINT: CHECKPOINT, **_FROM_GUARD})
+    left_out = () if guardable else tuple(word for word in command if f"{{{CHECKPOINT}}}" in word)
+    return Launch(command if guardable else checked, chosen, guardable, checkpoints, bool(words), left_out)
 
 
 _FROM_GUARD = {"run.id": "run", "run.attempt": "1", "run.folder": "run"}

@@ -76,12 +76,12 @@ def jobs_parts(known: KnownJobs) -> Iterator[Part]:
 
 def job_line(job: QueuedJob) -> str:
     """Return what a job does now, in one line."""
-    where = f" on {job.on_nodes}" if job.on_nodes else ""
+    place = f" on {job.on_nodes}" if job.on_nodes else ""
     why = f" ({job.reason})" if job.reason and not job.on_nodes else ""
     ran = f", ran {format_seconds(job.seconds)}" if job.seconds else ""
     again = f", turn {job.turns}" if job.turns > 1 else ""
     starts = f", starts {job.start}" if job.start and job.state == "PENDING" else ""
-    return f"job {job.id}: {job.state.lower().replace('_', ' ')}{why}{where}{starts}{ran}{again}"
+    return f"job {job.id}: {job.state.lower().replace('_', ' ')}{why}{place}{starts}{ran}{again}"
 
 
 def _request(request: JobRequest) -> dict[str, object]:
@@ -106,8 +106,8 @@ def _offer(offer: Offer) -> dict[str, object]:
     }
 
 
-def _job(job: QueuedJob, kept: KeptJob | None, watts: float | None) -> dict[str, object]:
-    entry = None if kept is None else kept.measured(job)
+def _job(job: QueuedJob, submitted: KeptJob | None, watts: float | None) -> dict[str, object]:
+    entry = None if submitted is None else submitted.measured(job)
     return {
         **asdict(job),
         "over": job.is_over,
@@ -148,8 +148,8 @@ def _offer_row(offer: Offer) -> tuple[str, ...]:
     )
 
 
-def _job_row(job: QueuedJob, kept: KeptJob | None) -> tuple[str, ...]:
-    entry = None if kept is None else kept.measured(job)
+def _job_row(job: QueuedJob, submitted: KeptJob | None) -> tuple[str, ...]:
+    entry = None if submitted is None else submitted.measured(job)
     predicted = None if entry is None else entry.predicted.get(TRAIN_TIME, {}).get("value")
     ratio = None if entry is None else entry.ratio.get(TRAIN_TIME)
     return (

@@ -97,21 +97,21 @@ def is_same_device(kind: str, device: str) -> bool:
         device: id of the catalogue; what follows behind a space is left alone.
     """
     brands = load_catalog().accelerators.brands
-    theirs, mine = (
+    partition_type, device_type = (
         _BETWEEN_WORDS.split(brands.sub("", " ".join(_BETWEEN_WORDS.split(name))).strip().casefold())
         for name in (kind, device.partition(" ")[0])
     )
-    if any(map(_SLICE.fullmatch, theirs)):
+    if any(map(_SLICE.fullmatch, partition_type)):
         return False
-    chip = _chip(theirs)
+    chip = _chip(partition_type)
     return (
         bool(chip)
-        and _chip(mine).removesuffix(chip) in _SERIES
+        and _chip(device_type).removesuffix(chip) in _SERIES
         and not any(
             required and known and not required & known
             for required, known in (
-                (_matching(_SIZE, theirs), _matching(_SIZE, mine)),
-                (_matching(_FORM, theirs), _matching(_FORM, mine)),
+                (_matching(_SIZE, partition_type), _matching(_SIZE, device_type)),
+                (_matching(_FORM, partition_type), _matching(_FORM, device_type)),
             )
         )
     )
@@ -138,8 +138,8 @@ def _reasons(partition: Partition, request: JobRequest) -> Iterator[str]:
             known = next(
                 filter(None, (load_catalog().accelerators.find_id(kind.replace("_", " ")) for kind in kinds)), ""
             )
-            other = f": plan with --gpu {known}" if known and known != request.device.partition(" ")[0] else ""
-            yield f"its GPUs are {', '.join(kinds)}, the plan is for {request.device}{other}"
+            advice = f": plan with --gpu {known}" if known and known != request.device.partition(" ")[0] else ""
+            yield f"its GPUs are {', '.join(kinds)}, the plan is for {request.device}{advice}"
     able = [node for node in partition.nodes if _can_hold(node, request)]
     usable = [node for node in able if node.is_usable]
     if len(able) < request.nodes:

@@ -151,17 +151,27 @@ def _offer(
     reason = why_not(partition, request)
     most, cost = partition.most_seconds, cost_on(partition.name, request, *prices)
     start, nodes, script = None, "", ""
-    there = replace(request, whole_nodes=are_taken_whole(partition, request))
+    partition_request = replace(request, whole_nodes=are_taken_whole(partition, request))
     if not reason:
         kind = type_in(partition, request)
-        script = batch_script(there, launch, options, plan_text, partition.name, kind, most)
+        script = batch_script(partition_request, launch, options, plan_text, partition.name, kind, most)
         start, nodes, reason = start_of_script(script)
-    return Offer(partition.name, there, "" if reason else script, reason, start, nodes, most, request.turns(most), cost)
+    return Offer(
+        partition.name,
+        partition_request,
+        "" if reason else script,
+        reason,
+        start,
+        nodes,
+        most,
+        request.turns(most),
+        cost,
+    )
 
 
 def start_of_script(script: str) -> tuple[str | None, str, str]:
     """Return when a script would start, on which nodes, and why never where the scheduler says so."""
-    answer = slurm_answer("sbatch", "--test-only", given=script)
+    answer = slurm_answer("sbatch", "--test-only", standard_input=script)
     text = answer.stderr or answer.stdout
     match = _STARTS.search(text)
     if match is not None:
@@ -254,12 +264,12 @@ def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) ->
             f"{len(hosts)} hosts for {request.nodes} nodes", hint=f"plan for {fitting} devices, or add hosts"
         )
     meeting = ["--standalone"] if request.nodes == 1 else [f"--nnodes={request.nodes}", *_MEETING]
-    used, left = hosts[: request.nodes], hosts[request.nodes :]
+    used, unused = hosts[: request.nodes], hosts[request.nodes :]
     command = launch.torchrun(request, meeting)
     script = _SCRIPT.format(hosts=" ".join(map(shlex.quote, used)), command=command, end=unused_end(command))
     remarks = [*remarks_of(request, launch), "nothing queues jobs there: run the script"]
-    if left:
-        remarks.append(f"not used: {', '.join(left)}")
+    if unused:
+        remarks.append(f"not used: {', '.join(unused)}")
     return JobProposal("hosts", request, launch, script, remarks=tuple(remarks))
 
 

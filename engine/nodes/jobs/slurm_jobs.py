@@ -237,8 +237,8 @@ def queued_jobs(jobs: Sequence[str] = (), *, everyone: bool = False) -> tuple[Qu
     Raises:
         CapacityError: Slurm is not here, or does not answer.
     """
-    who = ["--jobs", ",".join(jobs)] if jobs else [] if everyone else ["--me"]
-    words = ("squeue", "--noheader", "--states=all", *who, "--format", _QUEUE_FORMAT)
+    selection = ["--jobs", ",".join(jobs)] if jobs else [] if everyone else ["--me"]
+    words = ("squeue", "--noheader", "--states=all", *selection, "--format", _QUEUE_FORMAT)
     if not jobs:
         return tuple(_queued(slurm_text(*words)))
     answer = slurm_answer(*words)  # a job that has left the queue long ago is an error of squeue

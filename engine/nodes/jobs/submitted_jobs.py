@@ -105,9 +105,9 @@ def keep_job(proposal: JobProposal, answer: Answer, cluster: str) -> KeptJob:
     """
     chosen = proposal.chosen
     entry = history_entry(answer, "run", details={"command": list(proposal.launch.words)})
-    kept = KeptJob(cluster, proposal.job, entry, None if chosen is None else chosen.cost.usd_per_hour)
-    kept.write()
-    return kept
+    job = KeptJob(cluster, proposal.job, entry, None if chosen is None else chosen.cost.usd_per_hour)
+    job.write()
+    return job
 
 
 def kept_jobs(cluster: str) -> dict[str, KeptJob]:
@@ -119,9 +119,9 @@ def newly_ended(jobs: Iterable[QueuedJob], kept: Mapping[str, KeptJob]) -> list[
     """Return the new history entries of jobs that have ended, with their jobs."""
     ended = []
     for job in jobs:
-        mine = kept.get(job.id)
-        if mine is not None and job.is_over and not mine.is_reported:
-            ended.append((mine, mine.measured(job)))
+        submitted = kept.get(job.id)
+        if submitted is not None and job.is_over and not submitted.is_reported:
+            ended.append((submitted, submitted.measured(job)))
     return ended
 
 
@@ -180,12 +180,12 @@ def known_jobs(numbers: Sequence[str] = (), *, everyone: bool = False, since: st
     queued = queued_jobs(numbers, everyone=everyone)
     accounted, why = accounted_jobs(numbers, since)
     jobs = merged(queued, accounted)
-    kept = kept_jobs(cluster_name())
+    submitted = kept_jobs(cluster_name())
     watts = _watts(jobs)
     notes = [why] if why else []
     if not watts and any(job.state in _RUNNING for job in jobs):
         notes.append("power: n/a (no node measures it: AcctGatherEnergyType in slurm.conf)")
-    return KnownJobs(jobs, kept, watts, tuple(notes), tuple(newly_ended(jobs, kept)))
+    return KnownJobs(jobs, submitted, watts, tuple(notes), tuple(newly_ended(jobs, submitted)))
 
 
 def _watts(jobs: Sequence[QueuedJob]) -> dict[str, float]:
@@ -217,7 +217,7 @@ def submit_job(proposal: JobProposal, answer: Answer) -> JobProposal:
         raise QueueError("nothing queues jobs on hosts", hint="write the script with -o FILE, and run it")
     chosen = chosen_or_refused(proposal)
     cluster = cluster_name()
-    job = slurm_text("sbatch", "--parsable", given=chosen.script).strip().partition(";")[0]
+    job = slurm_text("sbatch", "--parsable", standard_input=chosen.script).strip().partition(";")[0]
     if not job.isdigit():
         raise QueueError("sbatch tells no number of the job", job)
     submitted = proposal.submitted_as(job)

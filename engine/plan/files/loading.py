@@ -231,8 +231,8 @@ def apply_settings(plan: Plan, settings: Iterable[str]) -> Edited:
         PlanError: a text is not of that form, or the result is not a plan.
     """
     entries = [_setting(setting) for setting in settings]
-    wanted = _model_and_task(plan, dict(entries))
-    moved = (present_setting(wanted, *entry) for entry in entries)
+    requested = _model_and_task(plan, dict(entries))
+    moved = (present_setting(requested, *entry) for entry in entries)
     return edited(plan, dict(_given(".".join(path), value) for path, value in moved))
 
 
@@ -269,9 +269,9 @@ def place_in_document(document: Document, field: str | None) -> Place:
 def _plan_from_document(document: Document) -> Plan:
     data = document.data
     if not isinstance(data, dict):
-        what = "the plan is empty" if data is None else "a plan is a mapping of sections"
+        reason = "the plan is empty" if data is None else "a plan is a mapping of sections"
         hint = "begin with model: {name: ...}; `capacity-tui examples` has whole plans"
-        raise PlanError(what, hint=hint, place=Place(document.file, 1 if document.file else None))
+        raise PlanError(reason, hint=hint, place=Place(document.file, 1 if document.file else None))
     if len(document.lines) > MOST_VALUES:
         detail = f"{len(document.lines):,} keys and entries"
         raise PlanError("too large for a plan", detail, f"allowed: {MOST_VALUES:,}", Place(document.file))
@@ -339,12 +339,12 @@ def example_text(name: str) -> str:
         PlanError: no example is called that.
     """
     known = example_names()
-    wanted = name.removesuffix(_SUFFIX)
-    if wanted not in known:
-        close = nearest(wanted, known, 1)
+    stem = name.removesuffix(_SUFFIX)
+    if stem not in known:
+        close = nearest(stem, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
         raise PlanError("no example is called", repr(name[:100]), hint)
-    text = (_folder() / f"{wanted}{_SUFFIX}").read_text("utf-8")
+    text = (_folder() / f"{stem}{_SUFFIX}").read_text("utf-8")
     return text.partition("\n")[2] if text.startswith(_SCHEMA_LINE) else text
 
 

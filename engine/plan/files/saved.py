@@ -245,9 +245,9 @@ def _written(plan: Plan) -> dict[str, Any]:
     """Return what is written of a plan, without its compared plans."""
     excluded = {"scenarios"}
     data = plan.model_dump(mode="json", exclude_defaults=True, exclude=excluded)
-    whole = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan), exclude=excluded)
+    document = plan.model_dump(mode="json", exclude_none=True, exclude_unset=_is_open(plan), exclude=excluded)
     for section in ("hardware", *_READ[plan.task or _DEFAULT_TASK]):
-        data[section] = {**whole.get(section, {}), **data.get(section, {})}
+        data[section] = {**document.get(section, {}), **data.get(section, {})}
     if not data["hardware"].get("spec"):
         data["hardware"].pop("spec", None)
     data = {section: value for section, value in data.items() if value != {}}

@@ -126,9 +126,9 @@ class Attempt:
         """Wait for the end at most so long; return whether it has come."""
         until = time.monotonic() + seconds
         while self.goes_on:
-            if (left := until - time.monotonic()) <= 0:
+            if (remaining := until - time.monotonic()) <= 0:
                 return False
-            time.sleep(min(_POLL_SECONDS, left))
+            time.sleep(min(_POLL_SECONDS, remaining))
         return True
 
     def ended_with(self) -> int:
@@ -172,9 +172,9 @@ class Attempt:
         self.send_to_all(signal.SIGTERM)
         self.send_to_all(signal.SIGCONT)
         until = time.monotonic() + patience
-        while left := self.processes():
-            meanwhile(left)
-            for process in left if time.monotonic() >= until else ():
+        while alive := self.processes():
+            meanwhile(alive)
+            for process in alive if time.monotonic() >= until else ():
                 with suppress(psutil.Error):
                     process.kill()
             self.wait(_POLL_SECONDS)

@@ -91,7 +91,7 @@ class Following:
                     due = time.monotonic() + interval
             self._halts.over()
             began = time.monotonic()
-            self._attempt.end(PATIENCE_SECONDS, lambda left: self._wait_for(left, time.monotonic() - began))
+            self._attempt.end(PATIENCE_SECONDS, lambda alive: self._wait_for(alive, time.monotonic() - began))
             self._pass_output(last=True)
             self._tell_limits()
             self._hear_trainer()
@@ -125,11 +125,11 @@ class Following:
             self._kernel.see(process.pid for process in state.observation.run.processes)
         return next((trouble for alarm in state.alarms if (trouble := self._trouble(alarm)) is not None), None)
 
-    def _wait_for(self, left: Sequence[psutil.Process], seconds: float) -> None:
+    def _wait_for(self, alive: Sequence[psutil.Process], seconds: float) -> None:
         """Read the output of what is to end, and announce it where that takes long."""
         self._pass_output()
         if seconds >= _PATIENT_SECONDS:
-            self._announce("ending", processes=_named(left), kill_seconds=PATIENCE_SECONDS)
+            self._announce("ending", processes=_named(alive), kill_seconds=PATIENCE_SECONDS)
 
     def _tell_limits(self) -> None:
         """Announce once what keeps the run from being recorded, read or ended."""

@@ -198,10 +198,10 @@ def _used_share() -> float | None:
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return _used_main_memory()
     free, total = torch.cuda.mem_get_info()
-    others = total - free - torch.cuda.memory_reserved()
+    used_elsewhere = total - free - torch.cuda.memory_reserved()
     peak = torch.cuda.max_memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    return float((peak + others) / total)
+    return float((peak + used_elsewhere) / total)
 
 
 def _used_main_memory() -> float | None:

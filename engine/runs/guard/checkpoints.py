@@ -68,8 +68,8 @@ class CheckpointFolder:
 
     def complete(self) -> tuple[Checkpoint, ...]:
         """Return those that are complete, the newest first; for a run that writes no more."""
-        whole = [checkpoint for _, kind, checkpoint in self._candidates() if _is_complete(checkpoint, kind)]
-        return tuple(sorted(whole, key=lambda checkpoint: checkpoint.saved_at, reverse=True))
+        complete = [checkpoint for _, kind, checkpoint in self._candidates() if _is_complete(checkpoint, kind)]
+        return tuple(sorted(complete, key=lambda checkpoint: checkpoint.saved_at, reverse=True))
 
     def look(self) -> tuple[Checkpoint, ...]:
         """Return those that were completed since the last look, also while the run writes: their size stands still."""
@@ -81,8 +81,8 @@ class CheckpointFolder:
             self._first_seen.setdefault(path, now)
             if checkpoint == self._before.get(path) and _is_complete(checkpoint, kind):
                 self._reported[path] = checkpoint.saved_at
-                seen = self._first_seen.pop(path)
-                seconds = max(checkpoint.seconds, checkpoint.saved_at - seen)
+                first_seen = self._first_seen.pop(path)
+                seconds = max(checkpoint.seconds, checkpoint.saved_at - first_seen)
                 new.append(Checkpoint(path, checkpoint.step, checkpoint.bytes, checkpoint.saved_at, seconds))
         self._before = present
         return tuple(sorted(new, key=lambda checkpoint: checkpoint.saved_at))
@@ -243,13 +243,15 @@ def save_interval(answer: Answer, save_seconds: float, step_seconds: float | Non
     numbers = named_numbers(NUMBERS)
     between = seconds_between_failures(answer)
     best = float(checkpoint_period(save_seconds, between))
-    most = numbers["most_saving"].value
-    bounded = save_seconds * (1.0 - most) / most
-    wanted = min(every, best)
+    most_saving = numbers["most_saving"].value
+    bounded = save_seconds * (1.0 - most_saving) / most_saving
+    interval = min(every, best)
     takes = f"saving takes {format_seconds(save_seconds)}"
-    if wanted < bounded and wanted < best:
+    if interval < bounded and interval < best:
         seconds = min(bounded, best)
-        return _interval(seconds, step_seconds, f"{takes}: {format_percent(most)} of the time goes into it at most")
+        return _interval(
+            seconds, step_seconds, f"{takes}: {format_percent(most_saving)} of the time goes into it at most"
+        )
     if best < every:
         why = f"{takes}, something fails every {format_seconds(between)}: that loses least (Young, Daly)"
         return _interval(best, step_seconds, why)

@@ -73,10 +73,10 @@ class Stream:
         """Pass on what has come, and return how many bytes that were; 0 at the end of the stream."""
         data = os.read(self.end, _PIECE)
         self._record.write(data)
-        rest = memoryview(data)
+        remaining = memoryview(data)
         try:
-            while rest and self._guard is not None:
-                rest = rest[os.write(self._guard, rest) :]
+            while remaining and self._guard is not None:
+                remaining = remaining[os.write(self._guard, remaining) :]
         except OSError:  # the guard is gone
             self._guard = None
         return len(data)
@@ -84,10 +84,10 @@ class Stream:
     def pass_on_the_rest(self) -> None:
         """Pass on what the command had written when it ended."""
         os.set_blocking(self.end, False)
-        left = _LAST_BYTES
+        bytes_left = _LAST_BYTES
         with suppress(BlockingIOError):
-            while left > 0 and (passed := self.pass_on()):
-                left -= passed
+            while bytes_left > 0 and (passed := self.pass_on()):
+                bytes_left -= passed
 
 
 def main(folder: str, work: str, words: list[str]) -> int:

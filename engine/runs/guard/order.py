@@ -148,8 +148,8 @@ def keys_not_taken(order: Order, change: Mapping[str, object]) -> list[str]:
     for file in order.files:
         with suppress(OSError, ValueError):
             texts.append((order.work / file).read_text(encoding="utf-8"))
-    taken = {key for text in texts for key in keys_in(text)}
-    return [] if taken & change.keys() else list(change)
+    used_keys = {key for text in texts for key in keys_in(text)}
+    return [] if used_keys & change.keys() else list(change)
 
 
 def write_copies(start: Start) -> None:

@@ -154,14 +154,14 @@ def battery_plan(
         watts: what the machine draws; None where unknown.
         step_seconds: of an optimizer step; None where unknown.
     """
-    wanted = plan.recovery.battery
-    below = wanted.pause_below
+    setting = plan.recovery.battery
+    below = setting.pause_below
     if supply.on_mains is not False or supply.charge is None or not isinstance(below, float):
         return None
     share = named_numbers(NUMBERS)["battery_cores"].value
-    threads = wanted.threads if isinstance(wanted.threads, int) else max(1, int(cores * share))
+    threads = setting.threads if isinstance(setting.threads, int) else max(1, int(cores * share))
     threads = min(threads, max(1, cores))
-    steps = wanted.most_steps if isinstance(wanted.most_steps, int) else None
+    steps = setting.most_steps if isinstance(setting.most_steps, int) else None
     if steps is None and supply.watt_hours is not None and watts and step_seconds:
         usable = max(0.0, supply.charge - below) / supply.charge if supply.charge > 0 else 0.0
         steps = int(usable * supply.watt_hours * HOUR_SECONDS / watts / step_seconds)
@@ -183,8 +183,8 @@ def battery_move(plan: BatteryPlan, supply: Supply, steps: int, is_paused: bool)
     if supply.on_mains is not False:
         return None
     if supply.charge is not None and supply.charge < plan.pause_below:
-        left, least = format_percent(supply.charge), format_percent(plan.pause_below)
-        return Move("pause", "battery", f"{left} of charge is left, the plan halts below {least}")
+        charge, least = format_percent(supply.charge), format_percent(plan.pause_below)
+        return Move("pause", "battery", f"{charge} of charge is left, the plan halts below {least}")
     if plan.most_steps is not None and steps >= plan.most_steps:
         return Move("pause", "battery", f"{steps} steps on battery, as many as were to be made")
     return None

@@ -114,9 +114,9 @@ def _unknown(key: str, location: Place) -> PlanError:
     if key in all_fields() or key.startswith(OWN_PARAMETERS) or key in RUN_KEYS:
         return PlanError("the plan leaves it open", hint="give it a value in the plan", place=location)
     near = nearest(key, [*all_fields(), *RUN_KEYS])
-    meant = f"{{{near[0]}}} is a placeholder" if near else "placeholders are keys of plans"
+    advice = f"{{{near[0]}}} is a placeholder" if near else "placeholders are keys of plans"
     return PlanError(
-        "no field of plans is called so", hint=f"{meant}; {{{{{key}}}}} stands for the text itself", place=location
+        "no field of plans is called so", hint=f"{advice}; {{{{{key}}}}} stands for the text itself", place=location
     )
 
 
@@ -168,10 +168,10 @@ class RewrittenFiles:
         Raises:
             PlanError: no word names one of the files.
         """
-        taken: set[str] = set()
-        result = tuple(self._word(word, taken) for word in words)
+        used_keys: set[str] = set()
+        result = tuple(self._word(word, used_keys) for word in words)
         for source in self._copies:
-            if source not in taken:
+            if source not in used_keys:
                 hint = f"write its path into the command, or leave --rewrite out; it works in {self._work}"
                 raise PlanError("no word of the command names this file", hint=hint, place=Place(source))
         return result
@@ -187,25 +187,25 @@ class RewrittenFiles:
         """
         return {copy: filled_file(Path(source), values) for source, copy in self._copies.items()}
 
-    def _word(self, word: str, taken: set[str]) -> str:
+    def _word(self, word: str, used_keys: set[str]) -> str:
         option, equals, value = word.partition("=")
-        if (copy := self._copy(word, taken)) is not None:
+        if (copy := self._copy(word, used_keys)) is not None:
             return str(copy)
-        if equals and (copy := self._copy(value, taken)) is not None:
+        if equals and (copy := self._copy(value, used_keys)) is not None:
             return f"{option}={copy}"
-        return _PATH.sub(partial(self._within, taken), word)
+        return _PATH.sub(partial(self._within, used_keys), word)
 
-    def _within(self, taken: set[str], match: re.Match[str]) -> str:
-        copy = self._copy(match[0], taken)
+    def _within(self, used_keys: set[str], match: re.Match[str]) -> str:
+        copy = self._copy(match[0], used_keys)
         if copy is None:
             return match[0]
         before = match.string[: match.start()][-1:]
         return str(copy) if before in ("'", '"') else shlex.quote(str(copy))
 
-    def _copy(self, text: str, taken: set[str]) -> Path | None:
+    def _copy(self, text: str, used_keys: set[str]) -> Path | None:
         source = _resolved(self._work, text)
         if source in self._copies:
-            taken.add(source)
+            used_keys.add(source)
         return self._copies.get(source)
 
 

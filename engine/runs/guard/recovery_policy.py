@@ -65,7 +65,7 @@ class Rung:
         """Yield the changes of a plan that it asks for, the gentlest first; none that would change nothing."""
         if any(case.plan.value(key) == value for key, value in self.unless.items()):
             return
-        values = {key: _new_value(case.plan.value(key), wanted) for key, wanted in self.change.items()}
+        values = {key: _new_value(case.plan.value(key), changed) for key, changed in self.change.items()}
         values = {key: value for key, value in values.items() if value not in (None, case.plan.value(key))}
         if self.advice:
             yield from ({**advice.change, **values} for advice in remedies(case) if advice.code == self.advice)
@@ -130,7 +130,7 @@ class Step:
 def next_step(
     answer: Answer,
     failure: Failure,
-    taken: Taken = (),
+    steps: Taken = (),
     machine: Machine | None = None,
     catalog: Catalog | None = None,
     detect: Detect | None = None,
@@ -140,13 +140,13 @@ def next_step(
     Args:
         answer: the plan as the run has it, filled in and estimated.
         failure: why it ended, or is about to.
-        taken: steps of this run so far.
+        steps: steps of this run so far.
         machine: the machine it runs on, where its plan does not name one.
         detect: detects the machine it runs on, for what only its processor can still do; None where that is another
             machine than this.
     """
     ladder = recovery_ladder().get(failure.kind)
-    if ladder is None or len(taken) >= _most_restarts(answer):
+    if ladder is None or len(steps) >= _most_restarts(answer):
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, catalog or load_catalog(), machine)
     wanted = answer.plan.value(_plan_key(failure))
@@ -162,13 +162,13 @@ def next_step(
     return None
 
 
-def why_no_step(answer: Answer, failure: Failure, taken: Taken = ()) -> str:
+def why_no_step(answer: Answer, failure: Failure, steps: Taken = ()) -> str:
     """Return why ``next_step`` knows of nothing to do about a run in trouble; empty where no plan could ask for any."""
     if failure.kind not in recovery_ladder():
         return ""
     key = _plan_key(failure)
     most, wanted = _most_restarts(answer), answer.plan.value(key)
-    if len(taken) >= most:
+    if len(steps) >= most:
         return f"not started again: recovery.max_restarts is {most}"
     if not isinstance(wanted, tuple) or not wanted:
         is_tried = wanted not in _INACTIVE
@@ -178,7 +178,7 @@ def why_no_step(answer: Answer, failure: Failure, taken: Taken = ()) -> str:
 
 
 def smaller_batch(
-    answer: Answer, wanted: Mapping[str, object], taken: Taken, machine: Machine | None = None
+    answer: Answer, changes: Mapping[str, object], steps: Taken, machine: Machine | None = None
 ) -> Step | None:
     """Return the step to the micro-batch that a trainer asked for, the global batch kept by accumulation.
 
@@ -186,11 +186,11 @@ def smaller_batch(
 
     Args:
         answer: the plan as the run has it, filled in and estimated.
-        taken: steps of this run so far.
+        steps: steps of this run so far.
         machine: the machine it runs on, where its plan does not name one.
     """
-    before, after = answer.plan.training.micro_batch, wanted.get("micro_batch")
-    if not isinstance(after, int) or after == before or len(taken) >= _most_restarts(answer):
+    before, after = answer.plan.training.micro_batch, changes.get("micro_batch")
+    if not isinstance(after, int) or after == before or len(steps) >= _most_restarts(answer):
         return None
     case = EstimatedPlan(answer.plan, answer.resolved, answer.estimate, load_catalog(), machine)
     trial = case.evaluate({Key.TRAINING_MICRO_BATCH: after})
@@ -216,13 +216,13 @@ def _plan_key(failure: Failure) -> str:
     return f"recovery.{failure.kind}"
 
 
-def _new_value(value: object, wanted: object) -> object:
+def _new_value(value: object, changed: object) -> object:
     """Return what a rung makes of a value of the plan; None where it has none to halve."""
-    if wanted == "double":
+    if changed == "double":
         return 2 * value if isinstance(value, int) and value else 2
-    if wanted == "half":
+    if changed == "half":
         return max(1, value // 2) if isinstance(value, int) else None
-    return wanted
+    return changed
 
 
 def _less_memory(
@@ -258,8 +258,8 @@ def _rung_step(case: EstimatedPlan, failure: Failure, remedy: str, rung: Rung, d
     if rung.move == "fewer_devices":
         return _fewer_devices(case, failure)
     if rung.move == "processor":
-        there = _on_processor(case, detect)
-        return None if there is None else _step(case, failure, "processor", there, environment={_VISIBLE: ""})
+        moved = _on_processor(case, detect)
+        return None if moved is None else _step(case, failure, "processor", moved, environment={_VISIBLE: ""})
     if not rung.change:
         return Step(failure.kind, remedy, {}, {}, Answer(case.resolved, case.estimate), _as_it_was(failure))
     trials = (case.evaluate(change) for change in rung.changes(case))
@@ -292,22 +292,22 @@ def _on_processor(case: EstimatedPlan, detect: Detect | None) -> Candidate | Non
     cpu_machine = None if machine is None else replace(machine, accelerators=())
     named = None if cpu_machine is None else cpu_machine.cpu.catalogue_id.value
     usual = next(iter(case.catalog.processors)) if cpu_machine is None else "detected"
-    one = {f"parallelism.{size}": 1 for size in ("tp", "pp", "cp", "ep")}
-    change: dict[str, object] = {Key.HARDWARE_NAME: named or usual, Key.HARDWARE_DEVICES: 1, **one}
+    sizes = {f"parallelism.{size}": 1 for size in ("tp", "pp", "cp", "ep")}
+    change: dict[str, object] = {Key.HARDWARE_NAME: named or usual, Key.HARDWARE_DEVICES: 1, **sizes}
     change[Key.PARALLELISM_OFFLOAD] = "none"
-    there = replace(case, machine=cpu_machine)
-    trial = _whole_steps(there, change)
+    cpu_case = replace(case, machine=cpu_machine)
+    trial = _whole_steps(cpu_case, change)
     runs_as = {} if trial is None else trial.made.resolved.cluster.device.runs_as
-    precision = given = str(case.plan.training.precision)
+    precision = stated = str(case.plan.training.precision)
     while precision in runs_as:
         precision = runs_as[precision]
-    if precision != given:
+    if precision != stated:
         change[Key.TRAINING_PRECISION] = precision
-        trial = _whole_steps(there, change) or trial
+        trial = _whole_steps(cpu_case, change) or trial
     micro_batch = int(case.plan.training.micro_batch)
     while trial is not None and trial.estimate.verdict is Verdict.DOES_NOT_FIT and micro_batch > 1:
         micro_batch //= 2
-        trial = _whole_steps(there, {**change, Key.TRAINING_MICRO_BATCH: micro_batch}) or trial
+        trial = _whole_steps(cpu_case, {**change, Key.TRAINING_MICRO_BATCH: micro_batch}) or trial
     return trial
 
 
@@ -328,8 +328,8 @@ def _left(devices: int, count: int, lost: int | None) -> dict[str, str]:
     """Return the variable by which a command sees the devices that are left, where it is known which is lost."""
     if lost is None:
         return {}
-    left = [device for device in range(devices) if device != lost]
-    return {_VISIBLE: ",".join(map(str, left[:count]))}
+    remaining = [device for device in range(devices) if device != lost]
+    return {_VISIBLE: ",".join(map(str, remaining[:count]))}
 
 
 def _step(

@@ -152,10 +152,10 @@ class Supervisor:
 
     def _step_behind(self, ended: AttemptEnd) -> Step | None:
         """Return what is changed for another attempt; None where there is to be none."""
-        taken = self._order.steps
+        steps = self._order.steps
         if ended.failure is not None:
-            return next_step(self._answer, ended.failure, taken, self._machine, detect=detect)
-        return smaller_batch(self._answer, ended.wanted, taken, self._machine) if ended.wanted else None
+            return next_step(self._answer, ended.failure, steps, self._machine, detect=detect)
+        return smaller_batch(self._answer, ended.wanted, steps, self._machine) if ended.wanted else None
 
     def _finish(self, ended: AttemptEnd) -> int:
         seconds, restarts = round(time.monotonic() - self._began, 3), self._order.attempt - 1
@@ -190,10 +190,10 @@ class Supervisor:
     @contextmanager
     def _signals(self) -> Iterator[None]:
         """Pass signals on while the block runs; those that are ignored stay so."""
-        wanted = {**dict.fromkeys(_PASSED_ON, self._pass_on), signal.SIGTSTP: self._halt}
+        handlers = {**dict.fromkeys(_PASSED_ON, self._pass_on), signal.SIGTSTP: self._halt}
         before = {
             number: signal.signal(number, handler)
-            for number, handler in wanted.items()
+            for number, handler in handlers.items()
             if signal.getsignal(number) is not signal.SIG_IGN
         }
         try:
@@ -321,8 +321,8 @@ def _run_of(name: str) -> LiveRun:
     if len(matches) == 1:
         return matches[0]
     listed = ", ".join(run.id for run in known[:5])
-    what = "several runs are called so" if matches else "no run that is not over is called so"
-    raise GuardError(what, name, f"there are: {listed}" if listed else "history list shows what is past")
+    title = "several runs are called so" if matches else "no run that is not over is called so"
+    raise GuardError(title, name, f"there are: {listed}" if listed else "history list shows what is past")
 
 
 def _alone(folder: Path) -> None:

@@ -64,7 +64,7 @@ class History:
         except (CapacityError, OSError, ImportError) as error:
             self.notes.append(f"waits in {self.place.waiting} to be stored: {reason_of(error)}")
 
-    def find(self, wanted: WantedRuns | None = None) -> tuple[RunRecord, ...]:
+    def find(self, run_filter: WantedRuns | None = None) -> tuple[RunRecord, ...]:
         """Return entries, the newest first.
 
         Raises:
@@ -72,7 +72,7 @@ class History:
             MissingPartError: what it is kept in needs a part that is not installed.
         """
         store = self._current_store()
-        records = store.find(wanted or WantedRuns())
+        records = store.find(run_filter or WantedRuns())
         self._tell(store)
         return records
 
@@ -192,10 +192,10 @@ class MongoStore:
                 runs.update_one({"_id": record.id}, {"$setOnInsert": _document(record)}, upsert=True)
             self._thin(runs)
 
-    def find(self, wanted: WantedRuns) -> tuple[RunRecord, ...]:
+    def find(self, run_filter: WantedRuns) -> tuple[RunRecord, ...]:
         """Return entries, the newest first; see ``Store``."""
         with self._opened() as runs:
-            documents = runs.find(_query(wanted), {"entry": 1}).sort(_NEWEST_FIRST).limit(wanted.most)
+            documents = runs.find(_query(run_filter), {"entry": 1}).sort(_NEWEST_FIRST).limit(run_filter.most)
             return tuple(self._record(document) for document in documents)
 
     def forget(self, ids: Sequence[str]) -> int:
@@ -259,19 +259,19 @@ def _storable(value: object) -> object:
     return float(value) if isinstance(value, int) and abs(value) > _LARGEST_WHOLE else value
 
 
-def _query(wanted: WantedRuns) -> dict[str, object]:
+def _query(run_filter: WantedRuns) -> dict[str, object]:
     query: dict[str, object] = {}
-    if wanted.kinds:
-        query["kind"] = {"$in": list(wanted.kinds)}
-    for name, text in (("model", wanted.model), ("hardware", wanted.hardware)):
+    if run_filter.kinds:
+        query["kind"] = {"$in": list(run_filter.kinds)}
+    for name, text in (("model", run_filter.model), ("hardware", run_filter.hardware)):
         if text:
             query[name] = {"$regex": re.escape(text), "$options": "i"}
-    if wanted.since:
-        query["started"] = {"$gte": wanted.since}
-    if wanted.device:
-        query["device"] = wanted.device
-    if wanted.measured:
+    if run_filter.since:
+        query["started"] = {"$gte": run_filter.since}
+    if run_filter.device:
+        query["device"] = run_filter.device
+    if run_filter.measured:
         query["measured"] = True
-    if wanted.id_starts:
-        query["_id"] = {"$regex": f"^{re.escape(wanted.id_starts)}"}
+    if run_filter.id_starts:
+        query["_id"] = {"$regex": f"^{re.escape(run_filter.id_starts)}"}
     return query

@@ -100,8 +100,8 @@ class RunRecord:
 
     def repeats(self, other: RunRecord) -> bool:
         """Return whether it says of the same plan what another entry says."""
-        mine = (self.fingerprint, dict(self.predicted), dict(self.machine))
-        return mine == (other.fingerprint, dict(other.predicted), dict(other.machine))
+        values = (self.fingerprint, dict(self.predicted), dict(self.machine))
+        return values == (other.fingerprint, dict(other.predicted), dict(other.machine))
 
     def _named(self, section: str) -> str:
         table = (self.plan or {}).get(section)

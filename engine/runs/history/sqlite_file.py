@@ -142,9 +142,9 @@ def with_new_schema(path: Path) -> Iterator[Path]:
             for statement in (sql for version in MIGRATIONS for sql in version):
                 connection.execute(statement)
         size = _PAGE.unpack_from(new.read_bytes(), _PAGE_AT)[0]
-        page, rest = bytearray(new.read_bytes()[:size]), path.read_bytes()[size:]
-        _PAGES.pack_into(page, _PAGES_AT, 1 + len(rest) // size)
-        copy.write_bytes(page + rest)
+        page, tail = bytearray(new.read_bytes()[:size]), path.read_bytes()[size:]
+        _PAGES.pack_into(page, _PAGES_AT, 1 + len(tail) // size)
+        copy.write_bytes(page + tail)
         yield copy
 
 

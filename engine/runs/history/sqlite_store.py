@@ -60,9 +60,9 @@ class SqliteStore:
 
         self._mended(stored)
 
-    def find(self, wanted: WantedRuns) -> tuple[RunRecord, ...]:
+    def find(self, run_filter: WantedRuns) -> tuple[RunRecord, ...]:
         """Return entries, the newest first; see ``Store``."""
-        query, values = _query(wanted)
+        query, values = _query(run_filter)
 
         def records() -> tuple[RunRecord, ...]:
             with opened_to_read(self._path) as connection:
@@ -76,7 +76,9 @@ class SqliteStore:
 
         def removed() -> int:
             with opened(self._path) as connection, _transaction(connection):
-                return sum(connection.execute("DELETE FROM runs WHERE id = ?", (one,)).rowcount for one in ids)
+                return sum(
+                    connection.execute("DELETE FROM runs WHERE id = ?", (record_id,)).rowcount for record_id in ids
+                )
 
         return self._mended(removed)
 
@@ -101,8 +103,8 @@ class SqliteStore:
             with opened(self._path) as connection, _transaction(connection):
                 for record in rescued:
                     _insert(connection, record)
-        kept = f"{len(rescued)} entries of it were taken over" if rescued else "a new one was begun"
-        self.notes.append(f"the history was damaged: kept as {aside}, {kept}")
+        outcome = f"{len(rescued)} entries of it were taken over" if rescued else "a new one was begun"
+        self.notes.append(f"the history was damaged: kept as {aside}, {outcome}")
 
 
 def _insert(connection: sqlite3.Connection, record: RunRecord) -> None:
@@ -127,31 +129,31 @@ def _thin(connection: sqlite3.Connection, most: int) -> None:
         connection.execute(_THIN, (count // 2,))
 
 
-def _query(wanted: WantedRuns) -> tuple[str, list[object]]:
+def _query(run_filter: WantedRuns) -> tuple[str, list[object]]:
     tests: list[str] = []
     values: list[object] = []
 
-    def test(condition: str, *given: object) -> None:
+    def test(condition: str, *parameters: object) -> None:
         tests.append(condition)
-        values.extend(given)
+        values.extend(parameters)
 
-    if wanted.kinds:
-        test(f"kind IN ({', '.join('?' * len(wanted.kinds))})", *wanted.kinds)
-    for column, text in (("model", wanted.model), ("hardware", wanted.hardware)):
+    if run_filter.kinds:
+        test(f"kind IN ({', '.join('?' * len(run_filter.kinds))})", *run_filter.kinds)
+    for column, text in (("model", run_filter.model), ("hardware", run_filter.hardware)):
         if text:
             test(f"instr(lower({column}), ?)", text.lower())
-    if wanted.since:
-        test("started >= ?", wanted.since)
-    if wanted.device:
-        test("device = ?", wanted.device)
-    if wanted.measured:
+    if run_filter.since:
+        test("started >= ?", run_filter.since)
+    if run_filter.device:
+        test("device = ?", run_filter.device)
+    if run_filter.measured:
         test("measured")
-    if wanted.id_starts:
-        test("substr(id, 1, ?) = ?", len(wanted.id_starts), wanted.id_starts)
-    where = f" WHERE {' AND '.join(tests)}" if tests else ""
-    limit = f" LIMIT {wanted.most}" if wanted.most else ""
+    if run_filter.id_starts:
+        test("substr(id, 1, ?) = ?", len(run_filter.id_starts), run_filter.id_starts)
+    conditions = f" WHERE {' AND '.join(tests)}" if tests else ""
+    limit = f" LIMIT {run_filter.most}" if run_filter.most else ""
     # Conditions are of the few above, and values are bound.
-    return f"SELECT data FROM runs{where} ORDER BY started DESC, rowid DESC{limit}", values  # noqa: S608
+    return f"SELECT data FROM runs{conditions} ORDER BY started DESC, rowid DESC{limit}", values  # noqa: S608
 
 
 def _record(data: object) -> RunRecord:

@@ -59,7 +59,7 @@ class Store(Protocol):
         An estimate that says what the newest of the same plan says is left out.
         """
 
-    def find(self, wanted: WantedRuns) -> tuple[RunRecord, ...]:
+    def find(self, run_filter: WantedRuns) -> tuple[RunRecord, ...]:
         """Return entries, the newest first."""
 
     def forget(self, ids: Sequence[str]) -> int:

@@ -160,18 +160,18 @@ class LineSplitter:
 
     def split(self, data: bytes) -> list[str]:
         """Return the lines that are complete by now."""
-        *whole, rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
-        if self._dropping and whole:
-            whole[0] = b""
+        *complete, tail = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
+        if self._dropping and complete:
+            complete[0] = b""
             self._dropping = False
-        if len(rest) > self._longest:
+        if len(tail) > self._longest:
             if not self._dropping:
-                whole.append(rest[: self._longest])
-            rest, self._dropping = b"", True
+                complete.append(tail[: self._longest])
+            tail, self._dropping = b"", True
         elif self._dropping:
-            rest = b""
-        self._rest = rest
-        return [line[: self._longest].decode("utf-8", "replace") for line in whole if line]
+            tail = b""
+        self._rest = tail
+        return [line[: self._longest].decode("utf-8", "replace") for line in complete if line]
 
     def rest(self) -> list[str]:
         """Return the last line, which nothing ended yet, and forget it."""

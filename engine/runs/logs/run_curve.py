@@ -104,12 +104,12 @@ class RunCurve:
         steps, seconds = [], []
         before, then = 0.0, math.nan
         for point in self.points:
-            at = point.logged_at if logged else point.arrived_at
-            if math.isfinite(at) and math.isfinite(then) and at > then and point.step > before:
+            moment = point.logged_at if logged else point.arrived_at
+            if math.isfinite(moment) and math.isfinite(then) and moment > then and point.step > before:
                 steps.append(point.step)
-                seconds.append((at - then) / (point.step - before))
-            if math.isfinite(at) and at != then:
-                before, then = point.step, at
+                seconds.append((moment - then) / (point.step - before))
+            if math.isfinite(moment) and moment != then:
+                before, then = point.step, moment
         return np.asarray(steps, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
 
     def _take(self, entry: LogEntry, arrived_at: float) -> None:

@@ -117,9 +117,9 @@ class Watch:
         started = time.perf_counter()
         alarms = [*self._log_alarms(curve, now), *self._machine_alarms(samples)]
         new = tuple(alarm for alarm in alarms if (alarm.kind, alarm.where) not in self.going_on)
-        seen = {(alarm.kind, alarm.where) for alarm in alarms}
+        current = {(alarm.kind, alarm.where) for alarm in alarms}
         for key in list(self.going_on):
-            self._unseen[key] = 0 if key in seen else self._unseen.get(key, 0) + 1
+            self._unseen[key] = 0 if key in current else self._unseen.get(key, 0) + 1
             if self._unseen[key] > LOOKS_UNTIL_OVER:
                 del self.going_on[key]
         self.going_on.update({(alarm.kind, alarm.where): alarm for alarm in alarms})
@@ -168,11 +168,13 @@ class Watch:
         memory, shares = samples.memory(), samples.main_memory_share()
         total_bytes = samples.latest.system.memory_total_bytes.value
         # The run has what it holds and what is free.
-        most = None if total_bytes is None else float(memory[-1] + (1.0 - shares[-1]) * total_bytes)
-        yield from self._memory("main memory", times, memory, shares, most)
+        reachable = None if total_bytes is None else float(memory[-1] + (1.0 - shares[-1]) * total_bytes)
+        yield from self._memory("main memory", times, memory, shares, reachable)
         for device in range(used.shape[1]):
-            held, capacity = used[:, device], float(total[-1, device])
-            yield from self._memory(f"GPU {device}", times[-held.size :], held, held / capacity, capacity)
+            used_bytes, capacity = used[:, device], float(total[-1, device])
+            yield from self._memory(
+                f"GPU {device}", times[-used_bytes.size :], used_bytes, used_bytes / capacity, capacity
+            )
             yield from self._throttling(samples, device)
             yield from self._beyond_the_plan(samples, device)
         for reading, written in _READINGS.items():

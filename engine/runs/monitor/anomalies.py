@@ -58,8 +58,8 @@ def slope(times: Numbers, values: Numbers) -> Slope:
     if not np.any(usable):
         return Slope(0.0, 0.0, 0.0)
     slopes = (values[second] - values[first])[usable] / apart[usable]
-    far = slopes[apart[usable] >= apart[usable].max() / 3]
-    low, high = np.quantile(far, (_LOW, _HIGH))
+    distant = slopes[apart[usable] >= apart[usable].max() / 3]
+    low, high = np.quantile(distant, (_LOW, _HIGH))
     return Slope(float(np.median(slopes)), float(low), float(high))
 
 
@@ -103,8 +103,8 @@ def growth(times: Numbers, values: Numbers, limits: Mapping[str, float]) -> Grow
         values: bytes at those times.
         limits: thresholds of the detector ``leak``.
     """
-    kept = np.isfinite(values)
-    times, values = times[kept], values[kept]
+    finite = np.isfinite(values)
+    times, values = times[finite], values[finite]
     window = round(limits["window"])
     while (back := round(limits["persistence"] * window)) + 2 * window <= values.size:
         result = _growth_in_window(times, values, window, limits)
@@ -143,8 +143,8 @@ def _follows(
     at, floor = lower_envelope(times[-2 * window : -window], values[-2 * window : -window], blocks)
     if np.ptp(floor) <= limits["flat"] * grown:
         return True
-    alike = limits["steadiness"] <= line.value / max(slope(at, floor).value, 1e-9) <= 1.0 / limits["least_before"]
-    return alike and _is_straight(*lower_envelope(times[-2 * window :], values[-2 * window :], 2 * blocks), limits)
+    is_steady = limits["steadiness"] <= line.value / max(slope(at, floor).value, 1e-9) <= 1.0 / limits["least_before"]
+    return is_steady and _is_straight(*lower_envelope(times[-2 * window :], values[-2 * window :], 2 * blocks), limits)
 
 
 def _is_straight(times: Numbers, floor: Numbers, limits: Mapping[str, float]) -> bool:
@@ -201,8 +201,8 @@ def filling(times: Numbers, free: Numbers, total: float, limits: Mapping[str, fl
         total: bytes of the disk.
         limits: thresholds of the detector ``disk``.
     """
-    kept = np.isfinite(free)
-    times, free = times[kept], free[kept]
+    finite = np.isfinite(free)
+    times, free = times[finite], free[finite]
     if free.size < 2 or total <= 0:
         return None
     now = float(free[-1])
@@ -345,10 +345,10 @@ def throttling(
         return None
     newest = reasons[-window:]
     for cause, words in causes.items():
-        meant = [tuple(text for text in texts if any(word in text.lower() for word in words)) for texts in newest]
-        share = sum(map(bool, meant)) / window
+        matched = [tuple(text for text in texts if any(word in text.lower() for word in words)) for texts in newest]
+        share = sum(map(bool, matched)) / window
         if share >= limits["share"]:
-            return Throttling(cause, tuple(sorted({text for texts in meant for text in texts})), share)
+            return Throttling(cause, tuple(sorted({text for texts in matched for text in texts})), share)
     return None
 
 

@@ -260,12 +260,12 @@ def _sharing_reasons(samples: RunSamples, answer: Answer, limits: Mapping[str, f
     if samples.latest is None:
         return
     for gpu, run_memory in zip(samples.gpus, samples.latest.gpu_memory_bytes, strict=False):
-        held, total = gpu.memory_used_bytes.value, gpu.memory_total_bytes.value
-        if held is None or not total or run_memory.value is None:
+        used_bytes, total = gpu.memory_used_bytes.value, gpu.memory_total_bytes.value
+        if used_bytes is None or not total or run_memory.value is None:
             continue
-        others = held - run_memory.value
-        if run_memory.value and others > limits["others"] * total:
-            yield Reason("shared", f"others hold {format_bytes(others)} of GPU {gpu.index}")
+        used_elsewhere = used_bytes - run_memory.value
+        if run_memory.value and used_elsewhere > limits["others"] * total:
+            yield Reason("shared", f"others hold {format_bytes(used_elsewhere)} of GPU {gpu.index}")
     if answer.resolved.cluster.device.kind == "cpu":
         everybody = _middle(samples.system_cpu_percent()) / PERCENT * (os.cpu_count() or 1)
         used = everybody - _middle(samples.cpu_percent()) / PERCENT

@@ -96,9 +96,9 @@ class RunMonitor:
         """Whether the processes that are watched still live, or without any whether the log may still grow."""
         return (self._log is None or not self._log.ended) if self._tree is None else self._tree.alive
 
-    def take(self, entries: Iterable[LogEntry], at: float) -> None:
+    def take(self, entries: Iterable[LogEntry], seconds: float) -> None:
         """Take entries of the run's output at a time on the monotonic clock."""
-        self.curve.add((self._with_rates(entry, at) for entry in entries), at)
+        self.curve.add((self._with_rates(entry, seconds) for entry in entries), seconds)
 
     def look(self, last: bool = False) -> RunState:
         """Read what is new of log and machine, and return how the run stands.
@@ -106,17 +106,17 @@ class RunMonitor:
         Args:
             last: the log is read to its end, whether a line is complete or not.
         """
-        at = self._clock()
+        seconds = self._clock()
         if self._log is not None:
             # What stood there before says nothing of when it came.
-            entries = [self._with_rates(entry, at) for entry in self._log.poll(last)]
-            self.curve.add(entries, at if self._polled else math.nan)
+            entries = [self._with_rates(entry, seconds) for entry in self._log.poll(last)]
+            self.curve.add(entries, seconds if self._polled else math.nan)
             self._polled = True
         observation = None
         if self._tree is not None and self._sampler is not None:
             observation = observe(self._tree, self._sampler)
             self.samples.add(observation, self._folders)
-        new = self._watch.look(self.curve, self.samples, at, last)
+        new = self._watch.look(self.curve, self.samples, seconds, last)
         going_on = tuple(self._watch.going_on.values())
         limits = self._detectors["difference"].thresholds
         actual = measured(self.curve, self.samples, self._answer, round(limits["steps"]))
@@ -126,7 +126,7 @@ class RunMonitor:
             compared = compare(actual, self._answer)
             why = reasons(compared, self.curve, self.samples, self._answer, going_on, limits)
         return RunState(
-            seconds=at - self._began,
+            seconds=seconds - self._began,
             program=self.curve.program,
             figures=dict(self.curve.latest),
             left=self._left(),
@@ -175,7 +175,7 @@ class RunMonitor:
             return RunRecord("run", machine=this_host(), actual=actual, details=details, started=self._started)
         return history_entry(self._answer, "run", actual, details, self._started)
 
-    def _with_rates(self, entry: LogEntry, at: float) -> LogEntry:
+    def _with_rates(self, entry: LogEntry, seconds: float) -> LogEntry:
         """Return an entry with what its running totals grew by a second, where it belongs to no step."""
         if "step" in entry.figures or "loss" in entry.figures:
             return entry
@@ -184,9 +184,9 @@ class RunMonitor:
             if total not in entry.figures:
                 continue
             before, value = self._totals.get(total), entry.figures[total]
-            if before is not None and at > before[0] and value >= before[1]:
-                rates[rate] = (value - before[1]) / (at - before[0])
-            self._totals[total] = (at, value)
+            if before is not None and seconds > before[0] and value >= before[1]:
+                rates[rate] = (value - before[1]) / (seconds - before[0])
+            self._totals[total] = (seconds, value)
         return replace(entry, figures={**rates, **entry.figures})
 
     def _left(self) -> Interval | None:

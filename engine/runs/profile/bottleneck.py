@@ -150,9 +150,9 @@ def _busiest(usage: Usage) -> float | None:
 def _used(usage: Usage) -> Iterator[GpuUsage]:
     """Yield the GPUs that the run uses: whose memory it holds, or which are busy where that is unknown."""
     for gpu in usage.gpus:
-        held = gpu.numbers["run_memory_bytes"].peak
+        used_bytes = gpu.numbers["run_memory_bytes"].peak
         busy = gpu.numbers["utilization_percent"].mean or 0.0
-        if held or (held is None and busy >= rules().gpu["used_percent"]):
+        if used_bytes or (used_bytes is None and busy >= rules().gpu["used_percent"]):
             yield gpu
 
 
@@ -164,8 +164,8 @@ def _utilization(gpus: tuple[GpuUsage, ...]) -> float | None:
 def _evidence(name: str, usage: Usage, use: float, limit: float) -> str:
     if name == "cpu":
         machine, busiest = usage.mean("system_cpu_percent"), _busiest(usage)
-        others = _OTHERS if taken_by_others(name, usage) else ""
-        machine_text = "" if machine is None else f"the machine's CPUs were {_percent(machine)} busy{others}"
+        remark = _OTHERS if taken_by_others(name, usage) else ""
+        machine_text = "" if machine is None else f"the machine's CPUs were {_percent(machine)} busy{remark}"
         process_text = (
             "" if busiest is None else f"the busiest process of the run kept one core {_percent(busiest)} busy"
         )
@@ -176,8 +176,8 @@ def _evidence(name: str, usage: Usage, use: float, limit: float) -> str:
         share = f", {_percent(100 * run_memory / total)} by the run" if run_memory and total else ""
         return f"{_percent(use)} of main memory was in use at the peak{share} (threshold {_percent(limit)})"
     if name == "disk":
-        others = _OTHERS if taken_by_others(name, usage) else ""
-        return f"disks read and wrote {format_bandwidth(use)}{others} (threshold {format_bandwidth(limit)})"
+        remark = _OTHERS if taken_by_others(name, usage) else ""
+        return f"disks read and wrote {format_bandwidth(use)}{remark} (threshold {format_bandwidth(limit)})"
     if name == "network":
         return f"a round trip to the endpoint took {use:.3g} ms (threshold {limit:.3g} ms)"
     return f"GPUs were {_percent(use)} busy (threshold {_percent(limit)})"
@@ -208,14 +208,14 @@ def _gpu_findings(
         yield _starved(usage, busy, plain)
         yield from filled
         return
-    held = sorted((*_held(gpus, rule["held_share"]),), key=lambda finding: -finding.score)
+    findings = sorted((*_held(gpus, rule["held_share"]),), key=lambda finding: -finding.score)
     active = _mean(gpus, "memory_activity_percent")
     if active is not None and active >= rule["memory_activity_percent"]:
         evidence = f"its memory was in use {_percent(active)} of the time, while GPUs were {_percent(busy)} busy"
-        held.append(Finding("gpu_memory_bandwidth", min(1.0, active / limits["gpu"]), evidence))
-    yield from held
+        findings.append(Finding("gpu_memory_bandwidth", min(1.0, active / limits["gpu"]), evidence))
+    yield from findings
     evidence = f"GPUs were {_percent(busy)} busy, and nothing was seen to hold them down"
-    if not held:
+    if not findings:
         yield Finding("gpu_compute", min(1.0, busy / limits["gpu"]), evidence)
     yield from filled
 
@@ -239,14 +239,14 @@ def _starved(usage: Usage, busy: float, plain: list[Finding]) -> Finding:
 
 def _held(gpus: tuple[GpuUsage, ...], least: float) -> Iterator[Finding]:
     """Yield by what drivers held clocks down."""
-    for kind, reasons, what in (("gpu_heat", _HEAT, "heat"), ("gpu_power", _POWER, "its power limit")):
+    for kind, reasons, cause in (("gpu_heat", _HEAT, "heat"), ("gpu_power", _POWER, "its power limit")):
         shares = [sum(gpu.throttled.get(reason, 0.0) for reason in reasons) for gpu in gpus]
         share = min(1.0, max(shares, default=0.0))
         if share >= least:
             drawn, limit = _mean(gpus, "power_watts"), _mean(gpus, "power_limit_watts")
             power_text = f", at {format_power(drawn)} of {format_power(limit)}" if drawn and limit else ""
             yield Finding(
-                kind, share, f"{what} held a GPU's clock down {_percent(100 * share)} of the time{power_text}"
+                kind, share, f"{cause} held a GPU's clock down {_percent(100 * share)} of the time{power_text}"
             )
 
 

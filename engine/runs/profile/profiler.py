@@ -204,9 +204,9 @@ class ProfilingEngine:
     def _look(self) -> None:
         if self._tree is None or self._sampler is None:
             return
-        seen = observe(self._tree, self._sampler)
+        observation = observe(self._tree, self._sampler)
         latency = self._latency.last_ms if self._latency else None
-        snapshot = self._account.add(seen, self.stages.current, latency)
+        snapshot = self._account.add(observation, self.stages.current, latency)
         if snapshot is not None:
             self._timeline.add(snapshot)
             self._tell(snapshot)

@@ -95,16 +95,16 @@ class Snapshots:
         self._first: Observation | None = None
         self._before: Observation | None = None
 
-    def take(self, seen: Observation, stage: str = "", latency_ms: float | None = None) -> ResourceSnapshot:
+    def take(self, observation: Observation, stage: str = "", latency_ms: float | None = None) -> ResourceSnapshot:
         """Return the snapshot of an observation."""
-        before, self._before = self._before, seen
-        first = self._first = self._first or seen
-        seconds = seen.at_seconds - before.at_seconds if before else 0.0
-        run, system = seen.run, seen.system
+        before, self._before = self._before, observation
+        first = self._first = self._first or observation
+        seconds = observation.at_seconds - before.at_seconds if before else 0.0
+        run, system = observation.run, observation.system
         # What needs two samples is missing from the first without being worth a word.
         value = self._known if before else _value
         return ResourceSnapshot(
-            at_seconds=seen.at_seconds - first.at_seconds,
+            at_seconds=observation.at_seconds - first.at_seconds,
             seconds=seconds,
             stage=stage,
             processes=len(run.processes),
@@ -112,9 +112,9 @@ class Snapshots:
             memory_bytes=value("memory_bytes", run.rss_bytes),
             shared_once_bytes=run.pss_bytes.value,
             cpu_percent=value("cpu_percent", run.cpu_percent),
-            busiest_process_percent=_busiest(before, seen),
-            read_bytes_per_second=self._run_rate("read_bytes", before, seen),
-            write_bytes_per_second=self._run_rate("written_bytes", before, seen),
+            busiest_process_percent=_busiest(before, observation),
+            read_bytes_per_second=self._run_rate("read_bytes", before, observation),
+            write_bytes_per_second=self._run_rate("written_bytes", before, observation),
             system_cpu_percent=value("system_cpu_percent", system.cpu_percent),
             cpu_per_core_percent=value("cpu_per_core_percent", system.cpu_per_core_percent),
             system_memory_used_bytes=value("system_memory_used_bytes", system.memory_used_bytes),
@@ -124,7 +124,7 @@ class Snapshots:
             network_receive_bytes_per_second=value("network_receive", system.network_receive_bytes_per_second),
             network_send_bytes_per_second=value("network_send", system.network_send_bytes_per_second),
             latency_ms=latency_ms,
-            gpus=self._gpus(seen),
+            gpus=self._gpus(observation),
         )
 
     def _known(self, name: str, fact: Fact[T]) -> T | None:
@@ -132,18 +132,18 @@ class Snapshots:
             self.reasons[name] = fact.reason
         return fact.value
 
-    def _run_rate(self, name: str, before: Observation | None, seen: Observation) -> float | None:
+    def _run_rate(self, name: str, before: Observation | None, observation: Observation) -> float | None:
         if before is None:
             return None
-        now, then = self._known(name, getattr(seen.run, name)), getattr(before.run, name).value
-        seconds = seen.at_seconds - before.at_seconds
+        now, then = self._known(name, getattr(observation.run, name)), getattr(before.run, name).value
+        seconds = observation.at_seconds - before.at_seconds
         return None if now is None or then is None or seconds <= 0 else (now - then) / seconds
 
-    def _gpus(self, seen: Observation) -> tuple[GpuSnapshot, ...]:
-        gpus = self._known("gpus", seen.system.gpus) or ()
-        return tuple(self._gpu(gpu, held) for gpu, held in zip(gpus, seen.gpu_memory_bytes, strict=True))
+    def _gpus(self, observation: Observation) -> tuple[GpuSnapshot, ...]:
+        gpus = self._known("gpus", observation.system.gpus) or ()
+        return tuple(self._gpu(gpu, memory) for gpu, memory in zip(gpus, observation.gpu_memory_bytes, strict=True))
 
-    def _gpu(self, gpu: GpuSample, held: Fact[int]) -> GpuSnapshot:
+    def _gpu(self, gpu: GpuSample, memory: Fact[int]) -> GpuSnapshot:
         def value(name: str, fact: Fact[T]) -> T | None:
             return self._known(f"gpus.{gpu.index}.{name}", fact)
 
@@ -152,7 +152,7 @@ class Snapshots:
             utilization_percent=value("utilization_percent", gpu.utilization_percent),
             memory_used_bytes=value("memory_used_bytes", gpu.memory_used_bytes),
             memory_total_bytes=value("memory_total_bytes", gpu.memory_total_bytes),
-            run_memory_bytes=value("run_memory_bytes", held),
+            run_memory_bytes=value("run_memory_bytes", memory),
             power_watts=value("power_watts", gpu.power_watts),
             power_limit_watts=value("power_limit_watts", gpu.power_limit_watts),
             temperature_celsius=value("temperature_celsius", gpu.temperature_celsius),
@@ -219,15 +219,15 @@ def _value(_: str, fact: Fact[T]) -> T | None:
     return fact.value
 
 
-def _busiest(before: Observation | None, seen: Observation) -> float | None:
+def _busiest(before: Observation | None, observation: Observation) -> float | None:
     """Return what the busiest process used of a core; what it took over from its children at once is no more."""
-    if before is None or seen.at_seconds <= before.at_seconds:
+    if before is None or observation.at_seconds <= before.at_seconds:
         return None
     then = {process.pid: process.cpu_seconds.value for process in before.run.processes}
-    seconds = seen.at_seconds - before.at_seconds
+    seconds = observation.at_seconds - before.at_seconds
     used = [
         process.cpu_seconds.value - earlier
-        for process in seen.run.processes
+        for process in observation.run.processes
         if process.cpu_seconds.value is not None and (earlier := then.get(process.pid, 0.0)) is not None
     ]
     return min(100.0, 100 * max(used) / seconds) if used else None

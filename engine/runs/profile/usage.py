@@ -125,7 +125,9 @@ class _GpuCourse:
 
     def shares(self) -> dict[str, float]:
         """Return the share of the time in which each reason held the clock down."""
-        return {why: held / self.seconds for why, held in self.throttled.items() if self.seconds}
+        return {
+            why: throttled_seconds / self.seconds for why, throttled_seconds in self.throttled.items() if self.seconds
+        }
 
 
 class Account:
@@ -142,14 +144,16 @@ class Account:
         self._last: Observation | None = None
         self._system: dict[str, float] = {}
 
-    def add(self, seen: Observation, stage: str = "", latency_ms: float | None = None) -> ResourceSnapshot | None:
+    def add(
+        self, observation: Observation, stage: str = "", latency_ms: float | None = None
+    ) -> ResourceSnapshot | None:
         """Add an observation and return its snapshot; None where the run is over."""
         if self._last is not None:
-            self._count_system(self._last.system.counters, seen.system.counters)
-            if seen.run.rss_bytes.reason == GONE:
-                self._last = replace(self._last, system=seen.system)
+            self._count_system(self._last.system.counters, observation.system.counters)
+            if observation.run.rss_bytes.reason == GONE:
+                self._last = replace(self._last, system=observation.system)
                 return None
-        snapshot = self.snapshots.take(seen, stage, latency_ms)
+        snapshot = self.snapshots.take(observation, stage, latency_ms)
         self._count += 1
         self._seconds += snapshot.seconds
         for name, course in self._numbers.items():
@@ -160,14 +164,14 @@ class Account:
             core.add(percent, snapshot.seconds)
         for gpu in snapshot.gpus:
             self._gpus.setdefault(gpu.index, _GpuCourse()).add(gpu, snapshot.seconds)
-        self._first, self._last = self._first or seen, seen
+        self._first, self._last = self._first or observation, observation
         return snapshot
 
     def usage(self, ended: Ended | None = None) -> Usage:
         """Return what was used so far; ``ended`` is what the kernel says of a command that has ended."""
         memory = self._numbers["memory_bytes"]
         largest = [ended.largest_rss_bytes] if ended and ended.largest_rss_bytes is not None else []
-        held = [value for value in (memory.peak, *largest) if value is not None]
+        peaks = [value for value in (memory.peak, *largest) if value is not None]
         return Usage(
             seconds=ended.seconds if ended else self._seconds,
             snapshots=self._count,
@@ -176,7 +180,7 @@ class Account:
             totals={name: self._total(name, ended) for name in COUNTERS},
             system_totals={name: self._system.get(name) for name in _SYSTEM_COUNTS},
             first_memory_bytes=self._first.run.rss_bytes.value if self._first else None,
-            peak_memory_bytes=max(held, default=None),
+            peak_memory_bytes=max(peaks, default=None),
             gpus=tuple(
                 GpuUsage(index, _copied(gpu.numbers), gpu.shares()) for index, gpu in sorted(self._gpus.items())
             ),
@@ -193,8 +197,8 @@ class Account:
             self.snapshots.reasons.setdefault(name, end.reason)
             return counted
         # A command that is started here has used nothing before the first look.
-        seen = float(end.value if ended else end.value - (start.value or 0))
-        return seen if counted is None else max(counted, seen)
+        total = float(end.value if ended else end.value - (start.value or 0))
+        return total if counted is None else max(counted, total)
 
     def _count_system(self, before: Counters, now: Counters) -> None:
         """Add what the machine's counters have moved on; one that restarts continues from there."""

@@ -13,10 +13,10 @@ from capacity_tui.engine.machine.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.vendors.nvidia.nvml import throttle_reasons
 from capacity_tui.engine.machine.vendors.nvidia.probe import UNIFIED_NAMES, VENDOR, slice_share, visible
-from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, FoundDevices, csv_rows, first_value, number
+from capacity_tui.engine.machine.vendors.vendor import MEBIBYTE, ProbedDevices, csv_rows, first_value, number
 
 
-def probe_nvidia_smi(host: Host) -> FoundDevices:
+def probe_nvidia_smi(host: Host) -> ProbedDevices:
     """Return the GPUs that nvidia-smi lists.
 
     Raises:
@@ -32,10 +32,10 @@ def probe_nvidia_smi(host: Host) -> FoundDevices:
     slices = mig_profiles(listed)
     gpus = tuple(_accelerator(host, index, row, slices.get(index, ())) for index, row in enumerate(rows))
     if len(gpus) == 1:
-        return FoundDevices(gpus, missing(SOURCE, "a single GPU"))
+        return ProbedDevices(gpus, missing(SOURCE, "a single GPU"))
     matrix = topology_matrix(host.command(*TOPOLOGY, folder=FOLDER).value or "")
     unread = missing("nvidia-smi topo -m", "no table of links")
-    return FoundDevices(gpus, detected(matrix, "nvidia-smi topo -m") if len(matrix) == len(gpus) else unread)
+    return ProbedDevices(gpus, detected(matrix, "nvidia-smi topo -m") if len(matrix) == len(gpus) else unread)
 
 
 def _accelerator(host: Host, index: int, row: Mapping[str, str], profiles: tuple[str, ...]) -> Accelerator:

@@ -215,8 +215,8 @@ def _holders(processes: Any) -> tuple[tuple[int, int | None], ...]:
 
 def _bus_address(info: Any) -> str:
     text = info.busId.decode() if isinstance(info.busId, bytes) else str(info.busId)
-    domain, _, rest = text.lower().partition(":")
-    return f"{domain[-4:]}:{rest}"
+    domain, _, address = text.lower().partition(":")
+    return f"{domain[-4:]}:{address}"
 
 
 _BITS = {

@@ -25,7 +25,7 @@ from capacity_tui.engine.machine.main_memory import probe_memory, shared_memory
 from capacity_tui.engine.machine.probing import Host, NotPresentError, Running
 from capacity_tui.engine.machine.system import gpu_process
 from capacity_tui.engine.machine.vendors.nvidia import nvml
-from capacity_tui.engine.machine.vendors.vendor import FoundDevices
+from capacity_tui.engine.machine.vendors.vendor import ProbedDevices
 
 DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s
 
@@ -39,7 +39,7 @@ class Answer:
     link_ends: tuple[str | None, ...] = ()
 
 
-def probe_nvidia(host: Host) -> FoundDevices:
+def probe_nvidia(host: Host) -> ProbedDevices:
     """Return the NVIDIA GPUs and how they reach each other.
 
     Raises:
@@ -49,14 +49,14 @@ def probe_nvidia(host: Host) -> FoundDevices:
     devices = nvml.devices()
     if not devices:
         raise NotPresentError("the NVIDIA driver knows no GPU")
-    asked = [Running("gpu", partial(_ask, host, *numbered), DEVICE_SECONDS) for numbered in enumerate(devices)]
-    answers = tuple(_finish(*numbered) for numbered in enumerate(asked))
+    probes = [Running("gpu", partial(_ask, host, *numbered), DEVICE_SECONDS) for numbered in enumerate(devices)]
+    answers = tuple(_finish(*numbered) for numbered in enumerate(probes))
     accelerators = _with_peers(answers)
-    if not all(running.done for running in asked):
-        return FoundDevices(accelerators, missing("NVML", "a GPU does not answer"))
+    if not all(running.done for running in probes):
+        return ProbedDevices(accelerators, missing("NVML", "a GPU does not answer"))
     links = _matrix(devices, answers)
     nvml.shutdown()
-    return FoundDevices(accelerators, links)
+    return ProbedDevices(accelerators, links)
 
 
 def _ask(host: Host, index: int, device: Fact[nvml.Device]) -> Answer:
@@ -81,10 +81,10 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         if integrated.value
         else (memory_total, memory.map(lambda info: info.free), memory.map(lambda info: info.used))
     )
-    seen = visible(host.environment, index, uuid)
-    slices = _mig_instances(host.environment, device, mig, bool(seen.value))
+    visibility = visible(host.environment, index, uuid)
+    slices = _mig_instances(host.environment, device, mig, bool(visibility.value))
     if any(entry.visible for entry in slices.value or ()):
-        seen = detected(True, seen.source)
+        visibility = detected(True, visibility.source)
     address = device.bus()
     path = f"{topology.DEVICES}/{address.value}"
     return Accelerator(
@@ -116,7 +116,7 @@ def _accelerator(host: Host, index: int, device: nvml.Device, links: Fact[tuple[
         clock_mhz=device.clock(),
         clock_max_mhz=device.clock_max(),
         integrated=integrated,
-        visible=seen,
+        visible=visibility,
         uuid=uuid,
     )
 
@@ -127,8 +127,8 @@ def _catalogue_id(name: Fact[str], memory_bytes: int | None) -> Fact[str]:
     return match_accelerator(name.value, memory_bytes)
 
 
-def _processes(host: Host, held: tuple[tuple[int, int | None], ...]) -> tuple[GpuProcess, ...]:
-    return tuple(gpu_process(host, pid, _held_bytes(used)) for pid, used in held)
+def _processes(host: Host, holders: tuple[tuple[int, int | None], ...]) -> tuple[GpuProcess, ...]:
+    return tuple(gpu_process(host, pid, _held_bytes(used)) for pid, used in holders)
 
 
 def _held_bytes(used: int | None) -> Fact[int]:
@@ -158,8 +158,8 @@ def _mig_instances(
         memory, owned = instance.memory().value, instance.mig_slices().value
         name = instance.text("nvmlDeviceGetName").value or "MIG instance"
         share = owned / slices if owned and slices else slice_share(name)
-        seen = whole or _is_named(entries, instance.text("nvmlDeviceGetUUID"))
-        instances.append(MigInstance(name, memory.total if memory else None, share, seen))
+        is_visible = whole or _is_named(entries, instance.text("nvmlDeviceGetUUID"))
+        instances.append(MigInstance(name, memory.total if memory else None, share, is_visible))
     return detected(tuple(instances), "NVML nvmlDeviceGetMigDeviceHandleByIndex")
 
 
@@ -233,7 +233,7 @@ RELEASE = "/etc/nv_tegra_release"
 CAPABILITIES = {"Orin": "8.7", "Xavier": "7.2", "Thor": "11.0", "TX2": "6.2", "Nano": "5.3"}
 
 
-def probe_jetson(host: Host) -> FoundDevices:
+def probe_jetson(host: Host) -> ProbedDevices:
     """Return the GPU of a Jetson; raises NotPresentError elsewhere."""
     model = host.text(MODEL)
     if "Jetson" not in (model.value or ""):
@@ -253,7 +253,7 @@ def probe_jetson(host: Host) -> FoundDevices:
         integrated=detected(True, MODEL),
         visible=detected(True, MODEL),
     )
-    return FoundDevices((board,), missing("device tree", "a single GPU"))
+    return ProbedDevices((board,), missing("device tree", "a single GPU"))
 
 
 def _release(text: str) -> str:
