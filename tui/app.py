@@ -26,9 +26,8 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder
 from capacity_tui.tui import themes
 from capacity_tui.tui.actions import VIEWS, Commanded, bindings, checked_keymap
-from capacity_tui.tui.messages import MachineChanged, Opened, Restored
 from capacity_tui.tui.paths import settings_file
-from capacity_tui.tui.requests import Failed, failure
+from capacity_tui.tui.requests import fault_of
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.settings import load as load_settings
@@ -206,13 +205,13 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         """Show all that is known of what went wrong last."""
         from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
 
-        failure = self.session.last_failure
-        if failure is None:
+        fault = self.session.last_failure
+        if fault is None:
             self.session.say("nothing went wrong")
             return
 
         def build(width: int) -> list[Line]:
-            parts = ((failure.title, "bad"), (failure.detail, "value"), (failure.hint, "label"))
+            parts = ((fault.title, "bad"), (fault.detail, "value"), (fault.hint, "label"))
             wrapped = ((text, role) for whole, role in parts for text in whole.splitlines())
             return [line(Span(piece, role)) for text, role in wrapped for piece in wrap(text, width) or [""]]
 
@@ -241,28 +240,6 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
         """Say how to quit, to whoever tries Ctrl-C."""
         self.session.say("q quits")
 
-    # What the threads report, to whatever screen
-
-    @on(Opened)
-    def take_opened(self, event: Opened) -> None:
-        """Take up another plan."""
-        self.session.take_opened(event)
-
-    @on(Restored)
-    def take_restored(self, event: Restored) -> None:
-        """Take up restored plans."""
-        self.session.take_restored(event)
-
-    @on(MachineChanged)
-    def renew_plan(self) -> None:
-        """Take up what is known about this machine by now."""
-        self.session.renew_plan()
-
-    @on(Failed)
-    def tell_failure(self, event: Failed) -> None:
-        """Say what went wrong where no screen has a better place for it."""
-        self.session.fail(event)
-
     # Painting
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
@@ -284,7 +261,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
             self.end(1)
             self._close_messages_no_wait()
         else:
-            self.post_message(failure(error))
+            self.session.fail_soon(fault_of(error))
 
     def end(self, code: int) -> None:
         """End at once; what no file holds is offered at the next start.

@@ -1,4 +1,4 @@
-"""Requests that threads answer: each has a number, and an older answer never wins; mistakes of the program included."""
+"""Questions that threads answer, each with a number: an older answer never wins. Mistakes are answers too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from textual.dom import DOMNode
 from textual.message import Message
@@ -16,59 +17,11 @@ from textual.message import Message
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import make_folder, state_folder
 
-
-class Request:
-    """Something that a thread is asked for.
-
-    Args:
-        asker: who the answers go to.
-        subject: what is asked for.
-        newest: the number of the asker's newest request on each subject.
-
-    Attributes:
-        subject: what is asked for; a newer request of the asker makes the answers to older ones worthless.
-        number: counts the asker's requests on the subject.
-        cancelled: set when nobody waits for an answer any more.
-    """
-
-    def __init__(self, asker: DOMNode, subject: str, newest: dict[str, int]) -> None:
-        self.subject = subject
-        self.number = newest[subject] = newest.get(subject, 0) + 1
-        self.cancelled = threading.Event()
-        self._asker = asker
-        self._newest = newest
-
-    @property
-    def is_newest(self) -> bool:
-        """Whether nothing newer was asked for on the subject."""
-        return self.number == self._newest[self.subject]
-
-    def answer(self, answer: Answer) -> None:
-        """Send an answer, one of any number; may be called in any thread."""
-        answer.request = self
-        self._asker.post_message(answer)
+T = TypeVar("T")
 
 
-class Answer(Message):
-    """What a thread found out. An outdated answer reaches no handler of a ``Guarded`` screen or widget.
-
-    Attributes:
-        request: what was asked for, None where nothing was.
-    """
-
-    request: Request | None = None
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether something newer was asked for meanwhile."""
-        return self.request is not None and not self.request.is_newest
-
-    def drop(self) -> None:
-        """Let go of what the answer holds; called in place of handlers when it is outdated."""
-
-
-@dataclass(eq=False)
-class Failed(Answer):
+@dataclass(frozen=True)
+class Fault:
     """Something did not work."""
 
     title: str
@@ -79,6 +32,83 @@ class Failed(Answer):
     def in_short(self) -> str:
         """Title and remedy in one line."""
         return ": ".join(part for part in (self.title, self.hint or self.detail) if part)
+
+
+@dataclass(frozen=True)
+class Handlers(Generic[T]):
+    """What becomes of answers; each is called by the asker, never in a thread.
+
+    Attributes:
+        show: called with an answer.
+        failed: called with what went wrong.
+        drop: called with an outdated answer, to let go of what it holds.
+    """
+
+    show: Callable[[T], object] | None
+    failed: Callable[[Fault], object]
+    drop: Callable[[T], object] | None = None
+
+
+class Request(Generic[T]):
+    """Something that a thread is asked for.
+
+    Args:
+        asker: the screen or widget that the answers go to.
+        subject: what is asked for.
+        newest: the number of the asker's newest request on each subject.
+        handlers: what becomes of answers.
+
+    Attributes:
+        subject: what is asked for; a newer request of the asker makes the answers to older ones worthless.
+        number: counts the asker's requests on the subject.
+        cancelled: set when nobody waits for an answer any more.
+        handlers: what becomes of answers.
+    """
+
+    def __init__(self, asker: DOMNode, subject: str, newest: dict[str, int], handlers: Handlers[T]) -> None:
+        self.subject = subject
+        self.number = newest[subject] = newest.get(subject, 0) + 1
+        self.cancelled = threading.Event()
+        self.handlers = handlers
+        self._asker = asker
+        self._newest = newest
+
+    @property
+    def is_newest(self) -> bool:
+        """Whether nothing newer was asked for on the subject."""
+        return self.number == self._newest[self.subject]
+
+    def answer(self, value: T) -> None:
+        """Send an answer, one of any number; may be called in any thread."""
+        self._asker.post_message(Answered(self, value))
+
+    def fail(self, fault: Fault) -> None:
+        """Send what went wrong; may be called in any thread."""
+        self._asker.post_message(Answered(self, fault))
+
+
+class Answered(Message, Generic[T], bubble=False):
+    """The one message of threads: an answer to a request, or what went wrong.
+
+    Args:
+        request: what was asked for.
+        value: the answer, or the fault.
+    """
+
+    def __init__(self, request: Request[T], value: T | Fault) -> None:
+        super().__init__()
+        self._request = request
+        self._value = value
+
+    def deliver(self) -> None:
+        """Hand the answer to who asked, unless something newer was asked for meanwhile."""
+        request, value = self._request, self._value
+        handlers = request.handlers
+        if isinstance(value, Fault):
+            if request.is_newest:
+                handlers.failed(value)
+        elif (handler := handlers.show if request.is_newest else handlers.drop) is not None:
+            handler(value)
 
 
 TITLE = "the program made a mistake"
@@ -92,24 +122,24 @@ def mistakes_file() -> Path:
     return state_folder() / "mistakes.txt"
 
 
-def failure(error: BaseException) -> Failed:
+def fault_of(error: BaseException) -> Fault:
     """Return what to say about an error: its own words if it was foreseen, else where it is written down."""
     if isinstance(error, CapacityError):
         title = ": ".join(part for part in (str(error.place), error.title) if part)
-        return Failed(title, error.hint, error.detail)
+        return Fault(title, error.hint, error.detail)
     trace = "".join(traceback.format_exception(error))
     path = _written_down(trace)
     hint = "the plan is kept, ! shows what happened" + (f"; it is written down in {path}" if path else "")
-    return Failed(TITLE, hint, trace)
+    return Fault(TITLE, hint, trace)
 
 
 @contextmanager
-def reported(tell: Callable[[Failed], object]) -> Iterator[None]:
-    """Tell whatever goes wrong in a thread, foreseen or not, instead of raising it."""
+def reported(failed: Callable[[Fault], object]) -> Iterator[None]:
+    """Report whatever goes wrong in a thread, foreseen or not, instead of raising it."""
     try:
         yield
     except (Exception, SystemExit) as error:  # code of other packages may try to end the program
-        tell(failure(error))
+        failed(fault_of(error))
 
 
 def _written_down(trace: str) -> Path | None:

@@ -18,15 +18,15 @@ from textual.worker import get_current_worker
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder
-from capacity_tui.tui.messages import Compared, Opened, Restored
 from capacity_tui.tui.paths import expanded, settings_file, shortened, write_file
-from capacity_tui.tui.requests import Answer, Failed, Request, reported
+from capacity_tui.tui.requests import Fault, Handlers, Request, reported
 from capacity_tui.tui.settings import Settings, save_setting
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.terminal.text import Glyphs, Span
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.unsaved import UnsavedPlans
+    from capacity_tui.tui.shown.comparison import Comparison
+    from capacity_tui.tui.unsaved import LeftBehind, UnsavedPlans
     from capacity_tui.tui.view import Document, Engine
 
 T = TypeVar("T")
@@ -103,9 +103,9 @@ class Session:
         self.views: Topic[str] = Topic()
         self.status: Topic[Span] = Topic()
         self.wanted: Topic[str] = Topic()
-        self.failures: Topic[Failed] = Topic()
-        self.last_failure: Failed | None = None
-        self.trouble: Failed | None = None
+        self.failures: Topic[Fault] = Topic()
+        self.last_failure: Fault | None = None
+        self.trouble: Fault | None = None
         self.was_typed = False
         self.left_behind = ""
         self.shows_hint = settings.hint
@@ -135,29 +135,45 @@ class Session:
 
     # Requests
 
-    def request(self, asker: DOMNode, subject: str) -> Request:
-        """Return a new request, which outdates those of the asker on the subject before it."""
-        return Request(asker, subject, self._newest.setdefault(asker, {}))
+    def request(
+        self,
+        asker: DOMNode,
+        subject: str,
+        show: Callable[[T], object] | None = None,
+        failed: Callable[[Fault], object] | None = None,
+        drop: Callable[[T], object] | None = None,
+    ) -> Request[T]:
+        """Return a new request, which outdates those of the asker on the subject before it; ``ask`` says the rest."""
+        return Request(asker, subject, self._newest.setdefault(asker, {}), Handlers(show, failed or self.fail, drop))
 
     def ask(
-        self, asker: DOMNode, subject: str, work: Callable[[Request], Answer | None], *, in_turn: bool = False
-    ) -> Request:
-        """Have a thread answer a new request; the one before it on the subject is cancelled.
-
-        What goes wrong is the answer ``Failed``.
+        self,
+        asker: DOMNode,
+        subject: str,
+        work: Callable[[Request[T]], T | None],
+        show: Callable[[T], object] | None = None,
+        *,
+        failed: Callable[[Fault], object] | None = None,
+        drop: Callable[[T], object] | None = None,
+        in_turn: bool = False,
+    ) -> Request[T]:
+        """Have a thread answer a new request; the one before it on the subject is cancelled, its answers are dropped.
 
         Args:
-            asker: the screen or widget that the answers go to.
+            asker: the screen or widget that waits for the answers, and calls what follows.
             subject: what is asked for.
             work: called in a thread; what it returns is an answer, and it may send others before.
+            show: called with each answer.
+            failed: called with what went wrong; where it is missing the program says that.
+            drop: called with an answer that came too late, to let go of what it holds.
             in_turn: whether to wait until older work on the subject is done, and to do nothing if yet another waits.
         """
-        request = self.request(asker, subject)
+        request = self.request(asker, subject, show, failed, drop)
         turn = self._turns.setdefault(subject, threading.Lock()) if in_turn else nullcontext()
 
         def run() -> None:
             request.cancelled = get_current_worker().cancelled_event
-            with turn, reported(request.answer):
+            with turn, reported(request.fail):
                 answer = work(request) if request.is_newest else None
                 if answer is not None:
                     request.answer(answer)
@@ -170,22 +186,27 @@ class Session:
         self.request(asker, subject)
         self.app.workers.cancel_group(asker, subject)
 
-    def compare(self, asker: DOMNode) -> None:
-        """Have the plan estimated in its modes; the answer is ``Compared``."""
-        document, generation = self.store.document, self.store.generation
+    def compare(
+        self,
+        asker: DOMNode,
+        show: Callable[[Comparison], object],
+        failed: Callable[[Fault], object] | None = None,
+    ) -> None:
+        """Have the plan estimated in its modes."""
+        document = self.store.document
         if document is not None:
-            self.ask(asker, "compare", lambda _: Compared(generation, document.compare()), in_turn=True)
+            self.ask(asker, "compare", lambda _: document.compare(), show, failed=failed, in_turn=True)
 
     # The plan
 
     def open(self, source: Path | str, path: Path | None) -> None:
-        """Have another plan opened; the answer ``Opened`` goes to the program.
+        """Have another plan opened.
 
         Args:
             source: a file, the name of an example, or a text.
             path: the file that the plan belongs to.
         """
-        self.ask(self.app, "open", lambda _: Opened(self.engine.open(source), path))
+        self.ask(self.app, "open", lambda _: self.engine.open(source), lambda opened: self.take_up(opened, path))
 
     def open_named(self, name: str) -> None:
         """Have the plan of a file opened if the name is a path, else an example."""
@@ -193,14 +214,20 @@ class Session:
         is_path = path.suffix in {".yaml", ".yml"} or "/" in name
         self.open(path if is_path else name, path if is_path else None)
 
-    def take_opened(self, event: Opened) -> None:
-        """Take up another plan."""
+    def take_up(self, document: Document, path: Path | None, assumed: tuple[str, ...] = ()) -> None:
+        """Take up another plan.
+
+        Args:
+            document: the plan.
+            path: the file that it belongs to, if any.
+            assumed: what was guessed of a plan that was said in a line.
+        """
         replaces_changes = self.store.is_changed
-        self.store.open(event.document, event.path)
-        if event.path is not None:
-            self._remember(event.path, event.document.name)
-        if event.assumed:
-            self.say(f"assumed: {'; '.join(event.assumed)}")
+        self.store.open(document, path)
+        if path is not None:
+            self._remember(path, document.name)
+        if assumed:
+            self.say(f"assumed: {'; '.join(assumed)}")
         elif replaces_changes:
             self.say("u brings the plan before back, with its changes")
         self.plan_changed()
@@ -208,7 +235,7 @@ class Session:
     def _remember(self, path: Path, name: str) -> None:
         """Have a file that was opened remembered for the next start."""
 
-        def work(_: Request) -> None:
+        def work(_: Request[None]) -> None:
             from capacity_tui.tui.settings import RecentPlan, remember_plan
 
             with suppress(CapacityError):  # a full disk is no reason not to open it
@@ -216,11 +243,16 @@ class Session:
 
         self.ask(self.app, "recent", work)
 
-    def take_restored(self, event: Restored) -> None:
-        """Take up restored plans, the last edited one on top of the others."""
-        for document, path in reversed(event.plans):
+    def restore(self, kept: LeftBehind, plans: tuple[tuple[Document, Path | None], ...]) -> None:
+        """Take up restored plans, the last edited one on top of the others.
+
+        Args:
+            kept: where they were kept.
+            plans: the plans and the files they belong to, the last edited first.
+        """
+        for document, path in reversed(plans):
             self.store.open(document, path, is_saved=False)
-        self.unsaved.restored_from(event.kept)
+        self.unsaved.restored_from(kept)
         self.plan_changed()
         self.say("restored; w saves it", "good")
 
@@ -265,7 +297,7 @@ class Session:
     def _keep_unsaved_now(self) -> None:
         keep = self.unsaved.keeping()
 
-        def work(_: Request) -> None:
+        def work(_: Request[None]) -> None:
             try:
                 keep()
             except Exception:
@@ -291,7 +323,7 @@ class Session:
         """Show a view of the plan."""
         self.views.publish(name)
 
-    def show_trouble(self, trouble: Failed | None) -> None:
+    def show_trouble(self, trouble: Fault | None) -> None:
         """Say why there are no new numbers, until there are."""
         self.trouble = trouble
         self.answers.publish(None)
@@ -306,11 +338,15 @@ class Session:
         """Say something in the status line, until the next key."""
         self.status.publish(Span(text, role))
 
-    def fail(self, failure: Failed) -> None:
+    def fail(self, fault: Fault) -> None:
         """Say what went wrong, and keep all of it for whoever asks."""
-        self.last_failure = failure
-        self.failures.publish(failure)
-        self.say(failure.in_short, "bad")
+        self.last_failure = fault
+        self.failures.publish(fault)
+        self.say(fault.in_short, "bad")
+
+    def fail_soon(self, fault: Fault) -> None:
+        """Have it said what went wrong; may be called in any thread."""
+        self.app.call_later(self.fail, fault)
 
     def copy(self, text: str, name: str = "copied.txt") -> None:
         """Copy a text through the terminal, and put it into a file since the terminal may refuse."""

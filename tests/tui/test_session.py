@@ -8,13 +8,11 @@ from collections.abc import Callable
 
 from fake_engine import FakeDocument, FakeEngine
 from flow import press, settle, shown
-from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
 from capacity_tui.tui.actions import ACTIONS, Commanded
 from capacity_tui.tui.app import CapacityApp
-from capacity_tui.tui.messages import Compared
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Comparison
 from capacity_tui.tui.terminal.text import Span, line
@@ -45,12 +43,11 @@ class Verdicts(Guarded, Screen[None]):
         yield Footer(self.session, "verdicts")
 
     def on_mount(self) -> None:
-        self.session.plan_changes.subscribe(self, lambda _: self.session.compare(self))
-        self.session.compare(self)
+        self.session.plan_changes.subscribe(self, lambda _: self.session.compare(self, self.show))
+        self.session.compare(self, self.show)
 
-    @on(Compared)
-    def show(self, event: Compared) -> None:
-        columns = event.comparison.columns
+    def show(self, comparison: Comparison) -> None:
+        columns = comparison.columns
         self.query_one(Lines).show([line(Span(f"{column.mode}: {column.verdict.words}")) for column in columns])
 
 

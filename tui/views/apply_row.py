@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from textual.dom import DOMNode
 
-from capacity_tui.tui.messages import PlanPinned
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.fields import PINS_KEY
@@ -85,21 +85,21 @@ class RowActions:
         if not rows or document is None or self._table.is_old:
             return
 
-        def work(_: Request) -> PlanPinned:
+        def work(_: Request[Document]) -> Document:
             after = document
             for row in rows:
                 after = after.pinned_with(row.change)
-            return PlanPinned(document, after)
+            return after
 
-        self._session.ask(self._asker, "pin", work)
+        self._session.ask(self._asker, "pin", work, partial(self._take_pinned, document))
 
-    def take_pinned(self, event: PlanPinned) -> None:
+    def _take_pinned(self, before: Document, after: Document) -> None:
         """Take up the plan with others beside it, unless it was edited meanwhile."""
-        if event.before != self._session.store.document:
+        if before != self._session.store.document:
             self._session.say("the plan has changed meanwhile; P pins it now", "warn")
             return
-        names = [name for name in event.document.pins() if name not in event.before.pins()]
-        self._keep(event.document)
-        self._session.change_to(event.document, PINS_KEY)
+        names = [name for name in after.pins() if name not in before.pins()]
+        self._keep(after)
+        self._session.change_to(after, PINS_KEY)
         are = "is" if len(names) == 1 else "are"
         self._session.say(f"{', '.join(names)} {are} pinned beside the plan; u takes that back", "good")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -15,9 +14,8 @@ from textual.screen import ModalScreen
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import storage_error
-from capacity_tui.tui.messages import Exported
 from capacity_tui.tui.paths import expanded, write_file
-from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Export
 from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line
@@ -116,7 +114,7 @@ class Exporting:
     def _keep(self, export: Export) -> None:
         """Have what was exported kept in the history."""
 
-        def work(_: Request) -> None:
+        def work(_: object) -> None:
             if export.keep is not None and (note := export.keep(self._session.settings.history)):
                 raise StorageError(note)
 
@@ -170,26 +168,23 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
 
     def on_mount(self) -> None:
         """Have everything written that there is to choose from."""
-        self._session.ask(self, "exports", lambda _: Exported(self._read()))
+        self._session.ask(self, "exports", lambda _: self._read(), self._take_exports, failed=self._show_failure)
 
     def on_resize(self) -> None:
         """Lay the list out once its size is known."""
         self.call_after_refresh(self._show)
 
-    @on(Exported)
-    def take_exports(self, event: Exported) -> None:
+    def _take_exports(self, exports: tuple[Export, ...]) -> None:
         """Show what can be chosen."""
-        self._exports = event.exports
-        self.query_one("#exports", Lines).styles.height = len(event.exports) + 1
+        self._exports = exports
+        self.query_one("#exports", Lines).styles.height = len(exports) + 1
         self.call_after_refresh(self._show)
         if self._when_read is not None:
             self._when_read()
 
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
+    def _show_failure(self, fault: Fault) -> None:
         """Say why there is nothing to write."""
-        event.stop()
-        self._when_read, self.is_answered, self._message = None, False, event.in_short
+        self._when_read, self.is_answered, self._message = None, False, fault.in_short
         self._show()
 
     def action_move(self, offset: int) -> None:

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from capacity_tui.engine.printable import printable
-from capacity_tui.tui.requests import Answer
+from capacity_tui.tui.requests import Answered
 from capacity_tui.tui.terminal.text import Line, left, right, to_ascii
 
 _NO_LINE = Line()
@@ -28,14 +28,15 @@ _NO_LINE = Line()
 class Guarded(MessagePump):
     """Reports an exception of a handler and takes the next message; Textual's own loop would end for good.
 
-    Answers to requests that a newer one has outdated are dropped here, so that no handler needs to ask.
+    Answers of threads come here, and go to who asked, unless a newer request has outdated them.
     """
 
+    def on_answered(self, event: Answered[object]) -> None:
+        """Hand an answer to who asked."""
+        event.stop()
+        event.deliver()
+
     async def _dispatch_message(self, message: Message) -> None:
-        if isinstance(message, Answer) and message.is_outdated:
-            message.stop()
-            message.drop()
-            return
         try:
             await super()._dispatch_message(message)
         except Exception as error:

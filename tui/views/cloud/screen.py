@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.messages import Explained
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, line, wrap
 from capacity_tui.tui.views.export import Exporting
@@ -90,11 +88,6 @@ class CloudScreen(QueryScreen):
         if key != self._told or not self._offer.is_followed:
             self._offer.show_explanation(row.page if row is not None else None)
         self._told = key
-
-    @on(Explained)
-    def show_explanation(self, event: Explained) -> None:
-        """Show where a figure of the offer comes from."""
-        self._offer.open(event.explanation)
 
     def go_to(self, panel: Panel) -> None:
         """Give the keys to a panel, and show it where there was no room for it."""

@@ -8,14 +8,13 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.messages import ClusterSeen, PlanPinned
-from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, wrap
 from capacity_tui.tui.view import Document
@@ -25,7 +24,7 @@ from capacity_tui.tui.widgets.lines import fitted, joined, widest
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.cluster import DeviceState, NodeMap, NodesRow, PlacedRow, QueueRow
+    from capacity_tui.tui.shown.cluster import Clustered, DeviceState, NodeMap, NodesRow, PlacedRow, QueueRow
 
 SEEN = "cluster"
 """What threads are asked for."""
@@ -82,27 +81,20 @@ class ClusterScreen(ViewScreen):
         self._asked = None
         self._follow()
 
-    @on(ClusterSeen)
-    def show_cluster(self, event: ClusterSeen) -> None:
+    def _show_cluster(self, cluster: Clustered) -> None:
         """Show what is known by now."""
-        found = event.cluster
-        self._placement.show_placement(found.levels, found.remarks)
-        if found.nodes is None:
+        self._placement.show_placement(cluster.levels, cluster.remarks)
+        if cluster.nodes is None:
             self._node_rows.message = "looking at the nodes…"
             self._node_rows.repaint()
             return
-        self._node_rows.show_nodes(found.nodes)
-        self._queue.show_queue(found.queue, found.no_queue)
+        self._node_rows.show_nodes(cluster.nodes)
+        self._queue.show_queue(cluster.queue, cluster.no_queue)
 
-    @on(PlanPinned)
-    def take_pinned(self, event: PlanPinned) -> None:
-        """Take up what was pinned."""
-        self._row_actions.take_pinned(event)
-
-    @on(Failed)
-    def ask_again(self) -> None:
-        """Ask again when there are new numbers; the program says what went wrong."""
+    def _show_failure(self, fault: Fault) -> None:
+        """Say what went wrong, and ask again when there are new numbers."""
         self._asked = None
+        self.session.fail(fault)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Note which panel the keys go to."""
@@ -118,7 +110,8 @@ class ClusterScreen(ViewScreen):
         mode = column.mode
         if self._asked != (document, mode):
             self._asked = document, mode
-            self.session.ask(self, SEEN, partial(_seen, document, mode))
+            work = partial(_seen, document, mode)
+            self.session.ask(self, SEEN, work, self._show_cluster, failed=self._show_failure)
 
     def _show_old(self) -> None:
         self._node_rows.show_old()
@@ -158,9 +151,9 @@ class ClusterScreen(ViewScreen):
         self.session.copy("\n".join(each.plain.rstrip() for each in self._current.lines) + "\n")
 
 
-def _seen(document: Document, mode: str, request: Request) -> None:
+def _seen(document: Document, mode: str, request: Request[Clustered]) -> None:
     for cluster in document.clustered(mode):
-        request.answer(ClusterSeen(cluster))
+        request.answer(cluster)
 
 
 GLYPHS: dict[DeviceState, str] = {"planned": "■", "free": "░", "busy": "▒", "down": "✗"}

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from rich.cells import cell_len
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -16,8 +15,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.messages import CellsTried
-from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.fields import Choice, Field
 from capacity_tui.tui.shown.tried import Tried, short_value, time_beside
@@ -97,19 +95,16 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         """Lay the map out for the new width."""
         self.call_after_refresh(self._show)
 
-    @on(CellsTried)
-    def take_cells(self, event: CellsTried) -> None:
-        """Show what came in."""
-        self._tried |= event.tried
-        if event.settled:
-            self._settled |= event.tried.keys()
+    def _take_cells(self, tried: Mapping[Pair, Tried], settled: bool) -> None:
+        """Show what came in, and whether that is the last word on these pairs."""
+        self._tried |= tried
+        if settled:
+            self._settled |= tried.keys()
         self._show()
 
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
+    def _show_failure(self, fault: Fault) -> None:
         """Say why nothing comes."""
-        event.stop()
-        self._message = event.in_short
+        self._message = fault.in_short
         self._show()
 
     def action_move(self, across: int, down: int) -> None:
@@ -164,13 +159,13 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         pairs = [(across.values[column], down.values[row]) for column, row in places]
         keys, attempt = self._keys, self._attempt
 
-        def work(request: Request) -> None:
-            for tried, settled in attempt(keys, pairs):
+        def work(request: Request[tuple[Mapping[Pair, Tried], bool]]) -> None:
+            for answer in attempt(keys, pairs):
                 if request.cancelled.is_set():
                     return
-                request.answer(CellsTried(tried, settled=settled))
+                request.answer(answer)
 
-        self._session.ask(self, "map", work)
+        self._session.ask(self, "map", work, lambda answer: self._take_cells(*answer), failed=self._show_failure)
         self._show()
 
     def _map(self, axes: tuple[Axis, Axis]) -> PlanMap:

@@ -124,7 +124,7 @@ class DataCommands(Provider):
 
 def _read(session: Session) -> tuple[tuple[str, str, Choice], ...]:
     found: list[tuple[str, str, Choice]] = []
-    with reported(session.app.post_message):
+    with reported(session.fail_soon):
         engine = session.engine
         for name, verb, key in _CATALOGUES:
             found += [(verb, key, choice) for choice in engine.catalogue(name)]

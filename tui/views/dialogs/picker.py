@@ -17,8 +17,7 @@ from textual.fuzzy import FuzzySearch
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from capacity_tui.tui.messages import CatalogueRead, RowsTried
-from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.fields import Choice
 from capacity_tui.tui.shown.tried import ORDERS, Tried
@@ -103,16 +102,15 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     def on_mount(self) -> None:
         """Start typing and reading."""
         self.query_one(Entry).focus()
-        self._session.ask(self, "catalogue", lambda _: CatalogueRead(self._read()))
+        self._session.ask(self, "catalogue", lambda _: self._read(), self._take_choices, failed=self._show_failure)
 
     def on_resize(self) -> None:
         """Lay the list out once its size is known."""
         self.call_after_refresh(self._show)
 
-    @on(CatalogueRead)
-    def take_choices(self, event: CatalogueRead) -> None:
+    def _take_choices(self, choices: tuple[Choice, ...]) -> None:
         """Show what was read."""
-        self._choices, self._is_read = event.choices, True
+        self._choices, self._is_read = choices, True
         typed = self.query_one(Entry).value
         self._filter(typed)
         ids = [choice.id for choice in self._found]
@@ -121,11 +119,9 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         if self.is_answered:
             self.take()
 
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
+    def _show_failure(self, fault: Fault) -> None:
         """Say why there is nothing to pick from."""
-        event.stop()
-        self.is_answered, self._message = False, event.in_short
+        self.is_answered, self._message = False, fault.in_short
         self._show()
 
     @on(Input.Changed)
@@ -247,16 +243,15 @@ class TriedPicker(Picker):
         self.query_one(".dialog").add_class("-wide")
         self._say_order()
 
-    @on(CatalogueRead)
-    def try_choices(self) -> None:
+    def _take_choices(self, choices: tuple[Choice, ...]) -> None:
         """Try one row after another once they are known, those in sight first."""
+        super()._take_choices(choices)
         self.call_after_refresh(self._want)
-        self._session.ask(self, "try", self._try_all)
+        self._session.ask(self, "try", self._try_all, self._take_tried, failed=self._show_failure)
 
-    @on(RowsTried)
-    def take_tried(self, event: RowsTried) -> None:
+    def _take_tried(self, tried: dict[str, Tried]) -> None:
         """Show what came in."""
-        self._tried |= event.tried
+        self._tried |= tried
         self._sort()
         self._show()
 
@@ -297,7 +292,7 @@ class TriedPicker(Picker):
 
     # In a thread
 
-    def _try_all(self, request: Request) -> None:
+    def _try_all(self, request: Request[dict[str, Tried]]) -> None:
         """Try rows until all are known or nobody waits."""
         done: set[str] = set()
         batch: dict[str, Tried] = {}
@@ -307,7 +302,7 @@ class TriedPicker(Picker):
                 done.add(name)
                 batch[name] = self._attempt(name)
             if batch and (name is None or len(batch) >= _AT_ONCE):
-                request.answer(RowsTried(batch))
+                request.answer(batch)
                 batch = {}
             if name is None:
                 break

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -16,9 +18,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.messages import LinePlanned, LineRead, Opened, StartsRead
 from capacity_tui.tui.paths import shortened
-from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
@@ -27,7 +28,9 @@ from capacity_tui.tui.widgets.prompt import Entry
 if TYPE_CHECKING:
     from capacity_tui.tui.settings import RecentPlan
     from capacity_tui.tui.shown.fields import Understood
+    from capacity_tui.tui.view import Document
 
+T = TypeVar("T")
 _WANTED = "I want to train · fine-tune · LoRA · QLoRA · serve · classical ML"
 _PLACEHOLDER = "llama-3.1-70b lora 8xh100 4k 50M"
 _GUIDE = "Type a model, a task and hardware, in any order; sequence length, tokens and batch may follow."
@@ -81,7 +84,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     def on_mount(self) -> None:
         """Ask, and read what one may begin with."""
         self.query_one(Entry).focus()
-        self._session.ask(self, "starts", lambda _: self._read_starts())
+        self._ask("starts", lambda _: self._read_starts(), self._take_starts)
 
     def on_resize(self) -> None:
         """Lay the lines out once their size is known."""
@@ -91,14 +94,19 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         """Keep typing wherever the mouse goes."""
         self.query_one(Entry).focus()
 
-    @on(StartsRead)
-    def take_starts(self, event: StartsRead) -> None:
+    def _ask(
+        self,
+        subject: str,
+        work: Callable[[object], T],
+        show: Callable[[T], object],
+        *,
+        in_turn: bool = False,
+    ) -> None:
+        self._session.ask(self, subject, work, show, failed=self._show_failure, in_turn=in_turn)
+
+    def _take_starts(self, starts: tuple[_Start, ...]) -> None:
         """Show what one may begin with."""
-        self._starts = (
-            *(_recent(plan) for plan in event.recent),
-            *(_Start(entry.id, "line", entry.title, entry.detail, "Try") for entry in event.lines),
-            *(_Start(entry.id, "plan", entry.title, entry.detail, "Examples") for entry in event.plans),
-        )
+        self._starts = starts
         self._show()
 
     @on(Input.Changed)
@@ -108,12 +116,11 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self._have_read(event.value)
         self._show()
 
-    @on(LineRead)
-    def take_understood(self, event: LineRead) -> None:
-        """Show what a line was taken for."""
-        self._understood = event.understood if event.text.strip() else None
-        if event.completes:
-            self._complete(event.understood)
+    def _take_understood(self, understood: Understood, *, is_empty: bool, completes: bool) -> None:
+        """Show what a line was taken for, and complete the word under its cursor where that is wanted."""
+        self._understood = None if is_empty else understood
+        if completes:
+            self._complete(understood)
         self._show()
 
     @on(Input.Submitted)
@@ -127,21 +134,18 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         else:
             self.dismiss(None)
 
-    @on(LinePlanned)
-    def take_plan(self, event: LinePlanned) -> None:
+    def _take_plan(self, document: Document, assumed: tuple[str, ...]) -> None:
         """Take the plan up, and say what was guessed."""
         if not self.is_active:
             return
         self._session.request(self.app, "open")  # whatever else was being opened is no longer wanted
-        self._session.take_opened(Opened(event.document, None, event.assumed))
+        self._session.take_up(document, None, assumed)
         self.dismiss(None)
 
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
+    def _show_failure(self, fault: Fault) -> None:
         """Say why a line makes no sense; what was typed stays."""
-        event.stop()
         self.is_answered = False
-        self._refusal = "; ".join(filter(None, (": ".join(filter(None, (event.title, event.detail))), event.hint)))
+        self._refusal = "; ".join(filter(None, (": ".join(filter(None, (fault.title, fault.detail))), fault.hint)))
         self._show()
 
     def action_move(self, offset: int) -> None:
@@ -171,16 +175,18 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     def _have_read(self, text: str, *, completes: bool = False) -> None:
         cursor = self.query_one(Entry).cursor_position
 
-        def work(_: Request) -> LineRead:
-            return LineRead(text, self._session.engine.read_line(text, cursor), completes)
+        show = partial(self._take_understood, is_empty=not text.strip(), completes=completes)
+        self._ask("read line", lambda _: self._session.engine.read_line(text, cursor), show, in_turn=True)
 
-        self._session.ask(self, "read line", work, in_turn=True)
-
-    def _read_starts(self) -> StartsRead:
+    def _read_starts(self) -> tuple[_Start, ...]:
         from capacity_tui.tui.settings import recent_plans
 
         engine = self._session.engine
-        return StartsRead(recent_plans(), engine.catalogue("line"), engine.catalogue("profile"))
+        return (
+            *(_recent(plan) for plan in recent_plans()),
+            *(_Start(entry.id, "line", entry.title, entry.detail, "Try") for entry in engine.catalogue("line")),
+            *(_Start(entry.id, "plan", entry.title, entry.detail, "Examples") for entry in engine.catalogue("profile")),
+        )
 
     def _begin(self, start: _Start) -> None:
         if start.kind == "line":
@@ -192,17 +198,17 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     def _plan(self, text: str) -> None:
         document = self._session.store.document
 
-        def work(_: Request) -> LinePlanned:
+        def work(_: object) -> tuple[Document, tuple[str, ...]]:
             from capacity_tui.tui.settings import RecentPlan, remember_plan
 
             engine = self._session.engine
             made, assumed = engine.plan_of_line(text, document)
             with suppress(CapacityError):  # a full disk is no reason not to plan
                 remember_plan(RecentPlan(text.strip(), False, engine.read_line(text, 0).words))
-            return LinePlanned(made, assumed)
+            return made, assumed
 
         self._refusal, self.is_answered = "", True
-        self._session.ask(self, "plan line", work)
+        self._ask("plan line", work, lambda planned: self._take_plan(*planned))
 
     # Lines
 

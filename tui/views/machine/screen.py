@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -16,10 +16,9 @@ from textual.content import Content
 
 from capacity_tui.engine.present import Part, TablePart, TextPart
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.messages import MachineChanged, Measured, Measuring, Reported
-from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.machine import BenchmarkStep, Load
+from capacity_tui.tui.shown.machine import BenchmarkOutcome, BenchmarkStep, Load
 from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, right, to_ascii
 from capacity_tui.tui.views.dialogs.text_dialog import TextLines
 from capacity_tui.tui.views.view_screen import ViewScreen
@@ -46,7 +45,7 @@ class MachineScreen(ViewScreen):
         self._parts: tuple[Part, ...] = ()
         self._load: tuple[Load, ...] = ()
         self._before = ""
-        self._measuring: Request | None = None
+        self._measuring: Request[BenchmarkStep | BenchmarkOutcome] | None = None
         self._lines = TextLines(self._build)
         self._bar = MeasuringBar()
         self.commands = {
@@ -85,24 +84,21 @@ class MachineScreen(ViewScreen):
 
     # What the threads report
 
-    @on(Reported)
-    def show_report(self, event: Reported) -> None:
+    def _show_report(self, report: tuple[tuple[Part, ...], tuple[Load, ...]]) -> None:
         """Show what is known."""
-        self._parts, self._load = event.parts, event.load
+        self._parts, self._load = report
         self._lines.show(self._build(self._lines.size.width))
         self._mark_position()
 
-    @on(Measuring)
-    def show_step(self, event: Measuring) -> None:
-        """Show how far the benchmarks are, unless they were stopped."""
-        if self._measuring is not None and not self._measuring.cancelled.is_set():
-            self._bar.show_step(event.step)
+    def _show_measuring(self, now: BenchmarkStep | BenchmarkOutcome) -> None:
+        """Show how far the benchmarks are, unless they were stopped; then what was measured."""
+        if isinstance(now, BenchmarkOutcome):
+            self._show_outcome(now)
+        elif self._measuring is not None and not self._measuring.cancelled.is_set():
+            self._bar.show_step(now)
 
-    @on(Measured)
-    def show_outcome(self, event: Measured) -> None:
-        """Show what was measured."""
+    def _show_outcome(self, outcome: BenchmarkOutcome) -> None:
         self._measuring = None
-        outcome = event.outcome
         ended = "measured" if outcome.is_complete else "stopped"
         plural = "" if outcome.figures == 1 else "s"
         use = f"kept apart, not used: {outcome.doubt}" if outcome.doubt else "kept; estimates use them"
@@ -112,13 +108,11 @@ class MachineScreen(ViewScreen):
         if outcome.figures:
             self._report()
 
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
+    def _show_failure(self, fault: Fault) -> None:
         """Show what went wrong; all of it can be read on the plan screen."""
-        event.stop()
         self._measuring = None
-        self.session.last_failure = event
-        self._bar.show_text(event.in_short, "bad")
+        self.session.last_failure = fault
+        self._bar.show_text(fault.in_short, "bad")
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll down."""
@@ -136,11 +130,11 @@ class MachineScreen(ViewScreen):
         ascii_only = self.app.has_class("-ascii")
         document = self.session.store.document
 
-        def work(_: Request) -> Reported:
+        def work(_: object) -> tuple[tuple[Part, ...], tuple[Load, ...]]:
             engine = self.session.engine
-            return Reported(engine.machine_report(document, ascii_only), engine.machine_load())
+            return engine.machine_report(document, ascii_only), engine.machine_load()
 
-        self.session.ask(self, "report", work)
+        self.session.ask(self, "report", work, self._show_report, failed=self._show_failure)
 
     def _measure(self) -> None:
         """Measure the machine, one run at a time; the plan takes it up even if this screen is gone by then."""
@@ -148,20 +142,17 @@ class MachineScreen(ViewScreen):
             return
         app = self.app
 
-        def work(request: Request) -> None:
-            def on_progress(step: BenchmarkStep) -> None:
-                request.answer(Measuring(step))
-
-            outcome = self.session.engine.benchmark(on_progress, request.cancelled)
-            request.answer(Measured(outcome))
+        def work(request: Request[BenchmarkStep | BenchmarkOutcome]) -> None:
+            outcome = self.session.engine.benchmark(request.answer, request.cancelled)
+            request.answer(outcome)
             if outcome.figures:
-                app.post_message(MachineChanged())
+                app.call_later(self.session.renew_plan)
 
         self._before = self._answer()
         busy = next((load.share for load in self._load if load.name == "CPU"), 0.0)
         share = f"{busy:.0%}".replace("%", " %")
         self._bar.begin(f"the processor is {share} busy with other things" if busy >= _BUSY else "")
-        self._measuring = self.session.ask(self, "benchmark", work)
+        self._measuring = self.session.ask(self, "benchmark", work, self._show_measuring, failed=self._show_failure)
 
     def back(self) -> None:
         """Stop measuring; go back if nothing is measured, or it is being stopped already."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -10,7 +11,6 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from capacity_tui.tui.actions import Commands, bindings
-from capacity_tui.tui.messages import Advised
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, wrap
@@ -175,9 +175,14 @@ class Advising:
         session.plan_changes.subscribe(screen, lambda _: self._session.cancel(screen, "advise"))
         session.answers.subscribe(screen, lambda _: self._follow())
 
-    def show(self, event: Advised) -> None:
-        """Show advice."""
-        self._store.advice, self._store.advised = event.advice, event.advised
+    def _show(self, wanted: tuple[int, str], advice: tuple[Advice, ...]) -> None:
+        """Show advice.
+
+        Args:
+            wanted: which plan of the store it is on, and which mode of it.
+            advice: what would improve it, the best first.
+        """
+        self._store.advice, self._store.advised = advice, wanted
         self._session.answers.publish(None)
 
     def take(self) -> None:
@@ -209,9 +214,9 @@ class Advising:
             return
         self._asked = wanted
 
-        def work(request: Request) -> Advised | None:
+        def work(request: Request[tuple[Advice, ...]]) -> tuple[Advice, ...] | None:
             if request.cancelled.wait(ADVISE_AFTER_SECONDS):
                 return None
-            return Advised(wanted, document.advice(column.mode, lambda: not request.cancelled.is_set()))
+            return document.advice(column.mode, lambda: not request.cancelled.is_set())
 
-        self._session.ask(self._screen, "advise", work)
+        self._session.ask(self._screen, "advise", work, partial(self._show, wanted))

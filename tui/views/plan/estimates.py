@@ -11,8 +11,7 @@ from textual.timer import Timer
 
 from capacity_tui.engine.present import followed
 from capacity_tui.tui.actions import Commands
-from capacity_tui.tui.messages import Compared, Explained
-from capacity_tui.tui.requests import Request
+from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
 from capacity_tui.tui.views.plan.field_list import FieldList
@@ -22,6 +21,7 @@ from capacity_tui.tui.views.view_screen import ShowText
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText
+    from capacity_tui.tui.shown.comparison import Comparison
 
 EXPLAIN_AFTER_SECONDS = 0.1
 
@@ -72,16 +72,22 @@ class Estimates:
         if self._late_fields is not None:
             self._late_fields.stop()
         self._late_fields = self._screen.set_timer(_PATIENCE_SECONDS, self._show_unestimated)
-        self._session.compare(self._screen)
+        self._session.compare(self._screen, partial(self._take, self._store.generation), self._show_failure)
 
-    def take(self, event: Compared) -> None:
+    def _take(self, generation: int, comparison: Comparison) -> None:
         """Show new numbers, unless they answer for an earlier plan."""
-        if self._store.accept(event.generation, event.comparison):
+        if self._store.accept(generation, comparison):
             self._session.trouble = None
-            self._hardware.show_rows(event.comparison.hardware)
+            self._hardware.show_rows(comparison.hardware)
             self.show_columns()
             self.show_fields()
             self.explain()
+
+    def _show_failure(self, fault: Fault) -> None:
+        """Say why there are no new numbers; the old ones stay."""
+        self._session.last_failure = fault
+        self.show_columns()
+        self._session.show_trouble(fault)
 
     def show_fields(self) -> None:
         """Show the fields of the plan, with what the chosen mode took for the automatic ones."""
@@ -105,12 +111,12 @@ class Estimates:
             self._why.show_explanation(None)
             return
 
-        def work(request: Request) -> Explained | None:
+        def work(request: Request[ExplanationText]) -> ExplanationText | None:
             if request.cancelled.wait(EXPLAIN_AFTER_SECONDS):
                 return None
-            return Explained(document.explain(column.mode, key))
+            return document.explain(column.mode, key)
 
-        self._session.ask(self._screen, "explain", work)
+        self._session.ask(self._screen, "explain", work, self._show_explanation)
 
     def explainer(self) -> Callable[[str], ExplanationText] | None:
         """Return what explains figures of the chosen column; None while there are no numbers."""
@@ -119,10 +125,10 @@ class Estimates:
             return None
         return partial(document.explain, column.mode)
 
-    def take_explanation(self, event: Explained) -> None:
+    def _show_explanation(self, explanation: ExplanationText) -> None:
         """Show where the number under the cursor comes from."""
         if not self._store.is_stale:
-            (self._why.open if event.is_followed else self._why.show_explanation)(event.explanation)
+            self._why.show_explanation(explanation)
 
     def has_column(self, offset: int) -> bool:
         """Return whether there is a column that many places beside the chosen one."""
@@ -231,4 +237,9 @@ class Following:
     def _explain(self, key: str) -> None:
         explain = self._explainer()
         if explain is not None:
-            self._session.ask(self._screen, "follow", lambda _: Explained(explain(key), is_followed=True))
+            self._session.ask(self._screen, "follow", lambda _: explain(key), self._open)
+
+    def _open(self, explanation: ExplanationText) -> None:
+        """Show where a number comes from, unless it is one of an earlier plan."""
+        if self._explainer() is not None:
+            self._why.open(explanation)

@@ -95,9 +95,9 @@ class FieldList(Panel):
             return ()
         return around(field, self.chosen, self.sizes(field.key))
 
-    def show_tried(self, values: tuple[str, ...], tried: Mapping[str, Tried]) -> None:
+    def show_tried(self, tried: Mapping[str, Tried]) -> None:
         """Show what the plan would be with other values of the field under the cursor."""
-        self._tried = values, tried
+        self._tried = tuple(tried), tried
         self.repaint()
 
     def select(self, key: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from textual.dom import DOMNode
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands
-from capacity_tui.tui.messages import Detected, LeftBehindFound, Opened, Pictured, Restored
 from capacity_tui.tui.paths import plan_path, shortened
 from capacity_tui.tui.requests import Request, reported
 from capacity_tui.tui.session import Session
@@ -19,9 +20,15 @@ from capacity_tui.tui.unsaved import LeftBehind
 from capacity_tui.tui.views.dialogs.picker import PATH, Picker
 from capacity_tui.tui.views.export import Exporting, Replacing
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
+from capacity_tui.tui.views.plan.hardware import Hardware
 from capacity_tui.tui.views.plan.why import picture_text
 from capacity_tui.tui.views.view_screen import ShowText
 from capacity_tui.tui.widgets.prompt import Ask
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.present.pictures import Picture
+    from capacity_tui.tui.shown.comparison import HardwareRow
+    from capacity_tui.tui.view import Document
 
 
 class PlanFiles:
@@ -126,36 +133,45 @@ class PlanFiles:
 _LATER, _DISCARD = "decide later", "throw away"
 
 
+_Opened: TypeAlias = "tuple[Document, Path | None, tuple[str, ...]]"
+"""A plan, its file, and what was guessed of one that was said in a line."""
+
+
 class Opening:
     """Opens plans.
 
     Args:
         session: what every screen works with.
-        screen: who is told about this machine, and what was left behind.
+        screen: who waits for the answers.
+        hardware: shows this machine until a plan says what it is planned for.
     """
 
-    def __init__(self, session: Session, screen: DOMNode) -> None:
+    def __init__(self, session: Session, screen: DOMNode, hardware: Hardware) -> None:
         self._session = session
         self._screen = screen
+        self._hardware = hardware
         self._left_behind: tuple[LeftBehind, ...] = ()
         self.commands: Commands = {"file.open": self.pick, "file.restore": self.restore}
 
     def begin(self, source: Path | str | None, accelerator: str | None) -> None:
         """Look at the machine, then open the plan that was asked for, or propose one."""
-        opening = self._session.request(self._session.app, "open")
+        session = self._session
+        opening: Request[_Opened] = session.request(session.app, "open", lambda opened: session.take_up(*opened))
+        restoring = session.request(self._screen, "left behind", self._offer)
+        detecting = session.request(self._screen, "detect", self._show_machine)
 
-        def work(request: Request) -> None:
-            with reported(request.answer):
-                if found := self._session.unsaved.left_behind():
-                    request.answer(LeftBehindFound(found))
-            with reported(request.answer):
-                request.answer(Detected(self._session.engine.detect()))
+        def work(_: object) -> None:
+            with reported(restoring.fail):
+                if left_behind := session.unsaved.left_behind():
+                    restoring.answer(left_behind)
+            with reported(detecting.fail):
+                detecting.answer(session.engine.detect())
             if not opening.is_newest:
                 return
-            with reported(opening.answer):
+            with reported(opening.fail):
                 opening.answer(self._first(source, accelerator))
 
-        self._session.ask(self._screen, "begin", work)
+        session.ask(self._screen, "begin", work)
 
     def pick(self) -> None:
         """Pick a plan to open."""
@@ -167,7 +183,12 @@ class Opening:
         picker = Picker(self._session, "Open a plan", lambda: self._session.engine.catalogue("profile"), typed=PATH)
         self._session.app.push_screen(picker, picked)
 
-    def offer(self, found: tuple[LeftBehind, ...]) -> None:
+    def _show_machine(self, rows: tuple[HardwareRow, ...]) -> None:
+        self._hardware.show_rows(rows)
+        # A plan that was opened meanwhile knows nothing of this machine yet.
+        self._session.renew_plan()
+
+    def _offer(self, found: tuple[LeftBehind, ...]) -> None:
         """Ask what to do with edits that were not saved when the program ended.
 
         A list that opens under the hands of somebody who types would take the keys: then a note tells of them.
@@ -208,23 +229,26 @@ class Opening:
         self._session.left_behind = left_behind
         self._session.answers.publish(None)
 
-    def _first(self, source: Path | str | None, accelerator: str | None) -> Opened:
+    def _first(self, source: Path | str | None, accelerator: str | None) -> _Opened:
+        """Return the plan to begin with."""
         engine = self._session.engine
         if isinstance(source, Path) and engine.is_line(str(source)):
             document, assumed = engine.plan_of_line(str(source), None, accelerator)
-            return Opened(document, None, assumed)
+            return document, None, assumed
         place = engine.locate(source) if isinstance(source, Path) else source
         document = engine.open(place) if place else engine.propose(accelerator)
         if place and accelerator:
             document = document.edited(HARDWARE_KEY, accelerator)
-        return Opened(document, place if isinstance(place, Path) else None)
+        return document, place if isinstance(place, Path) else None, ()
 
     def _restore(self, kept: LeftBehind) -> None:
-        def work(_: Request) -> Restored:
+        def work(_: object) -> tuple[tuple[Document, Path | None], ...]:
             opened = ((self._session.engine.open(plan.text), plan.path) for plan in kept.plans)
-            return Restored(tuple((document, Path(path) if path else None) for document, path in opened), kept)
+            return tuple((document, Path(path) if path else None) for document, path in opened)
 
-        self._session.ask(self._session.app, "open", work)
+        restore = partial(self._session.restore, kept)
+        # What comes too late stays for the next run of the program.
+        self._session.ask(self._session.app, "open", work, restore, drop=lambda _: kept.leave())
 
 
 def _described(kept: LeftBehind) -> str:
@@ -253,18 +277,16 @@ class Picturing:
         if document is None or column is None or self._session.store.is_stale:
             self._session.say("there are no numbers of this plan yet", "warn")
             return
-        self._session.ask(
-            self._screen, "pictures", lambda _: Pictured(f"Pictures of {column.mode}", document.pictures(column.mode))
-        )
+        show = partial(self._show_pictures, f"Pictures of {column.mode}")
+        self._session.ask(self._screen, "pictures", lambda _: document.pictures(column.mode), show)
 
-    def show_pictures(self, event: Pictured) -> None:
-        """Show pictures over the panels."""
+    def _show_pictures(self, heading: str, pictures: tuple[tuple[str, Picture], ...]) -> None:
         ascii_only = self._session.app.has_class("-ascii")
 
         def build(width: int) -> list[Line]:
             lines: list[Line] = []
-            for title, picture in event.pictures:
+            for title, picture in pictures:
                 lines += [line(Span(title, "heading")), *picture_text(picture, width, ascii_only), line()]
             return lines
 
-        self._show(event.title, build)
+        self._show(heading, build)

@@ -12,8 +12,7 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 
 from capacity_tui.tui.actions import Commands, bindings
-from capacity_tui.tui.messages import Sampled
-from capacity_tui.tui.requests import Failed, Request, reported
+from capacity_tui.tui.requests import Fault, Request, reported
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import FASTEST_SECONDS, SLOWEST_SECONDS
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
@@ -215,19 +214,19 @@ class Sensors:
         self._panel.show_state(f"every {self.seconds:g} s")
         seconds = self.seconds * (1.0 if self._session.app.app_focus else _UNFOCUSED_SLOWDOWN)
 
-        def work(request: Request) -> None:
-            tell: Callable[[Failed], object] = request.answer
+        def work(request: Request[Sample]) -> None:
+            failed: Callable[[Fault], object] = request.fail
             while not request.cancelled.is_set():
-                with reported(tell):
+                with reported(failed):
                     sampler = self._session.engine.sampler()
                     while not request.cancelled.is_set():
-                        request.answer(Sampled(sampler.sample()))
+                        request.answer(sampler.sample())
                         request.cancelled.wait(seconds)
-                tell = _keep_quiet
+                failed = _keep_quiet
                 request.cancelled.wait(max(seconds, RETRY_SECONDS))
 
-        self._session.ask(self._screen, "live", work)
+        self._session.ask(self._screen, "live", work, self._panel.take)
 
 
-def _keep_quiet(_: Failed) -> None:
+def _keep_quiet(_: Fault) -> None:
     """Say nothing of what was told already."""

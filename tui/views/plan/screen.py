@@ -12,18 +12,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.messages import (
-    Advised,
-    Compared,
-    Detected,
-    Explained,
-    LeftBehindFound,
-    LimitFound,
-    Pictured,
-    RowsTried,
-    Sampled,
-)
-from capacity_tui.tui.requests import Failed
+from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.views.plan.advice import AdviceList
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
@@ -34,9 +23,7 @@ from capacity_tui.tui.views.view_screen import ViewScreen
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.views.plan.advice import Advising
     from capacity_tui.tui.views.plan.estimates import Estimates
-    from capacity_tui.tui.views.plan.files import Opening, Picturing
     from capacity_tui.tui.views.plan.hardware import Sensors
     from capacity_tui.tui.views.plan.sweep import Sweeping
     from capacity_tui.tui.widgets.prompt import Accept, Follow, Prompt
@@ -52,10 +39,7 @@ class PlanScreen(ViewScreen):
     """
 
     sensors: Sensors
-    _advising: Advising
     _estimates: Estimates
-    _opening: Opening
-    _picturing: Picturing
     _prompt: Prompt
     _sweeping: Sweeping
     VIEW = "plan"
@@ -136,10 +120,8 @@ class PlanScreen(ViewScreen):
             why=self._why,
         )
         following = Following(session, self, self._why, self.show_text, self.back, self._estimates.explainer)
-        self._picturing = Picturing(session, self, self.show_text)
-        self._advising = Advising(session, self, self._advice)
         self._sweeping = Sweeping(session, self, self._fields)
-        self._opening = Opening(session, self)
+        opening = Opening(session, self, self._hardware)
         self.sensors = Sensors(session, self, self._live)
         searched = (self._fields, self._table, self._advice, self._hardware, self._why, self._live)
         self.commands = {
@@ -150,10 +132,10 @@ class PlanScreen(ViewScreen):
             **Finding(session, self._ask, searched, lambda: self._current, self._mark_current).commands,
             **self._estimates.commands,
             **following.commands,
-            **self._picturing.commands,
-            **self._advising.commands,
+            **Picturing(session, self, self.show_text).commands,
+            **Advising(session, self, self._advice).commands,
             **self._sweeping.commands,
-            **self._opening.commands,
+            **opening.commands,
             **self.sensors.commands,
             **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
             "panel.next": partial(self._go_beside, 1),
@@ -169,71 +151,13 @@ class PlanScreen(ViewScreen):
         session.plan_changes.subscribe(self, lambda _: self._estimates.estimate())
         session.wanted.subscribe(self, self._edit_field)
         session.failures.subscribe(self, self._show_failed_opening)
-        self._opening.begin(self._source, self._accelerator)
+        opening.begin(self._source, self._accelerator)
         self.watch(self.app, "app_focus", self.sensors.restart, init=False)
         self.sensors.restart()
 
-    # What the threads report
-
-    @on(Detected)
-    def show_detected(self, event: Detected) -> None:
-        """Show this machine until a plan says what it is planned for."""
-        self._hardware.show_rows(event.hardware)
-        # A plan that was opened meanwhile knows nothing of this machine yet.
-        self.session.renew_plan()
-
-    @on(LeftBehindFound)
-    def offer_left_behind(self, event: LeftBehindFound) -> None:
-        """Offer what earlier runs of the program left behind."""
-        self._opening.offer(event.found)
-
-    @on(Compared)
-    def show_compared(self, event: Compared) -> None:
-        """Show new numbers."""
-        self._estimates.take(event)
-
-    @on(Explained)
-    def show_explained(self, event: Explained) -> None:
-        """Show where a number comes from."""
-        self._estimates.take_explanation(event)
-
-    @on(Pictured)
-    def show_pictures(self, event: Pictured) -> None:
-        """Show the pictures that were asked for."""
-        self._picturing.show_pictures(event)
-
-    @on(Advised)
-    def show_advised(self, event: Advised) -> None:
-        """Show what would improve the plan."""
-        self._advising.show(event)
-
-    @on(RowsTried)
-    def show_tried(self, event: RowsTried) -> None:
-        """Show what the plan would be with other values."""
-        self._sweeping.show(event)
-
-    @on(LimitFound)
-    def take_limit(self, event: LimitFound) -> None:
-        """Take a field as far as it fits."""
-        self._sweeping.take_limit(event)
-
-    @on(Sampled)
-    def show_sample(self, event: Sampled) -> None:
-        """Add a sample to the graphs."""
-        self._live.take(event.sample)
-
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
-        """Say why an estimate failed as long as the old numbers stay; the program says the rest."""
-        if event.request is not None and event.request.subject == "compare":
-            event.stop()
-            self.session.last_failure = event
-            self._estimates.show_columns()
-            self.session.show_trouble(event)
-
-    def _show_failed_opening(self, failure: Failed) -> None:
+    def _show_failed_opening(self, fault: Fault) -> None:
         if self.session.store.document is None:
-            self.session.show_trouble(failure)
+            self.session.show_trouble(fault)
 
     # What the panels report
 

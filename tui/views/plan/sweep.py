@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.dom import DOMNode
 
@@ -12,13 +14,15 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.schema import around, stepped
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands
-from capacity_tui.tui.messages import LimitFound, RowsTried
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.fields import Field, Kind
 from capacity_tui.tui.shown.tried import Tried
 from capacity_tui.tui.views.dialogs.map import MapDialog
 from capacity_tui.tui.views.plan.field_list import FieldList
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.solve.modes import Limit
 
 SWEEP_AFTER_SECONDS = 0.15
 
@@ -55,27 +59,22 @@ class Sweeping:
         chosen, sizes = self._fields.chosen, document.sizes(field.key)
         steps = [stepped(field, direction, chosen=chosen, sizes=sizes) for direction in (1, -1)]
 
-        def work(request: Request) -> RowsTried | None:
+        def work(request: Request[dict[str, Tried]]) -> None:
             if not values or request.cancelled.wait(SWEEP_AFTER_SECONDS):
-                return None
+                return
             tried: dict[str, Tried] = {}
             for value in values:
                 if request.cancelled.is_set():
-                    return None
+                    return
                 tried[value] = document.tried(field.key, value)
-            request.answer(RowsTried(tried))
+            request.answer(tried)
             for text in steps:
                 if text is None or request.cancelled.is_set():
                     continue
                 with suppress(CapacityError):
                     document.foresee({field.key: text})
-            return None
 
-        self._session.ask(self._screen, "sweep", work)
-
-    def show(self, event: RowsTried) -> None:
-        """Show what was tried."""
-        self._fields.show_tried(tuple(event.tried), event.tried)
+        self._session.ask(self._screen, "sweep", work, self._fields.show_tried)
 
     def to_the_limit(self) -> None:
         """Have the largest value of the field under the cursor found with which the plan fits."""
@@ -84,20 +83,18 @@ class Sweeping:
         if document is None or field is None or column is None:
             return
         self._session.say(f"looking for the limit of {field.label}…")
-        generation = self._store.generation
-        self._session.ask(
-            self._screen, "limit", lambda _: LimitFound(generation, field.key, document.limit(column.mode, field.key))
-        )
+        take = partial(self._take_limit, self._store.generation, field.key)
+        self._session.ask(self._screen, "limit", lambda _: document.limit(column.mode, field.key), take)
 
-    def take_limit(self, event: LimitFound) -> None:
+    def _take_limit(self, generation: int, key: str, limit: Limit) -> None:
         """Take the value that was found, unless the plan has changed meanwhile."""
-        limit, field = event.limit, next((f for f in self._described() if f.key == event.key), None)
-        if event.generation != self._store.generation or field is None:
+        field = next((field for field in self._described() if field.key == key), None)
+        if generation != self._store.generation or field is None:
             return
         if limit.value is None:
             self._session.say(f"no value of {field.label} makes it fit", "warn")
             return
-        refusal = self._session.change(event.key, str(limit.value))
+        refusal = self._session.change(key, str(limit.value))
         beyond = "the end of its range" if limit.beyond is None else f"{limit.beyond} breaks a limit"
         tight = ", tight" if limit.verdict is Verdict.TIGHT else ""
         self._session.say(refusal or f"{field.label} {limit.value}{tight}: {beyond}", "bad" if refusal else "good")

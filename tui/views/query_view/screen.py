@@ -12,13 +12,12 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.messages import Asked, PlanPinned, Searched
-from capacity_tui.tui.requests import Failed
+from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.query_view.form import QuestionEdits, QuestionForm
 from capacity_tui.tui.views.query_view.results import FoundTable
-from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching
+from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching, SearchState
 from capacity_tui.tui.views.view_screen import ViewScreen
 from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.panel import Panel
@@ -51,7 +50,7 @@ class QueryScreen(ViewScreen):
         self.table, self.aside, self.form = table, aside, QuestionForm()
         self._progress, self._details, self.prompt = Progress(), Details(), Prompt()
         self.current: Panel = table
-        self._searching = Searching(session, self, begin)
+        self._searching = Searching(session, self, begin, self._show_search, self._show_failure)
         self._row_actions = RowActions(session, self, table, self._searching.take_up)
         edits = QuestionEdits(session, self.form, self._edit, self.ask)
         self.commands = {
@@ -117,34 +116,20 @@ class QueryScreen(ViewScreen):
 
     # What the threads report
 
-    @on(Asked)
-    def show_question(self, event: Asked) -> None:
-        """Show what is asked."""
-        self._searching.take_asked(event)
-        self._show_fields()
-
-    @on(Searched)
-    def show_found(self, event: Searched) -> None:
-        """Show the best so far."""
-        if event.is_last:
-            self._searching.ended()
-        self.table.show_found(event.found, self.nothing_found(event.found) if event.is_last else "searching…")
+    def _show_search(self, so_far: SearchState) -> None:
+        """Show what is asked, then the best so far."""
+        if so_far.rows is None:
+            self._show_fields()
+            return
+        message = self.nothing_found(so_far.rows) if so_far.is_last else "searching…"
+        self.table.show_found(so_far.rows, message)
         self.show_state()
 
-    @on(PlanPinned)
-    def take_pinned(self, event: PlanPinned) -> None:
-        """Take up what was pinned."""
-        self._row_actions.take_pinned(event)
-
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
-        """Say why there are no rows; the program says the rest."""
-        if event.request is not None and event.request.subject == Searching.SUBJECT:
-            event.stop()
-            self.session.last_failure = event
-            self._searching.ended()
-            self.table.show_message(event.in_short)
-            self.show_state()
+    def _show_failure(self, fault: Fault) -> None:
+        """Say why there are no rows."""
+        self.session.last_failure = fault
+        self.table.show_message(fault.in_short)
+        self.show_state()
 
     # What the panels report
 

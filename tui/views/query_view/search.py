@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from textual.dom import DOMNode
 
 from capacity_tui.engine.units import format_seconds
-from capacity_tui.tui.messages import Asked, Searched
-from capacity_tui.tui.requests import Request
+from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread, wrap
 from capacity_tui.tui.widgets.bars import Bar
@@ -26,6 +25,20 @@ Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
 """Returns the question about a plan: what the user said, and what makes sense at once for the rest."""
 
 
+class SearchState(NamedTuple):
+    """How far a search is.
+
+    Attributes:
+        question: what is asked.
+        rows: the best so far; None before any are known.
+        is_last: whether the search has ended.
+    """
+
+    question: Question
+    rows: Found | None = None
+    is_last: bool = False
+
+
 class Searching:
     """Keeps the question, and has it answered anew when it or the plan changes.
 
@@ -35,6 +48,8 @@ class Searching:
         session: what every screen works with.
         asker: the screen that the answers go to.
         begin: returns the question about a plan.
+        show: called with how far a search is.
+        failed: called with why there are no rows.
 
     Attributes:
         question: what is asked; None before it is known.
@@ -44,7 +59,15 @@ class Searching:
 
     SUBJECT: ClassVar[str] = "search"
 
-    def __init__(self, session: Session, asker: DOMNode, begin: Begin) -> None:
+    def __init__(
+        self,
+        session: Session,
+        asker: DOMNode,
+        begin: Begin,
+        show: Callable[[SearchState], object],
+        failed: Callable[[Fault], object],
+    ) -> None:
+        self._show, self._failed = show, failed
         self._begin = begin
         self._session = session
         self._asker = asker
@@ -79,10 +102,6 @@ class Searching:
         self._said = self.question.said
         self._ask(self.question)
 
-    def take_asked(self, event: Asked) -> None:
-        """Take up the question as it was understood."""
-        self.question = event.question
-
     def take_up(self, document: Document) -> None:
         """Keep the rows for what the plan has become with one of them."""
         self._answered.append(document)
@@ -105,9 +124,14 @@ class Searching:
         self._session.cancel(self._asker, self.SUBJECT)
         self.is_running = False
 
-    def ended(self) -> None:
-        """Note that the search has ended."""
+    def _take(self, so_far: SearchState) -> None:
+        """Take up the question as it was understood, and note the end of the search."""
+        self.question, self.is_running = so_far.question, not so_far.is_last
+        self._show(so_far)
+
+    def _fail(self, fault: Fault) -> None:
         self.is_running = False
+        self._failed(fault)
 
     def _ask(self, question: Question | None) -> None:
         document = self._session.store.document
@@ -116,24 +140,19 @@ class Searching:
         self._stop.set()
         stop = self._stop = threading.Event()
         self._answered, self.is_running, self.was_stopped = [document], True, False
-        self._session.ask(self._asker, self.SUBJECT, self._work(document, question, stop))
-
-    def _work(
-        self, document: Document, question: Question | None, stop: threading.Event
-    ) -> Callable[[Request], Searched]:
         said = self._said
 
-        def work(request: Request) -> Searched:
+        def work(request: Request[SearchState]) -> SearchState:
             asked = question or self._begin(document, said)
-            request.answer(Asked(document, asked))
+            request.answer(SearchState(asked))
 
             def is_stopped() -> bool:
                 return stop.is_set() or request.cancelled.is_set()
 
-            found = asked.answer(lambda so_far: request.answer(Searched(so_far)), is_stopped)
-            return Searched(found, is_last=True)
+            rows = asked.answer(lambda so_far: request.answer(SearchState(asked, so_far)), is_stopped)
+            return SearchState(asked, rows, is_last=True)
 
-        return work
+        self._session.ask(self._asker, self.SUBJECT, work, self._take, failed=self._fail)
 
 
 class Progress(Bar):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -16,12 +16,13 @@ from textual.dom import DOMNode
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands, bindings
-from capacity_tui.tui.messages import Calibrated, MachineChanged, RunPlanRead, RunsRead
-from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.fields import PINS_KEY
+from capacity_tui.tui.shown.results import TableColumn
+from capacity_tui.tui.shown.runs import RunRow, WatchedRun
 from capacity_tui.tui.store import TAKEN
-from capacity_tui.tui.view import RunsReader
+from capacity_tui.tui.view import Document, RunsReader
 from capacity_tui.tui.views.run.panels import Curves, Events, RunHead, RunsTable, Usage
 from capacity_tui.tui.views.view_screen import ViewScreen
 from capacity_tui.tui.widgets.panel import Panel
@@ -48,7 +49,7 @@ class RunScreen(ViewScreen):
         self._curves, self._usage, self._events = Curves(session.glyphs), Usage(), Events()
         self._aside = Vertical(id="run-aside")
         self._current: Panel = self._table
-        self._watching = Watching(session, self, self._curves)
+        self._watching = Watching(session, self, self._curves, self._show_runs, self._show_failure)
         self.commands = {
             **self.commands,
             **self._watching.commands,
@@ -96,11 +97,10 @@ class RunScreen(ViewScreen):
 
     # What the threads report
 
-    @on(RunsRead)
-    def show_runs(self, event: RunsRead) -> None:
+    def _show_runs(self, runs: RunsNow) -> None:
         """Show how runs are by now."""
-        self._table.show_rows(event.columns, event.rows)
-        run, row = event.run, self._table.row
+        self._table.show_rows(runs.columns, runs.rows)
+        run, row = runs.run, self._table.row
         if row is None or run is None:
             self._watching.follow(row.id if row else "")
             self._show_nothing()
@@ -113,38 +113,33 @@ class RunScreen(ViewScreen):
         self._usage.show_devices(run.devices)
         self._events.show_events(run.events, run.remarks)
 
-    @on(RunPlanRead)
-    def take_plan(self, event: RunPlanRead) -> None:
+    def _take_plan(self, other: Document, *, is_pinned: bool) -> None:
         """Take the plan of a run over, or put it beside the plan; either is one edit."""
         document = self.session.store.document
         if document is None:
             self.session.say("there is no plan to change yet", "warn")
             return
         try:
-            after = document.pinned_beside(event.document) if event.is_pinned else document.replaced_by(event.document)
+            after = document.pinned_beside(other) if is_pinned else document.replaced_by(other)
         except CapacityError as error:
             self.session.say(error.one_line(), "bad")
             return
         if after == document:
             self.session.say("that is the plan already")
             return
-        self.session.change_to(after, PINS_KEY if event.is_pinned else TAKEN)
-        where = "pinned beside the plan; u takes that back" if event.is_pinned else "the plan now; u takes it back"
+        self.session.change_to(after, PINS_KEY if is_pinned else TAKEN)
+        where = "pinned beside the plan; u takes that back" if is_pinned else "the plan now; u takes it back"
         self.session.say(f"the plan of the run is {where}", "good")
 
-    @on(Calibrated)
-    def tell_calibrated(self, event: Calibrated) -> None:
+    def _take_calibration(self, learnt: str) -> None:
         """Say what was learnt, and have the plan estimated with it."""
-        self.session.say(event.said, "good")
-        self.app.post_message(MachineChanged())
+        self.session.say(learnt, "good")
+        self.session.renew_plan()
 
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
-        """Say why runs cannot be looked at; the program says what else went wrong."""
-        if event.request is not None and event.request.subject == Watching.SUBJECT:
-            event.stop()
-            self.session.last_failure = event
-            self._head.show_head(event.in_short, "bad")
+    def _show_failure(self, fault: Fault) -> None:
+        """Say why runs cannot be looked at."""
+        self.session.last_failure = fault
+        self._head.show_head(fault.in_short, "bad")
 
     @on(Panel.CursorMoved)
     def follow_row(self, event: Panel.CursorMoved) -> None:
@@ -211,10 +206,8 @@ class RunScreen(ViewScreen):
             return
         reader = self._watching.reader
 
-        def work(_: Request) -> RunPlanRead:
-            return RunPlanRead(reader().document(row.id), is_pinned=is_pinned)
-
-        self.session.ask(self, "run-plan", work)
+        take = partial(self._take_plan, is_pinned=is_pinned)
+        self.session.ask(self, "run-plan", lambda _: reader().document(row.id), take)
 
     def _calibrate(self) -> None:
         row = self._table.row
@@ -222,13 +215,13 @@ class RunScreen(ViewScreen):
             return
         reader = self._watching.reader
 
-        def work(_: Request) -> Calibrated:
-            said = reader().calibrate(row.id)
+        def work(_: object) -> str:
+            learnt = reader().calibrate(row.id)
             self.session.engine.detect()
-            return Calibrated(said)
+            return learnt
 
         self.session.say("fitting this machine's constants to the run…")
-        self.session.ask(self, "calibrate", work)
+        self.session.ask(self, "calibrate", work, self._take_calibration)
 
     def _copy(self) -> None:
         self.session.copy("\n".join(row.plain.rstrip() for row in self._table.lines) + "\n")
@@ -242,6 +235,20 @@ _WINDOWS = (1.0, 0.5, 0.2, 0.1, 0.05)
 """Shares of a run that curves may show, the newest."""
 
 
+class RunsNow(NamedTuple):
+    """Runs as they are by now.
+
+    Attributes:
+        columns: of their table.
+        rows: all of them.
+        run: the one under the cursor; None where there is none.
+    """
+
+    columns: tuple[TableColumn, ...]
+    rows: tuple[RunRow, ...]
+    run: WatchedRun | None
+
+
 class Watching:
     """Has runs looked at, and the one under the cursor followed.
 
@@ -249,12 +256,22 @@ class Watching:
         session: what every screen works with.
         screen: who the answers go to.
         curves: says what part of the run they show.
+        show: called with how runs are.
+        failed: called with why they cannot be looked at.
     """
 
     SUBJECT = "live"
 
-    def __init__(self, session: Session, screen: DOMNode, curves: Curves) -> None:
+    def __init__(
+        self,
+        session: Session,
+        screen: DOMNode,
+        curves: Curves,
+        show: Callable[[RunsNow], object],
+        failed: Callable[[Fault], object],
+    ) -> None:
         self._session = session
+        self._show, self._failed = show, failed
         self._screen = screen
         self._curves = curves
         self._reader: RunsReader | None = None
@@ -287,12 +304,12 @@ class Watching:
             return
         seconds = LOOK_SECONDS * (1.0 if self._session.app.app_focus else _UNFOCUSED_SLOWDOWN)
 
-        def work(request: Request) -> None:
+        def work(request: Request[RunsNow]) -> None:
             while not request.cancelled.is_set():
                 request.answer(self._look())
                 request.cancelled.wait(seconds)
 
-        self._session.ask(self._screen, self.SUBJECT, work)
+        self._session.ask(self._screen, self.SUBJECT, work, self._show, failed=self._failed)
 
     def stop(self) -> None:
         """Look no more."""
@@ -304,7 +321,7 @@ class Watching:
             self._reader = self._session.engine.runs(self._session.settings.history)
         return self._reader
 
-    def _look(self) -> RunsRead:
+    def _look(self) -> RunsNow:
         with self._reading:
             reader = self.reader()
             rows = reader.rows()
@@ -313,12 +330,12 @@ class Watching:
             run = None
             with suppress(KeyError):  # it was swept since
                 run = reader.run(name, _WINDOWS[self._window]) if name else None
-            return RunsRead(reader.columns(), rows, run)
+            return RunsNow(reader.columns(), rows, run)
 
     def _look_now(self) -> None:
         """Look before the time is up; while paused once."""
         if self._is_paused:
-            self._session.ask(self._screen, self.SUBJECT, lambda _: self._look())
+            self._session.ask(self._screen, self.SUBJECT, lambda _: self._look(), self._show, failed=self._failed)
         else:
             self.restart()
 

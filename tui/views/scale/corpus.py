@@ -12,7 +12,6 @@ from textual.dom import DOMNode
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.schema import stepped
 from capacity_tui.tui.actions import Commands, bindings
-from capacity_tui.tui.messages import RowsTried
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.corpus import SAMPLES, Corpus
@@ -166,7 +165,7 @@ class CorpusSweep:
         self._asked = corpus, field.key
         values = self._fields.values_around()
 
-        def work(request: Request) -> RowsTried | None:
+        def work(request: Request[dict[str, Tried]]) -> dict[str, Tried] | None:
             if not values or request.cancelled.wait(sweep.SWEEP_AFTER_SECONDS):
                 return None
             tried: dict[str, Tried] = {}
@@ -174,10 +173,6 @@ class CorpusSweep:
                 if request.cancelled.is_set():
                     return None
                 tried[value] = corpus.tried(field.key, value)
-            return RowsTried(tried)
+            return tried
 
-        self._session.ask(self._screen, self.SUBJECT, work)
-
-    def show(self, event: RowsTried) -> None:
-        """Show what was tried."""
-        self._fields.show_tried(tuple(event.tried), event.tried)
+        self._session.ask(self._screen, self.SUBJECT, work, self._fields.show_tried)

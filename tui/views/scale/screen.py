@@ -13,10 +13,10 @@ from textual.containers import Horizontal, Vertical
 from textual.timer import Timer
 
 from capacity_tui.tui.actions import Commanded, bindings
-from capacity_tui.tui.messages import CorpusRead, PatternsStored, PlanPinned, PlanScaled, PlanStored, RowsTried
-from capacity_tui.tui.requests import Failed, Request
+from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.cluster import GROWTHS, STRONG
+from capacity_tui.tui.shown.cluster import GROWTHS, STRONG, ScaledPlan
+from capacity_tui.tui.shown.corpus import Corpus, StoredPatterns
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep
@@ -106,51 +106,29 @@ class ScaleScreen(ViewScreen):
 
     # What the threads report
 
-    @on(PlanScaled)
-    def show_plan(self, event: PlanScaled) -> None:
+    def _show_plan(self, plan: ScaledPlan) -> None:
         """Show what is known by now."""
         self._devices.message = "this runs on one device, and is not divided"
-        self._devices.show_plan(event.plan)
-        self._remarks.show_remarks(event.plan.remarks if event.plan.is_complete else ("trying more devices…",))
+        self._devices.show_plan(plan)
+        self._remarks.show_remarks(plan.remarks if plan.is_complete else ("trying more devices…",))
 
-    @on(PlanStored)
-    def show_stored(self, event: PlanStored) -> None:
-        """Show what the plan stores."""
-        self._storage.show_rows(event.rows)
-
-    @on(CorpusRead)
-    def show_corpus(self, event: CorpusRead) -> None:
-        """Show what corpus the plan has."""
-        self._edits.show(event.corpus)
-
-    @on(RowsTried)
-    def show_tried(self, event: RowsTried) -> None:
-        """Show what its patterns would take with other values."""
-        self._sweep.show(event)
-
-    @on(PatternsStored)
-    def show_patterns(self, event: PatternsStored) -> None:
-        """Show what its patterns take."""
+    def _show_corpus(self, corpus: Corpus, patterns: StoredPatterns | None) -> None:
+        """Show what corpus the plan has, and what its patterns take once that is known."""
+        if patterns is None:
+            self._edits.show(corpus)
+            return
         if self._late is not None:
             self._late.stop()
-        self._edits.most_samples = event.patterns.most_samples
-        self._levels.show_patterns(event.patterns)
+        self._edits.most_samples = patterns.most_samples
+        self._levels.show_patterns(patterns)
         self._sweep.follow(self._edits.corpus)
 
-    @on(PlanPinned)
-    def take_pinned(self, event: PlanPinned) -> None:
-        """Take up what was pinned."""
-        self._row_actions.take_pinned(event)
-
-    @on(Failed)
-    def show_failure(self, event: Failed) -> None:
-        """Ask again when there are new numbers; the program says what went wrong."""
-        subject = "" if event.request is None else event.request.subject
+    def _show_failure(self, subject: str, show: Callable[[str], object] | None, fault: Fault) -> None:
+        """Say what went wrong, and ask again when there are new numbers."""
         self._asked.pop(subject, None)
-        if subject == SCALED:
-            self._remarks.show_remarks((event.in_short,))
-        elif subject == CORPUS:
-            self._levels.show_old(event.in_short)
+        if show is not None:
+            show(fault.in_short)
+        self.session.fail(fault)
 
     # What the panels report
 
@@ -275,9 +253,11 @@ class ScaleScreen(ViewScreen):
         mode, growth = column.mode, self._growth
         if self._is_new(SCALED, (document, mode, growth)):
             self._devices.show_old()
-            self.session.ask(self, SCALED, partial(_scaled, document, mode, growth))
+            failed = partial(self._show_failure, SCALED, lambda text: self._remarks.show_remarks((text,)))
+            self.session.ask(self, SCALED, partial(_scaled, document, mode, growth), self._show_plan, failed=failed)
         if self._is_new(STORED, (document, mode)):
-            self.session.ask(self, STORED, lambda _: PlanStored(document.stored(mode)))
+            failed = partial(self._show_failure, STORED, None)
+            self.session.ask(self, STORED, lambda _: document.stored(mode), self._storage.show_rows, failed=failed)
 
     def _follow_corpus(self) -> None:
         """Ask what the patterns take of what is said of the corpus, unless that was done."""
@@ -288,7 +268,9 @@ class ScaleScreen(ViewScreen):
                 self._late.stop()
             self._late = self.set_timer(_PATIENCE_SECONDS, self._levels.show_old)
             self._edits.most_samples = None
-            self.session.ask(self, CORPUS, partial(_stored_patterns, document, said))
+            failed = partial(self._show_failure, CORPUS, self._levels.show_old)
+            work = partial(_stored_patterns, document, said)
+            self.session.ask(self, CORPUS, work, lambda answer: self._show_corpus(*answer), failed=failed)
 
     def _is_new(self, subject: str, asked: object) -> bool:
         """Return whether something else was asked for last, and note what is asked for now."""
@@ -297,14 +279,16 @@ class ScaleScreen(ViewScreen):
         return is_new
 
 
-def _scaled(document: Document, mode: str, growth: str, request: Request) -> None:
+def _scaled(document: Document, mode: str, growth: str, request: Request[ScaledPlan]) -> None:
     for plan in document.scaled(mode, growth):
         if request.cancelled.is_set():
             return
-        request.answer(PlanScaled(plan))
+        request.answer(plan)
 
 
-def _stored_patterns(document: Document, said: Mapping[str, str], request: Request) -> PatternsStored:
+def _stored_patterns(
+    document: Document, said: Mapping[str, str], request: Request[tuple[Corpus, StoredPatterns | None]]
+) -> tuple[Corpus, StoredPatterns]:
     corpus = document.corpus(said)
-    request.answer(CorpusRead(corpus))
-    return PatternsStored(corpus.patterns())
+    request.answer((corpus, None))
+    return corpus, corpus.patterns()
