@@ -244,7 +244,7 @@ def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> It
         yield from (TextPart(line) for line in scaling_text(estimate.scalability))
     yield from note_parts(plan, estimate)
     if settings := chosen(plan, estimate):
-        yield TextPart("Chosen", "strong")
+        yield TextPart("Chosen:", "strong")
         yield from (TextPart(line, "item") for line in settings)
     if in_full:
         yield TextPart(f"Basis: {basis(estimate)}", "quiet")
@@ -255,5 +255,5 @@ def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> It
 def note_parts(plan: Plan, estimate: Estimate) -> Iterator[Part]:
     """Yield warnings and recommendations as lists."""
     for title, entries in notes(plan, estimate):
-        yield TextPart(title, "strong")
+        yield TextPart(f"{title}:", "strong")
         yield from (TextPart(note_text(note), "item") for note in entries)

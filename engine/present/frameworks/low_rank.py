@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks import trainer
+from capacity_tui.engine.present.frameworks.exports import exported
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks
 from capacity_tui.engine.present.frameworks.text import as_yaml
 
@@ -101,50 +102,27 @@ VERSION = "Axolotl 0.19"
 
 FILE = "axolotl.yaml"
 
-_LIGER = "axolotl.integrations.liger.LigerPlugin"
-
 
 def axolotl_config(job: Job, adapter: LowRank) -> str:
     """Return the file for ``axolotl train``."""
-    training = job.training
-    data: dict[str, object] = {
-        "base_model": job.model if job.on_hub else "MODEL",
-        **_adapter(adapter),
-        "datasets": [{"path": "data.jsonl", "ds_type": "json", "type": "chat_template"}],
-        "output_dir": "output",
-        "sequence_len": int(training.seq_len),
-        "sample_packing": _packs(job),
-        "pad_to_sequence_len": True,
-        "micro_batch_size": job.micro_batch,
-        "gradient_accumulation_steps": job.accumulation,
+    values = {
+        **trainer.spread_values(job),
+        "adapter": adapter,
+        "checkpoint": _checkpoint(job),
         "learning_rate": learning_rate(job),
-        "bf16": job.precision not in {"fp32", "tf32", "fp16"},
-        "fp16": job.precision == "fp16",
-        "tf32": job.precision == "tf32",
-        "attn_implementation": trainer.attention_kernel(job),
-        "gradient_checkpointing": _checkpoints(job),
-        "torch_compile": training.compile,
+        "packs": _packs(job),
+        "attention_kernel": trainer.attention_kernel(job),
+        "recomputes_itself": trainer.recomputes_itself(job),
     }
-    if training.optimizer in trainer.optimizers():
-        data["optimizer"] = trainer.optimizers()[training.optimizer]
-    if job.steps is not None:
-        data["max_steps"] = job.steps
-    if job.save_steps is not None:
-        data |= {"save_strategy": "steps", "save_steps": job.save_steps}
-    if training.activation_offload != "none" and _checkpoints(job):
-        data["activation_offloading"] = True
-    if training.loss == "fused":
-        data |= {"plugins": [_LIGER], "liger_fused_linear_cross_entropy": True}
-    return as_yaml(_heading(job), list(_remarks(job, adapter)), data | trainer.loader(job) | _spread(job))
+    return as_yaml(_heading(job), list(_remarks(job, adapter)), exported("axolotl", job, **values))
+
+
+def _checkpoint(job: Job) -> str:
+    return job.model if job.on_hub else "MODEL"
 
 
 def _packs(job: Job) -> bool:
     return job.context_parallel == 1 or job.micro_batch == 1
-
-
-def _checkpoints(job: Job) -> bool:
-    """Return whether layers are recomputed by the tool itself; FSDP does so by its own switch."""
-    return trainer.recomputes_layers(job) and trainer.backend(job) != "FSDP"
 
 
 def _heading(job: Job) -> Iterator[str]:
@@ -152,52 +130,6 @@ def _heading(job: Job) -> Iterator[str]:
     spread = f" --launcher torchrun -- --nproc_per_node={job.per_node}" if job.devices > 1 else ""
     nodes = f" --nnodes={job.nodes} --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT" if job.nodes > 1 else ""
     yield f"axolotl train {FILE}{spread}{nodes}"
-
-
-def _adapter(adapter: LowRank) -> dict[str, object]:
-    data: dict[str, object] = {
-        "adapter": "qlora" if adapter.bits == 4 else "lora",
-        "load_in_4bit": adapter.bits == 4,
-        "load_in_8bit": adapter.bits == 8,
-        "lora_r": adapter.rank,
-        "lora_alpha": adapter.alpha,
-        "lora_dropout": 0.0,
-    }
-    if adapter.names:
-        data["lora_target_modules"] = list(adapter.names)
-    else:
-        data["lora_target_linear"] = True
-    if adapter.is_weighted:
-        data["peft_use_dora"] = True
-    if adapter.whole:
-        data["lora_modules_to_save"] = list(adapter.whole)
-    return data
-
-
-def _spread(job: Job) -> dict[str, object]:
-    chosen = trainer.backend(job)
-    if chosen == "DEEPSPEED":
-        return {"deepspeed": trainer.DEEPSPEED_FILE}
-    if chosen != "FSDP":
-        return {}
-    shards = trainer.shards(job)
-    sizes = {
-        "dp_shard_size": shards,
-        "dp_replicate_size": job.data_parallel // shards,
-        "tensor_parallel_size": job.tensor_parallel,
-        "context_parallel_size": job.context_parallel,
-    }
-    names = {
-        "offload_params": "fsdp_offload_params",
-        "auto_wrap_policy": "fsdp_auto_wrap_policy",
-        "reshard_after_forward": "fsdp_reshard_after_forward",
-        "activation_checkpointing": "fsdp_activation_checkpointing",
-        "state_dict_type": "fsdp_state_dict_type",
-        "cpu_ram_efficient_loading": "fsdp_cpu_ram_efficient_loading",
-    }
-    section = trainer.fsdp_section(job)
-    own = {name: section[key] for name, key in names.items()}
-    return {"fsdp_version": section["fsdp_version"], "fsdp_config": own, **sizes}
 
 
 def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
@@ -208,7 +140,7 @@ def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
     yield from trainer.layout_limits(job)
     if not _packs(job):
         yield "packing: with context parallel Axolotl packs at a micro batch of 1 alone"
-    if job.training.activation_offload != "none" and not _checkpoints(job):
+    if job.training.activation_offload != "none" and not trainer.recomputes_itself(job):
         yield "kept activations in host memory: Axolotl does that with gradient checkpointing alone"
     yield "datasets: name your data and their form"
     if not job.on_hub:
@@ -224,35 +156,21 @@ LLAMAFACTORY_FILE = "llamafactory.yaml"
 
 def llamafactory_config(job: Job, adapter: LowRank) -> str:
     """Return the file for ``llamafactory-cli train``."""
-    training = job.training
     loop = trainer.settings(job)
     recomputes = loop.pop("gradient_checkpointing")
-    fused = loop.pop("use_liger_kernel", False)
-    data: dict[str, object] = {
-        "model_name_or_path": job.model if job.on_hub else "MODEL",
-        "stage": "sft",
-        "do_train": True,
-        "finetuning_type": "lora",
-        "lora_rank": adapter.rank,
-        "lora_alpha": adapter.alpha,
-        "lora_dropout": 0.0,
-        "lora_target": ",".join(adapter.names) or "all",
-        "use_dora": adapter.is_weighted,
-        **_base(adapter),
-        "dataset": "DATA",
-        "cutoff_len": int(training.seq_len),
-        "packing": True,
-        "neat_packing": training.document_tokens is not None,
-        **loop,
-        "learning_rate": learning_rate(job),
-        "flash_attn": _attention(job),
-        "disable_gradient_checkpointing": not recomputes,
-        "enable_liger_kernel": fused,
-    }
-    if adapter.whole:
-        data["additional_target"] = ",".join(adapter.whole)
-    if trainer.backend(job) == "DEEPSPEED":
-        data["deepspeed"] = trainer.DEEPSPEED_FILE
+    loop.pop("use_liger_kernel", None)
+    options = exported(
+        "llamafactory",
+        job,
+        backend=trainer.backend(job),
+        adapter=adapter,
+        checkpoint=_checkpoint(job),
+        targets=",".join(adapter.names) or "all",
+        whole=",".join(adapter.whole) or None,
+        attention=_attention(job),
+        recomputes_itself=recomputes,
+    )
+    data = {**options, **loop, "learning_rate": learning_rate(job)}
     return as_yaml(_llamafactory_heading(job), list(_llamafactory_remarks(job, adapter)), data)
 
 
@@ -271,13 +189,6 @@ def _llamafactory_heading(job: Job) -> Iterator[str]:
 
 def _attention(job: Job) -> str:
     return "sdpa" if job.on_cpu else tool("llamafactory").words("flash_attn").get(job.attention, "sdpa")
-
-
-def _base(adapter: LowRank) -> dict[str, object]:
-    if adapter.bits is None:
-        return {}
-    packed: dict[str, object] = {"quantization_bit": adapter.bits, "quantization_method": "bnb"}
-    return packed | ({"quantization_type": adapter.base, "double_quantization": True} if adapter.bits == 4 else {})
 
 
 def _llamafactory_remarks(job: Job, adapter: LowRank) -> Iterator[str]:

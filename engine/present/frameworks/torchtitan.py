@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 from capacity_tui.engine.plan.imports import tool
+from capacity_tui.engine.present.frameworks.exports import exported
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,
@@ -33,25 +35,26 @@ def torchtitan_config(job: Job) -> str:
 
 def _sections(job: Job) -> dict[str, dict[str, object]]:
     name, flavor = flavors()[job.model]
-    folder = job.model.rpartition("/")[2]
-    model: dict[str, object] = {"name": name, "flavor": flavor, "hf_assets_path": f"./assets/hf/{folder}"}
-    if job.precision == "fp8":
-        model["converters"] = ["quantize.linear.float8"]
-    optimizer: dict[str, object] = {"name": "AdamW"}
-    if job.training.learning_rate is not None:
-        optimizer["lr"] = job.training.learning_rate
-    sections: dict[str, dict[str, object]] = {
-        "model": model,
-        "optimizer": optimizer,
-        "training": _training(job),
-        **_loader(job),
-        "parallelism": _parallelism(job),
-        "activation_checkpoint": _checkpointing(job.training.checkpointing),
-        "compile": {"enable": job.training.compile},
-    }
-    if job.save_steps is not None:
-        sections["checkpoint"] = {"enable": True, "interval": job.save_steps}
-    return sections
+    staged, recomputed = job.pipeline_parallel > 1, job.training.checkpointing
+    every = recomputed.removeprefix("every-") if recomputed.startswith("every-") else "op"
+    is_whole = recomputed in {"none", "full"}
+    sections = exported(
+        "torchtitan",
+        job,
+        model_name=name,
+        flavor=flavor,
+        assets=f"./assets/hf/{job.model.rpartition('/')[2]}",
+        # With a pipeline, a local batch is all micro-batches of a step.
+        local_batch=job.micro_batch * (job.accumulation if staged else 1),
+        multiplied_in=_multiplied_in(job),
+        sharded_copies=job.data_parallel // job.shards,
+        expert_tensor_parallel=job.parallel.etp if job.expert_parallel > 1 else 1,
+        is_staged=staged,
+        layers_per_stage=-(-job.layers // (job.pipeline_parallel * job.interleave)),
+        checkpointing_mode=recomputed if is_whole else "selective",
+        selective_option=None if is_whole else every,
+    )
+    return cast("dict[str, dict[str, object]]", sections)
 
 
 def flavors() -> Mapping[str, tuple[str, ...]]:
@@ -64,65 +67,8 @@ def _words(option: str) -> Mapping[object, str]:
     return tool("torchtitan").words(option)
 
 
-def _training(job: Job) -> dict[str, object]:
-    """Return batch and precision; with a pipeline, a local batch is all micro-batches of a step."""
-    staged = job.pipeline_parallel > 1
-    section: dict[str, object] = {
-        "local_batch_size": job.micro_batch * (job.accumulation if staged else 1),
-        "global_batch_size": job.global_batch,
-        "seq_len": int(job.training.seq_len),
-        "dtype": "bfloat16" if job.training.master_weights == "none" else "float32",
-        "mixed_precision_param": _multiplied_in(job),
-        "enable_cpu_offload": job.parallel.offload in {"optimizer", "parameters"},
-    }
-    return section if job.steps is None else section | {"steps": job.steps}
-
-
-def _loader(job: Job) -> dict[str, dict[str, object]]:
-    """Return the table about the data loader; none where the plan leaves it open."""
-    if job.loader_workers is None:
-        return {}
-    prefetch = {} if job.prefetched is None else {"prefetch_factor": job.prefetched}
-    return {"training.dataloader": {"num_workers": job.loader_workers, **prefetch}}
-
-
 def _multiplied_in(job: Job) -> str:
     return _words("training.mixed_precision_param").get(job.precision, "bfloat16" if job.has_bf16 else "float32")
-
-
-def _parallelism(job: Job) -> dict[str, object]:
-    section: dict[str, object] = {
-        "data_parallel_replicate_degree": job.data_parallel // job.shards,
-        "data_parallel_shard_degree": job.shards,
-        "fsdp_reshard_after_forward": "always" if job.zero == 3 else "never",
-        "tensor_parallel_degree": job.tensor_parallel,
-        "context_parallel_degree": job.context_parallel,
-        "pipeline_parallel_degree": job.pipeline_parallel,
-        "expert_parallel_degree": job.expert_parallel,
-        "expert_tensor_parallel_degree": job.parallel.etp if job.expert_parallel > 1 else 1,
-    }
-    if job.context_parallel > 1:
-        section["context_parallel_rotate_method"] = _words("parallelism.context_parallel_rotate_method").get(
-            job.parallel.context, "allgather"
-        )
-    if job.pipeline_parallel > 1:
-        looped = job.interleave > 1
-        section |= {
-            "pipeline_parallel_schedule": "Interleaved1F1B" if looped else "1F1B",
-            "pipeline_parallel_microbatch_size": job.micro_batch,
-            # Equal stages, as the plan counts them.
-            "pipeline_parallel_first_stage_less_layers": 0,
-            "pipeline_parallel_last_stage_less_layers": 0,
-            "pipeline_parallel_layers_per_stage": -(-job.layers // (job.pipeline_parallel * job.interleave)),
-        }
-    return section
-
-
-def _checkpointing(name: str) -> dict[str, object]:
-    if name in {"none", "full"}:
-        return {"mode": name}
-    every = name.removeprefix("every-") if name.startswith("every-") else "op"
-    return {"mode": "selective", "selective_ac_option": every}
 
 
 def _remarks(job: Job) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.imports import tool
+from capacity_tui.engine.present.frameworks.exports import exported
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,
@@ -40,42 +41,7 @@ def training_arguments(job: Job) -> str:
 
 def settings(job: Job) -> dict[str, object]:
     """Return the plan's training loop under the names of ``TrainingArguments``, which other tools share."""
-    training = job.training
-    data: dict[str, object] = {
-        "output_dir": "output",
-        "per_device_train_batch_size": job.micro_batch,
-        "gradient_accumulation_steps": job.accumulation,
-        "bf16": job.precision in {"bf16", "fp8", "fp4"},
-        "fp16": job.precision == "fp16",
-        # FSDP recomputes by its own switch; the Trainer refuses both.
-        "gradient_checkpointing": recomputes_layers(job) and backend(job) != "FSDP",
-        "torch_compile": training.compile,
-    }
-    if job.precision == "tf32":
-        data["tf32"] = True
-    if training.loss == "fused":
-        data["use_liger_kernel"] = True
-    if job.on_cpu:
-        data["use_cpu"] = True
-    if training.optimizer in optimizers():
-        data["optim"] = optimizers()[training.optimizer]
-    if job.steps is not None:
-        data["max_steps"] = job.steps
-    if job.save_steps is not None:
-        data |= {"save_strategy": "steps", "save_steps": job.save_steps}
-    if training.learning_rate is not None:
-        data["learning_rate"] = training.learning_rate
-    return data | loader(job)
-
-
-def loader(job: Job) -> dict[str, object]:
-    """Return the workers of the data loader under the names that tools around the Trainer share."""
-    data: dict[str, object] = {}
-    if job.loader_workers is not None:
-        data["dataloader_num_workers"] = job.loader_workers
-    if job.prefetched is not None:
-        data["dataloader_prefetch_factor"] = job.prefetched
-    return data
+    return exported("training_arguments", job, recomputes_itself=recomputes_itself(job))
 
 
 def attention_kernel(job: Job) -> str:
@@ -132,38 +98,10 @@ ACCELERATE_FILE = "accelerate.yaml"
 
 Backend = Literal["NO", "MULTI_CPU", "MULTI_GPU", "FSDP", "DEEPSPEED"]
 
-_MIXED = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp4": "bf16"}
-
 
 def accelerate_config(job: Job) -> str:
     """Return the file for ``accelerate launch --config_file``."""
     chosen = backend(job)
-    data: dict[str, object] = {
-        "compute_environment": "LOCAL_MACHINE",
-        "distributed_type": chosen,
-        "num_machines": job.nodes,
-        "num_processes": job.devices,
-        "machine_rank": 0,
-        "main_training_function": "main",
-        "rdzv_backend": "static",
-        "same_network": True,
-        "use_cpu": job.on_cpu,
-    }
-    if chosen == "DEEPSPEED":
-        # Accelerate refuses a second word on precision beside a DeepSpeed file.
-        data["deepspeed_config"] = _deepspeed(job)
-    else:
-        data["mixed_precision"] = _MIXED.get(job.precision, "no")
-    if job.precision == "fp8" and chosen != "DEEPSPEED":
-        data["fp8_config"] = {"backend": "TE", "fp8_format": "HYBRID"}
-    if chosen == "FSDP":
-        data["fsdp_config"] = fsdp_section(job)
-        data["parallelism_config"] = {
-            "parallelism_config_dp_replicate_size": job.data_parallel // shards(job),
-            "parallelism_config_dp_shard_size": shards(job),
-            "parallelism_config_tp_size": job.tensor_parallel,
-            "parallelism_config_cp_size": job.context_parallel,
-        }
     heading = [
         f"Written for {VERSION}" + (f" with {DEEPSPEED_VERSION}." if chosen == "DEEPSPEED" else "."),
         f"accelerate launch --config_file {ACCELERATE_FILE} train.py, on each of {job.nodes} nodes "
@@ -172,7 +110,7 @@ def accelerate_config(job: Job) -> str:
         if job.nodes > 1
         else f"accelerate launch --config_file {ACCELERATE_FILE} train.py",
     ]
-    return as_yaml(heading, list(_accelerate_remarks(job)), data)
+    return as_yaml(heading, list(_accelerate_remarks(job)), exported("accelerate", job, **spread_values(job)))
 
 
 def backend(job: Job) -> Backend:
@@ -204,26 +142,20 @@ def shards(job: Job) -> int:
     return job.data_parallel if job.zero == 0 and split else job.shards
 
 
-def _deepspeed(job: Job) -> dict[str, object]:
-    section: dict[str, object] = {
-        "deepspeed_config_file": DEEPSPEED_FILE,
-        "zero3_init_flag": zero_stage(job) == 3,
-    }
-    # Any other launcher reaches the other nodes itself and wants a list of them.
-    return section | {"deepspeed_multinode_launcher": "standard"} if job.nodes > 1 else section
+def recomputes_itself(job: Job) -> bool:
+    """Return whether the Trainer recomputes layers; FSDP does so by its own switch, and the Trainer refuses both."""
+    return recomputes_layers(job) and backend(job) != "FSDP"
 
 
-def fsdp_section(job: Job) -> dict[str, object]:
-    """Return how FSDP shards the plan."""
+def spread_values(job: Job) -> dict[str, object]:
+    """Return what files say of how a job is spread over devices."""
     return {
-        "fsdp_version": 2,
-        "fsdp_auto_wrap_policy": "TRANSFORMER_BASED_WRAP",
-        "fsdp_reshard_after_forward": job.zero == 3,
-        "fsdp_offload_params": job.parallel.offload in {"optimizer", "parameters"},
-        "fsdp_activation_checkpointing": recomputes_layers(job),
-        "fsdp_state_dict_type": "SHARDED_STATE_DICT",
-        # Ranks that waited for the first to quantize the base would wait for ever.
-        "fsdp_cpu_ram_efficient_loading": not has_quantized_base(job),
+        "backend": backend(job),
+        "zero_stage": zero_stage(job),
+        "shards": shards(job),
+        "sharded_copies": job.data_parallel // shards(job),
+        "recomputes_layers": recomputes_layers(job),
+        "has_quantized_base": has_quantized_base(job),
     }
 
 
@@ -270,26 +202,7 @@ DEEPSPEED_FILE = "ds_config.json"
 
 def deepspeed_config(job: Job) -> str:
     """Return ``ds_config.json``; JSON has no comments, so remarks go to the file that names it."""
-    data: dict[str, object] = {
-        "train_batch_size": job.global_batch,
-        "train_micro_batch_size_per_gpu": job.micro_batch,
-        "gradient_accumulation_steps": job.accumulation,
-        "bf16": {"enabled": job.precision in {"bf16", "fp8", "fp4"}},
-        "fp16": {"enabled": job.precision == "fp16"},
-        "zero_optimization": _zero(job),
-        "activation_checkpointing": {
-            "partition_activations": False,
-            "cpu_checkpointing": job.parallel.offload == "activations",
-        },
-    }
-    if job.training.gradients is not None:
-        data["data_types"] = {"grad_accum_dtype": job.training.gradients}
-    if job.tensor_parallel > 1:
-        data["tensor_parallel"] = {"autotp_size": job.tensor_parallel}
-    if job.training.optimizer in _optimizers():
-        rate = job.training.learning_rate or "auto"
-        data["optimizer"] = {"type": _optimizers()[job.training.optimizer], "params": {"lr": rate}}
-    return json.dumps(data, indent=2) + "\n"
+    return json.dumps(exported("deepspeed", job, zero_stage=zero_stage(job)), indent=2) + "\n"
 
 
 def zero_stage(job: Job) -> int:
@@ -317,15 +230,3 @@ def deepspeed_remarks(job: Job) -> Iterator[str]:
 def _optimizers() -> Mapping[object, str]:
     """Return the types of optimizers by the plan's names."""
     return tool("deepspeed").words("optimizer.type")
-
-
-def _zero(job: Job) -> dict[str, object]:
-    stage = zero_stage(job)
-    section: dict[str, object] = {"stage": stage, "overlap_comm": True, "contiguous_gradients": True}
-    if job.parallel.offload in {"optimizer", "parameters"}:
-        section["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
-    if job.parallel.offload == "parameters":
-        section["offload_param"] = {"device": "cpu", "pin_memory": True}
-    if stage == 3:
-        section["stage3_gather_16bit_weights_on_model_save"] = True
-    return section
