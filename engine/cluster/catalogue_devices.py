@@ -20,12 +20,23 @@ PCIE_LANE_GBS = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563, 7: 15.
 
 
 SPEC_FIGURES = {
-    "memory_mib": "memory_bytes", "bandwidth_gbs": "bandwidth", "tdp_w": "tdp_watts", "link_gbs": "link_bandwidth",
-    "units": "units", "host_gbs": "host_bandwidth", "node_gbs": "node_bandwidth",
-    "host_memory_gib": "host_memory_bytes", "fp64_tflops": "peaks.fp64", "fp32_tflops": "peaks.fp32",
-    "tf32_tflops": "peaks.tf32", "fp16_tflops": "peaks.fp16", "bf16_tflops": "peaks.bf16", "fp8_tflops": "peaks.fp8",
-    "int8_tops": "peaks.int8", "fp4_tflops": "peaks.fp4",
-}  # fmt: skip
+    "memory_mib": "memory_bytes",
+    "bandwidth_gbs": "bandwidth",
+    "tdp_w": "tdp_watts",
+    "link_gbs": "link_bandwidth",
+    "units": "units",
+    "host_gbs": "host_bandwidth",
+    "node_gbs": "node_bandwidth",
+    "host_memory_gib": "host_memory_bytes",
+    "fp64_tflops": "peaks.fp64",
+    "fp32_tflops": "peaks.fp32",
+    "tf32_tflops": "peaks.tf32",
+    "fp16_tflops": "peaks.fp16",
+    "bf16_tflops": "peaks.bf16",
+    "fp8_tflops": "peaks.fp8",
+    "int8_tops": "peaks.int8",
+    "fp4_tflops": "peaks.fp4",
+}
 """The figure that each key of a plan's hardware.spec, or of a catalogue row, gives."""
 CLUSTER_FIGURES = ("node_bandwidth", "host_memory_bytes")
 # Dynamic power grows with the third power of the clock.

@@ -31,14 +31,32 @@ class ClassicalSpec(Spec):
     precision: Annotated[
         Literal["fp32", "fp64", "auto"] | None,
         BeforeValidator(_precision),
-        Knob("Precision", "choice", "data", choices=("fp32", "fp64"), automatic=True,
-             help="type of the numbers; fp64 on CPUs and fp32 on GPUs unless given", role="setting"),
-    ] = None  # fmt: skip
+        Knob(
+            "Precision",
+            "choice",
+            "data",
+            choices=("fp32", "fp64"),
+            automatic=True,
+            help="type of the numbers; fp64 on CPUs and fp32 on GPUs unless given",
+            role="setting",
+        ),
+    ] = None
     n_jobs: Annotated[
         Size | Automatic | None,
-        Knob("Cores", "power-of-two", "data", "cores", 1, 4096, automatic=True, help="all of the machine unless given",
-             role="setting", needs=("processors",), keeps_result=True),
-    ] = None  # fmt: skip
+        Knob(
+            "Cores",
+            "power-of-two",
+            "data",
+            "cores",
+            1,
+            4096,
+            automatic=True,
+            help="all of the machine unless given",
+            role="setting",
+            needs=("processors",),
+            keeps_result=True,
+        ),
+    ] = None
 
 
 class LinearRegressionNormal(ClassicalSpec):
@@ -93,8 +111,7 @@ class KernelSVM(ClassicalSpec):
     other_names: ClassVar[Mapping[str, str]] = {"cache_size": "cache_mb"}
 
     support_share: Annotated[
-        Share,
-        Knob("Support vectors", "number", "algorithm", "", 0, 1, 0.05, help="share of the rows that end as such"),
+        Share, Knob("Support vectors", "number", "algorithm", "", 0, 1, 0.05, help="share of the rows that end as such")
     ] = 0.3
     max_support_vectors: Annotated[
         Rows | None,
@@ -151,8 +168,7 @@ class RandomForest(TreeSpec):
         100
     )
     max_features: Annotated[
-        Size | Literal["sqrt", "all"],
-        Knob("Features a split", "text", "algorithm", help="a number, sqrt, or all"),
+        Size | Literal["sqrt", "all"], Knob("Features a split", "text", "algorithm", help="a number, sqrt, or all")
     ] = "sqrt"
     min_samples_split: Annotated[
         Size, Knob("Rows to split", "integer", "algorithm", "rows", 2, LARGEST_SIZE, help="smaller nodes become leaves")
@@ -244,14 +260,26 @@ class PCA(ClassicalSpec):
     ] = None
     method: Annotated[
         Literal["full", "covariance", "randomized"],
-        Knob("Method", "choice", "algorithm", choices=("full", "covariance", "randomized"),
-             help="all singular values, eigenvalues of the covariance, or a random projection"),
-    ] = "full"  # fmt: skip
+        Knob(
+            "Method",
+            "choice",
+            "algorithm",
+            choices=("full", "covariance", "randomized"),
+            help="all singular values, eigenvalues of the covariance, or a random projection",
+        ),
+    ] = "full"
     power_iterations: Annotated[
         Size | None,
-        Knob("Power iterations", "integer", "algorithm", "", 1, 100,
-             help="of the randomized method; 7 for few components and 4 for many unless given"),
-    ] = None  # fmt: skip
+        Knob(
+            "Power iterations",
+            "integer",
+            "algorithm",
+            "",
+            1,
+            100,
+            help="of the randomized method; 7 for few components and 4 for many unless given",
+        ),
+    ] = None
     oversampling: Annotated[
         Size,
         Knob("Oversampling", "integer", "algorithm", "", 1, 1000, help="directions more, of the randomized method"),

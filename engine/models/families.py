@@ -29,9 +29,18 @@ class Family:
 
 
 CLASSICAL = (
-    "linear_regression_normal", "linear_regression_qr", "logistic_regression_newton", "logistic_regression_sgd",
-    "svm_linear", "svm_rbf", "decision_tree", "random_forest", "xgboost_like", "kmeans", "pca_svd",
-)  # fmt: skip
+    "linear_regression_normal",
+    "linear_regression_qr",
+    "logistic_regression_newton",
+    "logistic_regression_sgd",
+    "svm_linear",
+    "svm_rbf",
+    "decision_tree",
+    "random_forest",
+    "xgboost_like",
+    "kmeans",
+    "pca_svd",
+)
 NETWORKS = ("mlp", "simple_cnn", "rnn", "gru", "lstm")
 TRANSFORMERS = ("transformer_decoder", "transformer_encoder")
 FAMILIES = {

@@ -52,8 +52,9 @@ class KnownModel:
 
     def example(self) -> dict[str, object]:
         """Return ``model.spec`` of a plan with every default that has a value."""
-        defaults = ((name, list(default) if isinstance(default, tuple) else default)
-                    for name, _, default in self.parameters())  # fmt: skip
+        defaults = (
+            (name, list(default) if isinstance(default, tuple) else default) for name, _, default in self.parameters()
+        )
         return {name: default for name, default in defaults if default not in (None, [])}
 
 

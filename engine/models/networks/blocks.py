@@ -161,17 +161,30 @@ def rounded(channels: float, divisor: int = 8) -> int:
     return multiple + divisor if multiple < 0.9 * channels else multiple
 
 
-def conv_norm(out: int | str, kernel: object = 3, stride: int = 1, groups: int = 1, activation: str = "",
-              padding: int | None = None, norm: str = "batch") -> Entries:  # fmt: skip
+def conv_norm(
+    out: int | str,
+    kernel: object = 3,
+    stride: int = 1,
+    groups: int = 1,
+    activation: str = "",
+    padding: int | None = None,
+    norm: str = "batch",
+) -> Entries:
     """A convolution without bias, a normalization, and an activation where one is named."""
     options = {"out": out, "kernel": kernel, "stride": stride, "groups": groups, "padding": padding, "bias": False}
     return [{"conv": options}, {"norm": norm}, *([{"activation": activation}] if activation else [])]
 
 
-def convolution_norm(before: int, width: int, kernel: object = 3, stride: int = 1, groups: int = 1,
-                     activation: str = "relu", padding: int | None = None) -> Entries:  # fmt: skip
+def convolution_norm(
+    _channels: int,
+    width: int,
+    kernel: object = 3,
+    stride: int = 1,
+    groups: int = 1,
+    activation: str = "relu",
+    padding: int | None = None,
+) -> Entries:
     """A convolution without bias, batch normalization and an activation."""
-    del before
     return conv_norm(width, kernel, stride, groups, activation, padding)
 
 
@@ -183,29 +196,36 @@ def _around(branch: Entries, shortcut: Entries | None) -> Entries:
     return [{"residual": {"branch": branch, "shortcut": shortcut}}]
 
 
-def _projected(before: int, out: int, stride: int, norm: str = "batch") -> Entries | None:
-    return conv_norm(out, 1, stride, norm=norm) if stride > 1 or before != out else None
+def _projected(in_channels: int, out: int, stride: int, norm: str = "batch") -> Entries | None:
+    return conv_norm(out, 1, stride, norm=norm) if stride > 1 or in_channels != out else None
 
 
-def resnet_stem(before: int, width: int = 64, activation: str = "relu", norm: str = "batch") -> Entries:
+def resnet_stem(_channels: int, width: int = 64, activation: str = "relu", norm: str = "batch") -> Entries:
     """A 7x7 convolution and pooling, to a quarter of the image's side."""
-    del before
     pool = {"pool": {"kernel": 3, "stride": 2, "padding": 1}}
     return [*conv_norm(width, 7, 2, activation=activation, norm=norm), pool]
 
 
-def basic_block(before: int, width: int, stride: int = 1) -> Entries:
+def basic_block(in_channels: int, width: int, stride: int = 1) -> Entries:
     """Two 3x3 convolutions around a shortcut (He et al. 2016, figure 5 left)."""
     branch = [*conv_norm(width, 3, stride, activation="relu"), *conv_norm(width, 3)]
-    return [*_around(branch, _projected(before, width, stride)), {"activation": "relu"}]
+    return [*_around(branch, _projected(in_channels, width, stride)), {"activation": "relu"}]
 
 
-def bottleneck(before: int, width: int, stride: int = 1, groups: int = 1, group_width: int = 64,
-               reduction: int = 0, norm: str = "batch", early: bool = False) -> Entries:  # fmt: skip
+def bottleneck(
+    in_channels: int,
+    width: int,
+    stride: int = 1,
+    groups: int = 1,
+    group_width: int = 64,
+    reduction: int = 0,
+    norm: str = "batch",
+    early: bool = False,
+) -> Entries:
     """1x1, 3x3 and 1x1 convolutions around a shortcut.
 
     Args:
-        before: channels before it.
+        in_channels: channels of its input.
         width: a quarter of the channels after it.
         stride: of the 3x3 convolution.
         groups: of the 3x3 convolution (Xie et al. 2017).
@@ -221,14 +241,14 @@ def bottleneck(before: int, width: int, stride: int = 1, groups: int = 1, group_
         *conv_norm(out, 1, norm=norm),
         *_gate(out // reduction if reduction else 0),
     ]
-    return [*_around(branch, _projected(before, out, stride, norm)), {"activation": "relu"}]
+    return [*_around(branch, _projected(in_channels, out, stride, norm)), {"activation": "relu"}]
 
 
-def regnet_block(before: int, width: int, stride: int = 1, group_width: int = 8, gate: float = 0.0) -> Entries:
+def regnet_block(in_channels: int, width: int, stride: int = 1, group_width: int = 8, gate: float = 0.0) -> Entries:
     """A bottleneck that does not narrow, with grouped 3x3 convolutions (Radosavovic et al. 2020).
 
     Args:
-        before: channels before it.
+        in_channels: channels of its input.
         width: channels after it.
         stride: of the 3x3 convolution.
         group_width: channels of a group.
@@ -237,19 +257,28 @@ def regnet_block(before: int, width: int, stride: int = 1, group_width: int = 8,
     branch = [
         *conv_norm(width, 1, activation="relu"),
         *conv_norm(width, 3, stride, width // min(group_width, width), "relu"),
-        *_gate(round(gate * before)),
+        *_gate(round(gate * in_channels)),
         *conv_norm(width, 1),
     ]
-    return [*_around(branch, _projected(before, width, stride)), {"activation": "relu"}]
+    return [*_around(branch, _projected(in_channels, width, stride)), {"activation": "relu"}]
 
 
-def inverted_residual(before: int, width: int, stride: int = 1, expand: float = 0, kernel: int = 3, inner: int = 0,
-                      gate: float = 0.0, gate_of: str = "input", gate_function: str = "sigmoid",
-                      activation: str = "relu") -> Entries:  # fmt: skip
+def inverted_residual(
+    in_channels: int,
+    width: int,
+    stride: int = 1,
+    expand: float = 0,
+    kernel: int = 3,
+    inner: int = 0,
+    gate: float = 0.0,
+    gate_of: str = "input",
+    gate_function: str = "sigmoid",
+    activation: str = "relu",
+) -> Entries:
     """A depthwise convolution between two 1x1, wider inside than outside (Sandler et al. 2018).
 
     Args:
-        before: channels before it.
+        in_channels: channels of its input.
         width: channels after it.
         stride: of the depthwise convolution.
         expand: channels inside over those before it.
@@ -260,30 +289,30 @@ def inverted_residual(before: int, width: int, stride: int = 1, expand: float = 
         gate_function: what the gate ends in.
         activation: behind the first two convolutions.
     """
-    inside = inner or rounded(before * expand)
-    squeezed = rounded(inside * gate) if gate_of == "inside" else round(before * gate)
+    inside = inner or rounded(in_channels * expand)
+    squeezed = rounded(inside * gate) if gate_of == "inside" else round(in_channels * gate)
     branch = [
-        *(conv_norm(inside, 1, activation=activation) if inside != before else []),
+        *(conv_norm(inside, 1, activation=activation) if inside != in_channels else []),
         *conv_norm(inside, kernel, stride, inside, activation),
         *_gate(squeezed if gate else 0, "relu" if gate_of == "inside" else activation, gate_function),
         *conv_norm(width, 1),
     ]
-    return _around(branch, None) if stride == 1 and before == width else branch
+    return _around(branch, None) if stride == 1 and in_channels == width else branch
 
 
-def fused_residual(before: int, width: int, stride: int = 1, expand: float = 1, kernel: int = 3,
-                   activation: str = "silu") -> Entries:  # fmt: skip
+def fused_residual(
+    in_channels: int, width: int, stride: int = 1, expand: float = 1, kernel: int = 3, activation: str = "silu"
+) -> Entries:
     """An inverted residual whose first two convolutions are one (Tan and Le 2021)."""
-    inside = rounded(before * expand)
+    inside = rounded(in_channels * expand)
     branch = conv_norm(inside, kernel, stride, activation=activation)
-    if inside != before:
+    if inside != in_channels:
         branch += conv_norm(width, 1)
-    return _around(branch, None) if stride == 1 and before == width else branch
+    return _around(branch, None) if stride == 1 and in_channels == width else branch
 
 
-def convnext_block(before: int, width: int, stride: int = 1, kernel: int = 7) -> Entries:
+def convnext_block(_channels: int, width: int, stride: int = 1, kernel: int = 7) -> Entries:
     """A depthwise convolution and a feed-forward (Liu et al. 2022); with a stride, what narrows the image first."""
-    del before
     narrowing = [{"norm": "layer"}, {"conv": {"out": width, "kernel": stride, "stride": stride, "padding": 0}}]
     branch = [
         {"conv": {"out": width, "kernel": kernel, "groups": width}},
@@ -296,17 +325,20 @@ def convnext_block(before: int, width: int, stride: int = 1, kernel: int = 7) ->
     return [*(narrowing if stride > 1 else []), *_around(branch, None)]
 
 
-def dense_layer(before: int, width: int, narrow: int = 4) -> Entries:
+def dense_layer(_channels: int, width: int, narrow: int = 4) -> Entries:
     """Adds ``width`` channels to those before it (Huang et al. 2017)."""
-    del before
     branch = ["norm", "activation", *conv_norm(narrow * width, 1, activation="relu")]
     return [{"save": "dense"}, *branch, {"conv": {"out": width, "bias": False}}, {"concat": "dense"}]
 
 
-def dense_transition(before: int) -> Entries:
+def dense_transition(in_channels: int) -> Entries:
     """Halves channels and sides between two dense blocks."""
-    return ["norm", "activation", {"conv": {"out": before // 2, "kernel": 1, "bias": False}},
-            {"pool": {"kernel": 2, "kind": "mean"}}]  # fmt: skip
+    return [
+        "norm",
+        "activation",
+        {"conv": {"out": in_channels // 2, "kernel": 1, "bias": False}},
+        {"pool": {"kernel": 2, "kind": "mean"}},
+    ]
 
 
 BLOCKS: Mapping[str, Block] = {

@@ -53,8 +53,17 @@ class LayerBuilder:
         yield
         self._shared = before
 
-    def convolution(self, out: int, kernel: tuple[int, int], *, stride: int = 1, padding: int | None = None,
-                    groups: int = 1, dilation: int = 1, bias: bool = True) -> None:  # fmt: skip
+    def convolution(
+        self,
+        out: int,
+        kernel: tuple[int, int],
+        *,
+        stride: int = 1,
+        padding: int | None = None,
+        groups: int = 1,
+        dilation: int = 1,
+        bias: bool = True,
+    ) -> None:
         """Add a convolution; the padding keeps the size at stride 1 unless given."""
         before = self.shape
         spans = [dilation * (side - 1) + 1 for side in kernel]
@@ -65,11 +74,21 @@ class LayerBuilder:
         )
         depth = before.channels // groups * kernel[0] * kernel[1]
         self._keep()
-        self._add(Layer(
-            f"convolution {kernel[0]}x{kernel[1]}, {before.channels} to {out}", "product", Shape(out, height, width),
-            out * depth + out * bias, before.elements, height * width, out // groups, depth, groups, unfolded=True,
-            overlapping=kernel == (3, 3) and stride == dilation == groups == 1,
-        ))  # fmt: skip
+        self._add(
+            Layer(
+                f"convolution {kernel[0]}x{kernel[1]}, {before.channels} to {out}",
+                "product",
+                Shape(out, height, width),
+                out * depth + out * bias,
+                before.elements,
+                height * width,
+                out // groups,
+                depth,
+                groups,
+                unfolded=True,
+                overlapping=kernel == (3, 3) and stride == dilation == groups == 1,
+            )
+        )
 
     def transposed(self, out: int, kernel: int, stride: int, bias: bool = True) -> None:
         """Add a transposed convolution without padding, which enlarges the image."""
@@ -77,32 +96,66 @@ class LayerBuilder:
         height, width = ((size - 1) * stride + kernel for size in (before.height, before.width))
         columns = out * kernel * kernel
         self._keep()
-        self._add(Layer(
-            f"transposed convolution {kernel}x{kernel}, {before.channels} to {out}", "product",
-            Shape(out, height, width), before.channels * columns + out * bias, before.elements, before.positions,
-            columns, before.channels, unfolded=True,
-        ))  # fmt: skip
+        self._add(
+            Layer(
+                f"transposed convolution {kernel}x{kernel}, {before.channels} to {out}",
+                "product",
+                Shape(out, height, width),
+                before.channels * columns + out * bias,
+                before.elements,
+                before.positions,
+                columns,
+                before.channels,
+                unfolded=True,
+            )
+        )
 
     def linear(self, out: int, bias: bool = True) -> None:
         """Add a linear layer over all features of a sample."""
         features = self.shape.elements
         self._keep()
-        self._add(Layer(f"linear {features} to {out}", "product", Shape(out), out * features + out * bias,
-                        features, 1, out, features))  # fmt: skip
+        self._add(
+            Layer(
+                f"linear {features} to {out}",
+                "product",
+                Shape(out),
+                out * features + out * bias,
+                features,
+                1,
+                out,
+                features,
+            )
+        )
 
     def projection(self, out: int, bias: bool = True) -> None:
         """Add a linear layer over the channels of each position."""
         before = self.shape
         self._keep()
-        self._add(Layer(
-            f"linear {before.channels} to {out}, each position", "product", replace(before, channels=out),
-            out * before.channels + out * bias, before.elements, before.positions, out, before.channels,
-        ))  # fmt: skip
+        self._add(
+            Layer(
+                f"linear {before.channels} to {out}, each position",
+                "product",
+                replace(before, channels=out),
+                out * before.channels + out * bias,
+                before.elements,
+                before.positions,
+                out,
+                before.channels,
+            )
+        )
 
     def condition(self, width: int, out: int, tokens: int, bias: bool) -> None:
         """Add a linear layer over signals besides the image: its output is no part of the image."""
-        layer = Layer(f"linear {width} to {out}, condition", "product", self.shape, out * width + out * bias,
-                      tokens * width, tokens, out, width)  # fmt: skip
+        layer = Layer(
+            f"linear {width} to {out}, condition",
+            "product",
+            self.shape,
+            out * width + out * bias,
+            tokens * width,
+            tokens,
+            out,
+            width,
+        )
         self._keep_more(tokens * (width + out))
         self._list(layer)
 
@@ -120,9 +173,7 @@ class LayerBuilder:
         span = context or (window * window if window else positions)
         after = replace(before, channels=channels)
         self._keep()
-        self._add(Layer(
-            "attention", "attention", after, 0, before.elements, positions, channels // heads, span, heads,
-        ))  # fmt: skip
+        self._add(Layer("attention", "attention", after, 0, before.elements, positions, channels // heads, span, heads))
         if not fused:
             scores = heads * positions * span
             self._keep_more(2 * scores)
@@ -138,10 +189,18 @@ class LayerBuilder:
         """
         before, gates, state = self.shape, cell.gates * out, Shape(out)
         self._keep()
-        self._list(Layer(
-            f"{name}, inputs of all steps", "product", replace(before, channels=gates),
-            gates * before.channels + gates, before.elements, before.positions, gates, before.channels,
-        ))  # fmt: skip
+        self._list(
+            Layer(
+                f"{name}, inputs of all steps",
+                "product",
+                replace(before, channels=gates),
+                gates * before.channels + gates,
+                before.elements,
+                before.positions,
+                gates,
+                before.channels,
+            )
+        )
         read, states, written = 2 * gates + (cell.states - 1) * out, cell.states * out, (cell.kept + 1) * out
         trained, inference = read + written, read + states
         moves = Moves(trained, trained, inference, (trained, trained, inference))

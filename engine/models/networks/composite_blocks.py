@@ -15,22 +15,32 @@ def _residual(*branch: object) -> Entries:
     return [{"residual": {"branch": list(branch)}}]
 
 
-def transformer_block(before: int, width: int, heads: int, ratio: float = 4.0, window: int = 0, *, fused: bool = True,
-                      tables: int = 0, stride: int = 1) -> Entries:  # fmt: skip
+def transformer_block(
+    in_channels: int,
+    width: int,
+    heads: int,
+    ratio: float = 4.0,
+    window: int = 0,
+    *,
+    fused: bool = True,
+    tables: int = 0,
+    stride: int = 1,
+) -> Entries:
     """Attention over all positions, or within windows, and a feed-forward, each behind a layer normalization.
 
     Args:
-        before: channels before it.
+        in_channels: channels of its input.
         width: channels of a position.
-        heads: heads of attention.
         ratio: width of the feed-forward over that of a position.
         window: side of the windows; 0 for the whole image.
         fused: whether scores stay inside one kernel.
         tables: trained biases of attention.
         stride: 2 where four positions become one first (Liu et al. 2021).
     """
-    merging = [{"norm": {"out": "layer", "channels": 4 * before}},
-               {"conv": {"out": width, "kernel": stride, "stride": stride, "padding": 0, "bias": False}}]  # fmt: skip
+    merging = [
+        {"norm": {"out": "layer", "channels": 4 * in_channels}},
+        {"conv": {"out": width, "kernel": stride, "stride": stride, "padding": 0, "bias": False}},
+    ]
     return [
         *(merging if stride > 1 else []),
         *_residual(
@@ -40,24 +50,18 @@ def transformer_block(before: int, width: int, heads: int, ratio: float = 4.0, w
             *([{"table": tables}] if tables else []),
             {"project": width},
         ),
-        *_residual(
-            {"norm": "layer"},
-            {"project": round(ratio * width)},
-            {"activation": "gelu"},
-            {"project": width},
-        ),
+        *_residual({"norm": "layer"}, {"project": round(ratio * width)}, {"activation": "gelu"}, {"project": width}),
     ]
 
 
-def swin_block(before: int, width: int, heads: int, window: int = 7, stride: int = 1) -> Entries:
+def swin_block(in_channels: int, width: int, heads: int, window: int = 7, stride: int = 1) -> Entries:
     """A transformer block within windows, every pair of positions of which has a bias a head (Liu et al. 2021)."""
     tables = (2 * window - 1) ** 2 * heads
-    return transformer_block(before, width, heads, window=window, fused=False, tables=tables, stride=stride)
+    return transformer_block(in_channels, width, heads, window=window, fused=False, tables=tables, stride=stride)
 
 
-def conditioned_block(before: int, width: int, heads: int, ratio: float = 4.0) -> Entries:
+def conditioned_block(_channels: int, width: int, heads: int, ratio: float = 4.0) -> Entries:
     """A transformer block whose norms a signal shifts and scales (Peebles and Xie 2023)."""
-    del before
     modulated = [{"norm": {"out": "layer", "trained": False}}, {"activation": "modulation"}]
     return [
         {"condition": {"width": width, "out": 6 * width}},
@@ -78,7 +82,7 @@ def conditioned_block(before: int, width: int, heads: int, ratio: float = 4.0) -
     ]
 
 
-def diffusion_block(before: int, width: int, signal: int) -> Entries:
+def diffusion_block(in_channels: int, width: int, signal: int) -> Entries:
     """Two convolutions around a shortcut, between them a signal of time (Dhariwal and Nichol 2021)."""
     branch = [
         {"norm": "group"},
@@ -89,15 +93,14 @@ def diffusion_block(before: int, width: int, signal: int) -> Entries:
         {"activation": "silu"},
         {"conv": {"out": width}},
     ]
-    shortcut = [{"conv": {"out": width, "kernel": 1}}] if before != width else None
+    shortcut = [{"conv": {"out": width, "kernel": 1}}] if in_channels != width else None
     return [{"residual": {"branch": branch, "shortcut": shortcut}}]
 
 
 def text_attention_blocks(
-    before: int, width: int, head_width: int, depth: int, context: int, tokens: int = 77
+    _channels: int, width: int, head_width: int, depth: int, context: int, tokens: int = 77
 ) -> Entries:
     """Attention to the image itself and to a text, and a gated feed-forward, ``depth`` times (Rombach et al. 2022)."""
-    del before
     heads = width // head_width
     block = [
         *_residual(
@@ -113,27 +116,27 @@ def text_attention_blocks(
             {"attention": {"heads": heads, "context": tokens}},
             {"project": width},
         ),
-        *_residual(
-            {"norm": "layer"},
-            {"project": 8 * width},
-            {"gated_activation": "gelu"},
-            {"project": width},
-        ),
+        *_residual({"norm": "layer"}, {"project": 8 * width}, {"gated_activation": "gelu"}, {"project": width}),
     ]
     return _residual(
-        {"norm": "group"},
-        {"project": width},
-        {"repeat": {"count": depth, "layers": block}},
-        {"project": width},
+        {"norm": "group"}, {"project": width}, {"repeat": {"count": depth, "layers": block}}, {"project": width}
     )
 
 
-def diffusion_unet(before: int, widths: list[int], depths: list[int], context: int, head_widths: list[int],
-                   blocks: int = 2, middle: int = 1, labels: int = 0) -> Entries:  # fmt: skip
+def diffusion_unet(
+    in_channels: int,
+    widths: list[int],
+    depths: list[int],
+    context: int,
+    head_widths: list[int],
+    blocks: int = 2,
+    middle: int = 1,
+    labels: int = 0,
+) -> Entries:
     """The U-Net of latent diffusion: residual blocks, and attention to a text where the depth of a level asks for it.
 
     Args:
-        before: channels of the latents.
+        in_channels: channels of its input.
         widths: channels of each level, from the finest.
         depths: transformer blocks behind each residual block of a level; 0 for none.
         context: width of the text's tokens.
@@ -147,18 +150,21 @@ def diffusion_unet(before: int, widths: list[int], depths: list[int], context: i
     down: Entries = [
         {"condition": {"width": widths[0], "out": signal}},
         {"condition": {"width": signal, "out": signal}},
-        *([{"condition": {"width": labels, "out": signal}}, {"condition": {"width": signal, "out": signal}}]
-          if labels else []),
+        *(
+            [{"condition": {"width": labels, "out": signal}}, {"condition": {"width": signal, "out": signal}}]
+            if labels
+            else []
+        ),
         {"conv": {"out": widths[0]}},
         {"save": "skip 0"},
-    ]  # fmt: skip
+    ]
     skips = ["skip 0"]
-    for place, (width, depth, head) in enumerate(levels):
+    for index, (width, depth, head) in enumerate(levels):
         for _ in range(blocks):
             down += _level(width, depth, head, context, signal)
             skips.append(f"skip {len(skips)}")
             down.append({"save": skips[-1]})
-        if place + 1 < len(levels):
+        if index + 1 < len(levels):
             skips.append(f"skip {len(skips)}")
             down += [{"conv": {"out": width, "stride": 2}}, {"save": skips[-1]}]
     width, _, head = levels[-1]
@@ -168,12 +174,12 @@ def diffusion_unet(before: int, widths: list[int], depths: list[int], context: i
         {"diffusion_block": {"width": width, "signal": signal}},
     ]
     up: Entries = []
-    for place, (width, depth, head) in reversed(list(enumerate(levels))):
+    for index, (width, depth, head) in reversed(list(enumerate(levels))):
         for _ in range(blocks + 1):
             up += [{"concat": skips.pop()}, *_level(width, depth, head, context, signal)]
-        if place:
+        if index:
             up += [{"upsample": 2}, {"conv": {"out": width}}]
-    return [*down, *inside, *up, {"norm": "group"}, {"activation": "silu"}, {"conv": {"out": before}}]
+    return [*down, *inside, *up, {"norm": "group"}, {"activation": "silu"}, {"conv": {"out": in_channels}}]
 
 
 def _level(width: int, depth: int, head: int, context: int, signal: int) -> Entries:
@@ -185,13 +191,12 @@ def _texts(width: int, depth: int, head: int, context: int) -> Entries:
     return [{"text_attention_blocks": options}] if depth else []
 
 
-def latent_encoder(before: int, widths: list[int], blocks: int = 2) -> Entries:
+def latent_encoder(_channels: int, widths: list[int], blocks: int = 2) -> Entries:
     """The encoder of an image to latents an eighth as wide, with attention in its middle (Rombach et al. 2022)."""
-    del before
     entries: Entries = [{"conv": {"out": widths[0]}}]
-    for place, width in enumerate(widths):
+    for index, width in enumerate(widths):
         entries += [{"diffusion_block": {"width": width, "signal": 0}}] * blocks
-        if place + 1 < len(widths):
+        if index + 1 < len(widths):
             entries.append({"conv": {"out": width, "stride": 2}})
     width = widths[-1]
     return [
@@ -217,38 +222,33 @@ ATTENTION_BLOCKS: Mapping[str, Block] = {
 }
 
 
-def detection_backbone(before: int, depths: list[int], groups: int = 1, group_width: int = 64,
-                       early: bool = False) -> Entries:  # fmt: skip
+def detection_backbone(
+    _channels: int, depths: list[int], groups: int = 1, group_width: int = 64, early: bool = False
+) -> Entries:
     """A residual network with fixed normalization, whose stem and first stage are not trained; saves ``c2`` and on.
 
     Args:
-        before: channels of the image.
-        depths: blocks of each stage.
         groups: of the 3x3 convolutions.
         group_width: channels of a group at 64 channels.
         early: whether the stride is in the first convolution of a block.
     """
-    del before
     options = {"block": "bottleneck", "groups": groups, "group_width": group_width, "norm": "fixed", "early": early}
     stages: Entries = [
-        {"stages": {"depths": [depth], "widths": [64 << place], "strides": [min(place + 1, 2)], **options}}
-        for place, depth in enumerate(depths)
+        {"stages": {"depths": [depth], "widths": [64 << index], "strides": [min(index + 1, 2)], **options}}
+        for index, depth in enumerate(depths)
     ]
     entries: Entries = [{"frozen": [{"resnet_stem": {"norm": "fixed"}}, stages[0]]}, {"save": "c2"}]
-    for place, stage in enumerate(stages[1:], 3):
-        entries += [stage, {"save": f"c{place}"}]
+    for index, stage in enumerate(stages[1:], 3):
+        entries += [stage, {"save": f"c{index}"}]
     return entries
 
 
-def feature_pyramid(before: int, levels: list[str], width: int = 256) -> Entries:
+def feature_pyramid(_channels: int, levels: list[str], width: int = 256) -> Entries:
     """Levels of one width, to each of which the next smaller one is added; saves ``p`` levels (Lin et al. 2017).
 
     Args:
-        before: channels of the last level.
         levels: saved levels of the backbone, from the largest.
-        width: channels of the pyramid.
     """
-    del before
     entries: Entries = []
     above = ""
     for level in reversed(levels):
@@ -261,16 +261,12 @@ def feature_pyramid(before: int, levels: list[str], width: int = 256) -> Entries
     return entries
 
 
-def proposals(before: int, levels: list[str], width: int, anchors: int) -> Entries:
+def proposals(_channels: int, levels: list[str], width: int, anchors: int) -> Entries:
     """Score and shift boxes at every position of every level (Ren et al. 2015).
 
     Args:
-        before: channels of the last level.
-        levels: saved levels.
-        width: channels of a level.
         anchors: boxes of a position.
     """
-    del before
     head = [
         {"conv": {"out": width}},
         "activation",
@@ -280,35 +276,29 @@ def proposals(before: int, levels: list[str], width: int, anchors: int) -> Entri
     return [{"shared": {"tensors": levels, "layers": head}}]
 
 
-def dense_boxes(before: int, levels: list[str], width: int, anchors: int, depth: int) -> Entries:
+def dense_boxes(_channels: int, levels: list[str], width: int, anchors: int, depth: int) -> Entries:
     """Classify and shift boxes at every position of every level without looking again (Lin et al. 2018).
 
     Args:
-        before: channels of the last level.
-        levels: saved levels.
-        width: channels of a level.
         anchors: boxes of a position.
         depth: convolutions before each result.
     """
-    del before
     tower = {"repeat": {"count": depth, "layers": [{"conv": {"out": width}}, "activation"]}}
     classes, boxes = ({"conv": {"out": out}} for out in (f"{anchors} classes", 4 * anchors))
     head = [{"aside": [tower, classes, "focal_loss"]}, tower, boxes]
     return [{"shared": {"tensors": levels, "layers": head}}]
 
 
-def region_boxes(before: int, level: str, count: int, training: int, size: int = 7, width: int = 1024) -> Entries:
+def region_boxes(_channels: int, level: str, count: int, training: int, size: int = 7, width: int = 1024) -> Entries:
     """Classify and shift the boxes of regions, by two linear layers over each.
 
     Args:
-        before: channels of the last level.
         level: saved level that regions are cut from.
         count: regions of an image.
         training: the same in training.
         size: points a side of a region.
         width: of the linear layers.
     """
-    del before
     return [
         {"resume": level},
         {"regions": {"count": count, "training": training, "size": size}},
@@ -321,12 +311,19 @@ def region_boxes(before: int, level: str, count: int, training: int, size: int =
     ]
 
 
-def stage_boxes(before: int, level: str, count: int, training: int, depth: int, size: int = 14,
-                width: int = 512, early: bool = False) -> Entries:  # fmt: skip
+def stage_boxes(
+    _channels: int,
+    level: str,
+    count: int,
+    training: int,
+    depth: int,
+    size: int = 14,
+    width: int = 512,
+    early: bool = False,
+) -> Entries:
     """Classify and shift the boxes of regions, by the last stage of the backbone over each; saves it as ``boxes``.
 
     Args:
-        before: channels of the last level.
         level: saved level that regions are cut from.
         count: regions of an image.
         training: the same in training.
@@ -335,9 +332,14 @@ def stage_boxes(before: int, level: str, count: int, training: int, depth: int, 
         width: a quarter of the stage's channels.
         early: whether the stride is in the first convolution of a block.
     """
-    del before
-    options = {"block": "bottleneck", "depths": [depth], "widths": [width], "strides": [2], "norm": "fixed",
-               "early": early}  # fmt: skip
+    options = {
+        "block": "bottleneck",
+        "depths": [depth],
+        "widths": [width],
+        "strides": [2],
+        "norm": "fixed",
+        "early": early,
+    }
     return [
         {"resume": level},
         {"regions": {"count": count, "training": training, "size": size}},
@@ -347,18 +349,17 @@ def stage_boxes(before: int, level: str, count: int, training: int, depth: int, 
     ]
 
 
-def box_results(before: int) -> Entries:
+def box_results(_channels: int) -> Entries:
     """Classes of each region, and a box for each of them."""
-    del before
     return [{"aside": [{"project": "classes"}]}, {"project": "4 classes"}]
 
 
-def region_masks(before: int, level: str, count: int, training: int, depth: int = 4, size: int = 14,
-                 width: int = 256) -> Entries:  # fmt: skip
+def region_masks(
+    _channels: int, level: str, count: int, training: int, depth: int = 4, size: int = 14, width: int = 256
+) -> Entries:
     """Draw a mask of each class inside regions (He et al. 2017).
 
     Args:
-        before: channels of the last level.
         level: saved level that regions are cut from.
         count: regions of an image.
         training: the same in training.
@@ -366,7 +367,6 @@ def region_masks(before: int, level: str, count: int, training: int, depth: int 
         size: points a side of a region.
         width: channels inside.
     """
-    del before
     return [
         {"resume": level},
         {"regions": {"count": count, "training": training, "size": size}},

@@ -112,8 +112,16 @@ class _Reader:
         """Return a number of channels, scaled where the network is a scaled one."""
         return self._size(value) if self.wider == 1.0 or value == CLASSES else rounded(int(value) * self.wider)
 
-    def _convolution(self, out: int | str, kernel: Any = 3, stride: int = 1, padding: int | None = None,
-                     groups: int = 1, dilation: int = 1, bias: bool = True) -> None:  # fmt: skip
+    def _convolution(
+        self,
+        out: int | str,
+        kernel: Any = 3,
+        stride: int = 1,
+        padding: int | None = None,
+        groups: int = 1,
+        dilation: int = 1,
+        bias: bool = True,
+    ) -> None:
         sides = (kernel, kernel) if isinstance(kernel, int) else tuple(kernel)
         self.builder.convolution(
             self._size(out), sides, stride=stride, padding=padding, groups=groups, dilation=dilation, bias=bias
@@ -155,8 +163,9 @@ class _Reader:
     def _table(self, out: int) -> None:
         self.builder.table(out)
 
-    def _pool(self, kernel: int = 2, stride: int | None = None, padding: int = 0, kind: str = "maximum",
-              ceil: bool = False) -> None:  # fmt: skip
+    def _pool(
+        self, kernel: int = 2, stride: int | None = None, padding: int = 0, kind: str = "maximum", ceil: bool = False
+    ) -> None:
         self.builder.pool(kernel, stride or kernel, padding, maximum=kind == "maximum", ceil=ceil)
 
     def _upsample(self, out: int = 2, to: str = "") -> None:

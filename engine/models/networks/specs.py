@@ -203,9 +203,8 @@ class SampledNetwork(CatalogueNetwork):
     ] = 25
     guidance: Annotated[
         Annotated[int, Field(ge=1, le=MOST_GUIDANCE)],
-        Knob("Guidance passes", "integer", "model", "", 1, MOST_GUIDANCE, help="of a step",
-             tasks=("infer",)),
-    ] = 2  # fmt: skip
+        Knob("Guidance passes", "integer", "model", "", 1, MOST_GUIDANCE, help="of a step", tasks=("infer",)),
+    ] = 2
 
     @property
     def passes(self) -> tuple[int, int]:

@@ -73,8 +73,11 @@ def shape_from_spec(
         PlanError: an unknown key, or sizes out of range or in contradiction.
     """
     traits = load_traits()
-    images = {name: _number(value, Place(field=f"model.spec.{key}"), False)
-              for key, name in IMAGES.items() if (value := overrides.get(key)) is not None}  # fmt: skip
+    images = {
+        name: _number(value, Place(field=f"model.spec.{key}"), False)
+        for key, name in IMAGES.items()
+        if (value := overrides.get(key)) is not None
+    }
     changes = read_overrides({key: value for key, value in overrides.items() if key not in IMAGES})
     if row is None:
         base = family_fields(family, changes)

@@ -66,9 +66,14 @@ class KeptJob:
     def measured(self, job: QueuedJob) -> RunRecord:
         """Return the entry of the history with what a queue says of the job."""
         job_details = {
-            "id": job.id, "cluster": self.cluster, "state": job.state, "partition": job.partition,
-            "nodes": job.on_nodes, "turns": job.turns, "seconds": job.seconds,
-        }  # fmt: skip
+            "id": job.id,
+            "cluster": self.cluster,
+            "state": job.state,
+            "partition": job.partition,
+            "nodes": job.on_nodes,
+            "turns": job.turns,
+            "seconds": job.seconds,
+        }
         details = {**self.entry.details, "job": job_details, "exit_code": job.exit_code}
         return replace(self.entry, kind="run", actual=self.actual(job), details=details)
 

@@ -119,8 +119,16 @@ class GuardCallback:
                 self._control.step(share)
             self._tell({"step": step, "loss": loss, "memory_share": share, **figures})
             if self.micro_batch != before:
-                self._tell({"event": "micro_batch", "step": step, "from": before, "to": self.micro_batch,
-                            "accumulation": self.accumulation, "memory_share": share})  # fmt: skip
+                self._tell(
+                    {
+                        "event": "micro_batch",
+                        "step": step,
+                        "from": before,
+                        "to": self.micro_batch,
+                        "accumulation": self.accumulation,
+                        "memory_share": share,
+                    }
+                )
 
     @contextmanager
     def saving(self) -> Iterator[None]:

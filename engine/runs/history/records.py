@@ -73,9 +73,10 @@ class RunRecord:
     def ratio(self) -> dict[str, float]:
         """Measured over predicted, of each figure that is both."""
         return {
-            key: value / ends["value"] for key, value in self.actual.items() if (ends := self.predicted.get(key, {}))
-            and ends.get("value")
-        }  # fmt: skip
+            key: value / ends["value"]
+            for key, value in self.actual.items()
+            if (ends := self.predicted.get(key, {})) and ends.get("value")
+        }
 
     @property
     def model(self) -> str:

@@ -196,8 +196,11 @@ def _version(connection: sqlite3.Connection, path: Path, known: int) -> int:
         )
     if version > known:
         raise StorageError(
-            "the history was written by a newer capacity-tui", f"its version is {version}, this one knows {known}",
-            "update capacity-tui, or name another file in CAPACITY_TUI_HISTORY", Place(str(path)))  # fmt: skip
+            "the history was written by a newer capacity-tui",
+            f"its version is {version}, this one knows {known}",
+            "update capacity-tui, or name another file in CAPACITY_TUI_HISTORY",
+            Place(str(path)),
+        )
     return version
 
 

@@ -111,9 +111,16 @@ def _insert(connection: sqlite3.Connection, record: RunRecord) -> None:
     if record.kind == "estimate" and _says_nothing_new(connection, record):
         return
     values = (
-        record.id, record.kind, record.started, record.device, record.model, record.hardware, record.fingerprint,
-        bool(record.actual), json.dumps(as_data(record), separators=(",", ":")),
-    )  # fmt: skip
+        record.id,
+        record.kind,
+        record.started,
+        record.device,
+        record.model,
+        record.hardware,
+        record.fingerprint,
+        bool(record.actual),
+        json.dumps(as_data(record), separators=(",", ":")),
+    )
     connection.execute(_INSERT, values)
 
 

@@ -133,11 +133,26 @@ def mig_profiles(text: str) -> dict[int, tuple[str, ...]]:
 
 
 COLUMNS = (
-    "name", "uuid", "driver_version", "compute_cap", "memory.total", "memory.free", "memory.used", "power.draw",
-    "power.limit", "power.default_limit", "temperature.gpu", "clocks.sm", "clocks.max.sm", "mig.mode.current",
-    "pcie.link.gen.current", "pcie.link.width.current", "pcie.link.gen.max", "pcie.link.width.max",
+    "name",
+    "uuid",
+    "driver_version",
+    "compute_cap",
+    "memory.total",
+    "memory.free",
+    "memory.used",
+    "power.draw",
+    "power.limit",
+    "power.default_limit",
+    "temperature.gpu",
+    "clocks.sm",
+    "clocks.max.sm",
+    "mig.mode.current",
+    "pcie.link.gen.current",
+    "pcie.link.width.current",
+    "pcie.link.gen.max",
+    "pcie.link.width.max",
     "clocks_throttle_reasons.active",
-)  # fmt: skip
+)
 
 # Drivers before 510 refuse a query that names one of these.
 NEWER_COLUMNS = ("compute_cap", "mig.mode.current")
