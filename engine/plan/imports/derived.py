@@ -187,15 +187,12 @@ def _software(settings: Settings) -> None:
     """Name the software that decides memory and communication: what shards counts before what trains."""
     named = [setting for setting in settings.all.get(FRAMEWORK, ()) if setting.level in {"typed", "said"}]
     if named:
-        first = min(named, key=_rank)
+        typed = (setting for setting in named if setting.level == "typed")
+        first = next(typed, min(named, key=lambda setting: _SHARDING.get(str(setting.value), len(_SHARDING))))
         kept = next((setting for setting in settings.all[FRAMEWORK] if is_kept(setting)), None)
         settings.chosen[FRAMEWORK] = kept if kept and first.level != "typed" else first
         if settings.keeps and kept is None and first.level != "typed":
             del settings.chosen[FRAMEWORK]  # the plan named none
-
-
-def _rank(setting: ImportedSetting) -> int:
-    return -1 if setting.level == "typed" else _SHARDING.get(str(setting.value), len(_SHARDING))
 
 
 def _sharded(settings: Settings) -> None:
@@ -218,8 +215,8 @@ def _sharded(settings: Settings) -> None:
     checkpointing = settings.chosen.get("sharded_checkpointing")
     if checkpointing is not None and checkpointing.value:
         if settings.is_given(CHECKPOINTING) and not is_kept(settings.chosen[CHECKPOINTING]):
-            settings.clash("checkpointing_twice", "layers are recomputed by FSDP and by the model, which the Trainer "
-                           "refuses", ("sharded_checkpointing", CHECKPOINTING))  # fmt: skip
+            why = "layers are recomputed by FSDP and by the model, which the Trainer refuses"
+            settings.clash("checkpointing_twice", why, ("sharded_checkpointing", CHECKPOINTING))
         settings.set(CHECKPOINTING, checkpointing.value, checkpointing)
 
 
@@ -235,6 +232,9 @@ def _two_shardings(settings: Settings) -> None:
 
 def _precision(settings: Settings) -> None:
     """Let matrices in TF32 count where no shorter type is given."""
+    alone = settings.chosen.get("precision_alone")
+    if alone is not None and PRECISION not in settings.chosen and not settings.value("precision_of_trainer"):
+        settings.set(PRECISION, alone.value, alone, "default")
     decoder = settings.chosen.get("decoder_length")
     if decoder is not None:
         settings.set(Key.TRAINING_SEQ_LEN, decoder.value, decoder)  # the other length is that of an encoder
@@ -258,8 +258,8 @@ def _sizes(settings: Settings) -> None:
     if processes is not None:
         _world(settings, processes, nodes)
     if replicas is not None and replicas * split != processes:
-        settings.clash("world_size", f"{replicas} replicas of {split} devices are not {processes} processes",
-                       ("replicas", "replicate", "share", *_SPLITS, "processes"))  # fmt: skip
+        why = f"{replicas} replicas of {split} devices are not {processes} processes"
+        settings.clash("world_size", why, ("replicas", "replicate", "share", *_SPLITS, "processes"))
 
 
 def _world(settings: Settings, processes: int, nodes: int) -> None:
@@ -320,20 +320,20 @@ def _batches(settings: Settings) -> None:
         given_steps = steps if settings.is_given("accumulation") else None
         given_micro = micro if settings.is_given(MICRO) else None
         if given_micro and given_steps and given_micro * given_steps * replicas != whole:
-            settings.clash("batch_sizes", f"{given_micro} x {given_steps} x {replicas} replicas is "
-                           f"{given_micro * given_steps * replicas}, not {whole}",
-                           (MICRO, "accumulation", GLOBAL))  # fmt: skip
+            product = f"{given_micro} x {given_steps} x {replicas} replicas"
+            why = f"{product} is {given_micro * given_steps * replicas}, not {whole}"
+            settings.clash("batch_sizes", why, (MICRO, "accumulation", GLOBAL))
         elif given_micro and whole % (given_micro * replicas):
-            settings.clash("batch_sizes", f"a batch of {whole} is no multiple of {given_micro} x {replicas} replicas",
-                           (MICRO, GLOBAL))  # fmt: skip
+            why = f"a batch of {whole} is no multiple of {given_micro} x {replicas} replicas"
+            settings.clash("batch_sizes", why, (MICRO, GLOBAL))
         elif not given_micro and given_steps and whole % (given_steps * replicas) == 0:
             settings.derive(
                 MICRO, whole // (given_steps * replicas), f"{whole} / ({given_steps} x {replicas} replicas)"
             )
         elif not given_micro and not given_steps and whole % replicas == 0 and whole >= replicas:
             settings.derive(MICRO, whole // replicas, f"{whole} / {replicas} replicas")
-    elif not whole and micro and replicas:
-        steps = steps or 1
+    elif not whole and replicas and (micro or settings.is_given("accumulation")):
+        steps, micro = steps or 1, micro or 1
         settings.derive(GLOBAL, micro * steps * replicas, f"{micro} x {steps} x {replicas} replicas")
 
 

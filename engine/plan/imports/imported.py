@@ -34,7 +34,7 @@ from capacity_tui.engine.schema import AUTO
 _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG
 _SECTIONS = ("model", "hardware", "training", "inference", "parallelism")
 _CONFIG = "config.json"
-_ASSUMED = (Key.TRAINING_SEQ_LEN,)
+_ASSUMED = (Key.TRAINING_SEQ_LEN, Key.TRAINING_MICRO_BATCH, Key.TRAINING_PRECISION)
 _SERVED = "infer"
 _MAKER = re.compile(r"^(NVIDIA|AMD)\s*", re.IGNORECASE)
 
@@ -78,8 +78,7 @@ class Imported:
         for reading in self.readings:
             yield from (f"{remark.place}: not modelled: {remark.why}" for remark in reading.unmodelled)
             for remark in reading.unknown:
-                hint = f"; did you mean {remark.why}?" if remark.why else ""
-                yield f"{remark.place}: {reading.tool.short_name} has no such option{hint}"
+                yield f"{remark.place}: {reading.words_of_unknown(remark)}"
         if self.guesses:
             yield f"assumed: {'; '.join(self.guesses)}"
 

@@ -28,6 +28,13 @@ _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
 _PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*\d+\)?")
 _NINE = (Key.PARALLELISM_PP, Key.PARALLELISM_TP, "replicas", Key.TRAINING_MICRO_BATCH, "shape.heads",
          Key.TRAINING_SEQ_LEN, "shape.hidden", "accumulation", "per_node")  # fmt: skip
+_DURATION = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)(ep|ba|tok|sp)")
+_LENGTHS = {
+    "ep": Key.TRAINING_EPOCHS,
+    "ba": Key.TRAINING_STEPS,
+    "tok": Key.TRAINING_TOKENS,
+    "sp": Key.TRAINING_SAMPLES,
+}
 _GPT2_VOCABULARY = 50257
 """Radford et al. 2019: 50 000 merges, 256 bytes and an end of text."""
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
@@ -225,6 +232,33 @@ def gpt2_vocabulary(value: Plain) -> object:
     return None if value is None else {"shape.vocab_of_tokenizer": _GPT2_VOCABULARY}
 
 
+def lora_rank(value: Plain) -> object:
+    """Return that LoRA is trained, of a rank that a call or a file gives."""
+    rank = size(value)
+    return None if rank is None else {Key.TRAINING_METHOD: "lora", Key.TRAINING_ADAPTER_RANK: rank}
+
+
+def kv_heads(value: Plain) -> object:
+    """Return the heads of keys and values that several of queries share."""
+    heads = size(value)
+    return None if heads is None else {"grouped": True, "shape.kv_heads": heads}
+
+
+def duration(value: Plain) -> object:
+    """Return the length of a job as Composer writes it: ``1ep``, ``4800ba``, ``2e12tok``."""
+    match = _DURATION.fullmatch(str(value).strip().replace("_", ""))
+    if match is None:
+        raise UnreadError("a duration such as 1ep, 4800ba or 2e12tok")
+    names = {
+        "ep": Key.TRAINING_EPOCHS,
+        "ba": Key.TRAINING_STEPS,
+        "tok": Key.TRAINING_TOKENS,
+        "sp": Key.TRAINING_SAMPLES,
+    }
+    number = float(match[1])
+    return {names[match[2]]: int(number) if number.is_integer() else number}
+
+
 MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
     {
         "text": text,
@@ -247,6 +281,9 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "layers": layers,
         "served": served,
         "gguf": gguf,
+        "lora_rank": lora_rank,
+        "kv_heads": kv_heads,
+        "duration": duration,
         "gpt2_vocabulary": gpt2_vocabulary,
     }
 )

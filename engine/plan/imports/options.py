@@ -67,10 +67,11 @@ class _Options:
         if name not in owner.known and name.startswith("no_") and name[3:] in owner.known and value is True:
             name, value = name[3:], False
         option = owner.options.get(name)
-        if option is not None:
+        is_section = isinstance(value, dict) and any(known.startswith(f"{name}.") for known in owner.known)
+        if option is not None and not (is_section and not option.tool):
             self._known(option, value, owner, path)
             return set() if value is None else {name}
-        if isinstance(value, dict) and any(known.startswith(f"{name}.") for known in owner.known):
+        if isinstance(value, dict) and is_section:
             before = len(self._reading.settings)
             self.section(value, owner, path, f"{name}.")
             inner = {f"{name}.{setting.place.field}" for setting in self._reading.settings[before:]}

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
@@ -17,12 +18,11 @@ from capacity_tui.engine.plan.imports.tools import Tool, tools
 
 LAUNCHER = "launcher"
 
-_A_COMMAND = re.compile(
-    r"^\s*(?:#!|--?[A-Za-z]|(?:export\s+)?[A-Za-z_]\w*=|(?:\S*/)?"
-    r"(?:vllm|sglang|llama-server|llama-cli|llama-bench|python3?|torchrun|accelerate|deepspeed|trl|axolotl|srun|mpirun|uv|docker|exec|"
-    r"nohup|CUDA_VISIBLE_DEVICES)\s+[^:=\s])",
-    re.MULTILINE,
+_STARTERS = (
+    *("python3?", "torchrun", "accelerate", "deepspeed", "trl", "srun", "mpirun", "sbatch"),
+    *("uv", "docker", "exec", "nohup", "bash", "CUDA_VISIBLE_DEVICES"),
 )
+"""Programs beside those of tools with which a command begins, as patterns."""
 
 _NUMBER = re.compile(r"-\d+(\.\d+)?")
 
@@ -39,7 +39,16 @@ _SCRIPT = re.compile(r".*\.py")
 def is_command(text: str) -> bool:
     """Whether a text is a shell script, a command or options of one."""
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("# ")), "")
-    return _A_COMMAND.match(first) is not None
+    return _command_start().match(first) is not None
+
+
+@cache
+def _command_start() -> re.Pattern[str]:
+    """Return what a script or a command begins with: a mark, an option, a variable, or a program."""
+    programs = {re.escape(name.split()[0]) for tool in tools().values() for name in tool.programs}
+    names = "|".join((*sorted(programs), *_STARTERS))
+    start = rf"^\s*(?:#!|--?[A-Za-z]|(?:export\s+)?[A-Za-z_]\w*=|(?:\S*/)?(?:{names})\s+[^:=\s])"
+    return re.compile(start, re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,7 @@ def _options(words: Sequence[Word], name: str) -> Document:
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
     given = list(_before_options(words))
-    if len(given) > 1 and given[-2].text in {"serve", "launch_server"}:
+    if len(given) > 1 and given[-2].text in {"serve", "launch_server", "run"}:
         data["model"], lines["model",] = _plain(given[-1]), given[-1].line
     rest = list(words[len(given) :])
     while rest:

@@ -87,6 +87,11 @@ class Reading:
     unknown: list[Remark] = field(default_factory=list)
     named: list[tuple[Path, Place]] = field(default_factory=list)
 
+    def words_of_unknown(self, remark: Remark) -> str:
+        """Return what to say of an option that the list of the tool's options lacks."""
+        known = f"not among the options known of {self.tool.name}"
+        return f"{known}; did you mean {remark.why}?" if remark.why else f"{known}: newer, or of a plug-in"
+
 
 def settings_from(values: Mapping[str, object], source: ImportedSetting) -> Iterator[ImportedSetting]:
     """Yield a setting for each value by field, with place, text and level of the option they are read from."""

@@ -55,7 +55,7 @@ def _sizes(settings: Settings) -> Mapping[str, object]:
     if length:
         sizes.setdefault("max_context", length)
     if "ffn" not in sizes:
-        wide = _FEED_FORWARD * hidden
+        wide = (settings.count("feed_forward_ratio") or _FEED_FORWARD) * hidden
         sizes["ffn"] = (wide * 2 // 3 // _MULTIPLE) * _MULTIPLE if sizes["gated"] else wide
     if not settings.value("grouped"):
         sizes.pop("kv_heads", None)

@@ -137,17 +137,30 @@ def _read_commands(text: str, name: str) -> list[Reading]:
         CapacityError: it cannot be read, or starts no known tool.
     """
     script = read_script(text)
-    readings = []
+    readings: list[Reading] = []
     for command in tool_commands(script, name):
         owner = command.owner or tool_of(command.document.data)
         if owner is not None:
-            readings.append(read_document(command.document, owner))
+            reading = read_document(command.document, owner)
+            first = next((before for before in readings if before.tool is owner), None)
+            if first is not None and _models(first) and _models(reading) and _models(first) != _models(reading):
+                why = (
+                    f"a second command, of another model ({', '.join(_models(reading))}): give it in a file of its own"
+                )
+                first.unmodelled.append(Remark(Place(name, field=command.program), why))
+                continue
+            readings.append(reading)
             if command.serves(owner):
                 readings[-1].settings.append(ImportedSetting("task", "infer", Place(name), command.program, owner.id))
     readings += _read_written(script, readings, name)
     if all(reading.tool.id == LAUNCHER for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
+
+
+def _models(reading: Reading) -> list[str]:
+    """Return the models that a command names."""
+    return [str(setting.value) for setting in reading.settings if setting.field in ("model", "model_file")]
 
 
 def _read_written(script: Script, readings: Sequence[Reading], name: str) -> list[Reading]:

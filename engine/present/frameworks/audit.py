@@ -161,8 +161,7 @@ def _not_counted(audit: Audit, ignored: bool) -> Iterator[Part]:
         for remark in reading.unmodelled:
             yield TextPart(f"Not modelled: {remark.place}: {remark.why}")
         for remark in reading.unknown:
-            near = f"; did you mean {remark.why}?" if remark.why else ""
-            yield TextPart(f"Unknown: {remark.place}: {reading.tool.short_name} has no such option{near}")
+            yield TextPart(f"Unknown: {remark.place}: {reading.words_of_unknown(remark)}")
     places = [place for reading in audit.imported.readings for place in reading.ignored]
     if places:
         names = f": {', '.join(str(place.field) for place in places)}" if ignored else " (--ignored names them)"
