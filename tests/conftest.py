@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from capacity_tui.engine.catalog.loading import kept_catalog
+from capacity_tui.engine.catalog.loading import cached_catalog
 
 SHARED = bool(os.environ.get("CI"))
 
@@ -71,9 +71,9 @@ def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture
 def fresh_catalog() -> Iterator[None]:
     """Let the catalogue be read anew, from the folders of this test, and again after it."""
-    kept_catalog.cache_clear()
+    cached_catalog.cache_clear()
     yield
-    kept_catalog.cache_clear()
+    cached_catalog.cache_clear()
 
 
 @pytest.fixture(autouse=True, scope="session")

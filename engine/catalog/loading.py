@@ -28,11 +28,11 @@ def load_catalog(user_directory: Path | None = None, fleet_files: Path | None = 
     Raises:
         CatalogError: there is no such file, or none in the folder.
     """
-    return kept_catalog(user_directory, fleet_files)
+    return cached_catalog(user_directory, fleet_files)
 
 
 @cache
-def kept_catalog(user_directory: Path | None, fleet_files: Path | None) -> Catalog:
+def cached_catalog(user_directory: Path | None, fleet_files: Path | None) -> Catalog:
     """Return the catalogue of some folders, read once until its cache is cleared."""
     home = config_folder()
     guide_files = fleet_files_in(user_directory) if user_directory else fleet_files_below(home)
@@ -66,7 +66,7 @@ def register_hardware(name: str, fields: Mapping[str, object]) -> Accelerator | 
         for problem in (*tried.accelerators.problems, *tried.processors.problems):
             raise CatalogError(problem.title, problem.detail, problem.hint, Place(field=problem.place.field))
     _write(config_folder() / "catalog", table, file, text)
-    kept_catalog.cache_clear()
+    cached_catalog.cache_clear()
     catalog = load_catalog()
     return catalog.processors[name] if table == "processors" else catalog.accelerators[name]
 

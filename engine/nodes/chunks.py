@@ -229,7 +229,7 @@ _USER_FILES = frozenset({".yaml", ".yml", ".json", ".csv", ".toml"})
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class SearchEnvironment:
     """What must be alike where an answer is to be the same.
 
     Attributes:
@@ -243,7 +243,7 @@ class Circumstances:
     plugins: tuple[str, ...]
     files: tuple[tuple[str, int], ...]
 
-    def unlike(self, mine: Circumstances) -> str:
+    def unlike(self, mine: SearchEnvironment) -> str:
         """Return in words what is not alike elsewhere, and what to do; nothing where all is."""
         where = f"on {platform.node()}"
         if self.numpy != mine.numpy:
@@ -257,12 +257,12 @@ class Circumstances:
         return "" if self.program == mine.program else f"another version of capacity-tui {where}; install the same"
 
 
-def circumstances(question: Question) -> Circumstances:
+def search_environment(question: Question) -> SearchEnvironment:
     """Return what an answer to a question rests on here."""
     named = (question.plan.model.config,) if question.plan.model.config else ()
     sizes = tuple((name, _size(Path(name))) for name in named)
     plugins = tuple(sorted(entry.name for entry in entry_points(group=GROUP)))
-    return Circumstances(_program_digest(), np.__version__, plugins, sizes)
+    return SearchEnvironment(_program_digest(), np.__version__, plugins, sizes)
 
 
 def own_files() -> dict[str, bytes]:
@@ -324,7 +324,7 @@ class Work:
     question: Question
     machine: Machine | None
     own_files: Mapping[str, bytes]
-    rests_on: Circumstances
+    rests_on: SearchEnvironment
     cutting: Cutting
 
 
@@ -341,4 +341,4 @@ def evaluate(work: bytes, chunk: tuple[int, int, int, int], filled: bytes) -> tu
 def _prepared(work: bytes) -> tuple[Evaluator, str]:
     unpickled: Work = pickle.loads(work)  # noqa: S301 - as above
     evaluator = Evaluator(unpickled.question, catalog_of(unpickled.own_files), unpickled.machine, unpickled.cutting)
-    return evaluator, unpickled.rests_on.unlike(circumstances(unpickled.question))
+    return evaluator, unpickled.rests_on.unlike(search_environment(unpickled.question))

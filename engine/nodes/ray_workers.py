@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import HardwareError, MissingPartError
-from capacity_tui.engine.nodes.chunks import Chunk, Cutting, Work, circumstances, outcomes_from_text, own_files, sources
+from capacity_tui.engine.nodes.chunks import (
+    Chunk,
+    Cutting,
+    Work,
+    outcomes_from_text,
+    own_files,
+    search_environment,
+    sources,
+)
 from capacity_tui.engine.nodes.ray_nodes import is_local, ray_session
 from capacity_tui.engine.nodes.shared_search import Filled, Outcomes, SharedSearch, journal_of
 from capacity_tui.engine.solve.search import Answer, Question, answerable
@@ -212,7 +220,7 @@ def search_on_ray(
         CapacityError: the question makes no sense or nothing of it can be estimated, or the cluster cannot be used.
     """
     catalog, user_files, cut = load_catalog(), own_files(), cutting or Cutting()
-    rests_on = circumstances(question)
+    rests_on = search_environment(question)
     journal = journal_of(question, machine, rests_on, user_files, cut)
     shared = SharedSearch(question, catalog, machine, journal, cut)
     with ray_workers(address, Work(answerable(question), machine, user_files, rests_on, cut)) as workers:

@@ -20,9 +20,9 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.files import make_folder, state_folder, storage_error
 from capacity_tui.engine.nodes.chunks import (
     Chunk,
-    Circumstances,
     Cutting,
     Outcome,
+    SearchEnvironment,
     outcomes_as_text,
     outcomes_from_text,
 )
@@ -275,7 +275,7 @@ class Journal:
 def journal_of(
     question: Question,
     machine: Machine | None,
-    rests_on: Circumstances,
+    rests_on: SearchEnvironment,
     user_files: Mapping[str, bytes],
     cutting: Cutting,
 ) -> Journal:

@@ -23,8 +23,8 @@ from .field_table import placeholders as placeholders
 from .field_table import served_sizes as served_sizes
 from .fields import HardwareFacts as HardwareFacts
 from .fields import PlanField as PlanField
-from .fields import circumstances as circumstances
-from .fields import given_in_vain as given_in_vain
+from .fields import field_context as field_context
+from .fields import ineffective_fields as ineffective_fields
 from .fields import plan_fields as plan_fields
 from .fields import plan_values as plan_values
 from .layout_rules import BATCH_FOR_ALL as BATCH_FOR_ALL

@@ -178,7 +178,7 @@ class Unset:
     """What stands for the value that a field has where a plan gives none."""
 
 
-GIVEN_BACK: Final = Unset()
+DEFAULT: Final = Unset()
 
 UNCHANGED: Final = object()
 """What a rule returns where nothing follows."""
@@ -220,8 +220,8 @@ class Change:
         return bool(self.now != type(holder).model_fields[name].get_default(call_default_factory=True))
 
 
-def _given_back(change: Change) -> object:
-    return GIVEN_BACK if change.is_written else UNCHANGED
+def _default(change: Change) -> object:
+    return DEFAULT if change.is_written else UNCHANGED
 
 
 def _counted(change: Change) -> object:
@@ -229,11 +229,11 @@ def _counted(change: Change) -> object:
     name = change.after.hardware.name
     if change.before.hardware.devices != change.now or change.catalog.accelerators.find_id(name) is not None:
         return UNCHANGED
-    return _given_back(change)
+    return _default(change)
 
 
 def _refilled(change: Change) -> object:
-    return GIVEN_BACK if isinstance(change.now, int) else UNCHANGED
+    return DEFAULT if isinstance(change.now, int) else UNCHANGED
 
 
 def _divided(change: Change) -> object:
@@ -247,13 +247,13 @@ def _divided(change: Change) -> object:
         replicas = None if devices is None else devices // model
     if replicas is None or int(replicas) * int(parallel.cp) % parallel.shard == 0:
         return UNCHANGED
-    return GIVEN_BACK
+    return DEFAULT
 
 
 def _single(change: Change) -> object:
     if change.now == AUTO:
         return UNCHANGED
-    return GIVEN_BACK if change.after.value(change.trigger) == 1 and change.is_written else UNCHANGED
+    return DEFAULT if change.after.value(change.trigger) == 1 and change.is_written else UNCHANGED
 
 
 def _scaled(change: Change) -> object:
@@ -266,11 +266,11 @@ def _scaled(change: Change) -> object:
 
 def _model(change: Change) -> object:
     brought = brought_by_model(change.before, change.after, change.catalog).get(change.path, UNCHANGED)
-    return UNCHANGED if brought == change.now else GIVEN_BACK if brought is None else brought
+    return UNCHANGED if brought == change.now else DEFAULT if brought is None else brought
 
 
 RULES: Mapping[Rule, Callable[[Change], object]] = {
-    "given back": _given_back,
+    "given back": _default,
     "open": lambda _: AUTO,
     "counted": _counted,
     "refilled": _refilled,
@@ -283,17 +283,17 @@ RULES: Mapping[Rule, Callable[[Change], object]] = {
 
 
 def _replaced(value: object, _: object) -> object:
-    return UNCHANGED if value in (None, GIVEN_BACK) else GIVEN_BACK
+    return UNCHANGED if value in (None, DEFAULT) else DEFAULT
 
 
 def _count_replaced(value: object, _: object) -> object:
-    return GIVEN_BACK if counted_name(value) else UNCHANGED
+    return DEFAULT if counted_name(value) else UNCHANGED
 
 
 def _adapter(method: object, adapter: object) -> object:
     """Return the adapter of a method: as it was but of that kind, none for training all weights."""
     if method not in METHODS or method == FULL:
-        return GIVEN_BACK
+        return DEFAULT
     before = (
         {name: getattr(adapter, name) for name in adapter.model_fields_set} if isinstance(adapter, BaseModel) else {}
     )
@@ -304,6 +304,6 @@ REPLACING: Mapping[Rule, Callable[[object, object], object]] = {
     "replaced": _replaced,
     "counted": _count_replaced,
     "adapter": _adapter,
-    "method": lambda *_: GIVEN_BACK,
+    "method": lambda *_: DEFAULT,
 }
 """What has to change along before a plan is sound at all, from the new value and the one that follows."""

@@ -14,7 +14,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.consequences import (
-    GIVEN_BACK,
+    DEFAULT,
     REPLACING,
     RULES,
     UNCHANGED,
@@ -260,7 +260,7 @@ def _is_named(path: str, named: Values) -> bool:
 def _but_named(new: object, path: str, named: Values, after: Plan) -> object:
     """Return what a table is given back to: nothing, or those of its keys that the change itself names."""
     preserved = {name.removeprefix(f"{path}."): after.value(name) for name in named if name.startswith(f"{path}.")}
-    return preserved if new is GIVEN_BACK and preserved else new
+    return preserved if new is DEFAULT and preserved else new
 
 
 def _changed_fields(before: Plan, after: Plan, change: Values) -> Iterator[KnownField]:
@@ -286,26 +286,26 @@ def _written(plan: Plan, path: str, value: object, catalog: Catalog | None) -> I
         facts = catalog or load_catalog()
         typed = own_parameter(plan, name, value, facts)
         for key in names_of_parameter(plan, name, facts):
-            yield f"{OWN_PARAMETERS}{key}", GIVEN_BACK
+            yield f"{OWN_PARAMETERS}{key}", DEFAULT
         if typed is not None:
             yield path, typed
         return
     known = all_fields().get(path)
     if known is not None and isinstance(value, str) and value != AUTO and known.knob.kind in ("table", "list"):
         typed = _typed(known, value)
-        if path == _GROUPS and typed is not GIVEN_BACK:
-            yield _HARDWARE, GIVEN_BACK  # the first group names it
+        if path == _GROUPS and typed is not DEFAULT:
+            yield _HARDWARE, DEFAULT  # the first group names it
         yield path, typed
         return
     is_closed = known is not None and not known.knob.automatic
-    yield path, GIVEN_BACK if is_closed and isinstance(value, str) and value == AUTO else value
+    yield path, DEFAULT if is_closed and isinstance(value, str) and value == AUTO else value
 
 
 def _typed(known: KnownField, text: str) -> object:
     """Return what a typed table or list stands for; nothing where nothing was typed."""
     if known.knob.kind == "list":
         return [part for part in text.replace(",", " ").split() if part]
-    return table_of(known.path, text, isinstance(known.default, tuple)) or GIVEN_BACK
+    return table_of(known.path, text, isinstance(known.default, tuple)) or DEFAULT
 
 
 def _with(node: object, path: tuple[str, ...], value: object, above: tuple[str, ...] = ()) -> dict[str, object]:
@@ -316,7 +316,7 @@ def _with(node: object, path: tuple[str, ...], value: object, above: tuple[str, 
     key, *below = path
     if below:
         mapping[key] = _with(dict(node or {}).get(key), tuple(below), value, (*above, key))
-    elif value is GIVEN_BACK:
+    elif value is DEFAULT:
         mapping.pop(key, None)
     else:
         mapping[key] = value

@@ -80,8 +80,8 @@ def plan_fields(
     """
     facts = catalog or load_catalog()
     chosen = task or plan.task or "train"
-    state = circumstances(plan, kind, chosen, facts, hardware)
-    return tuple(_in_words(entry, facts, state) for entry in _entries(plan, kind, chosen))
+    context = field_context(plan, kind, chosen, facts, hardware)
+    return tuple(_in_words(entry, facts, context) for entry in _entries(plan, kind, chosen))
 
 
 def plan_values(plan: Plan, kind: Kind = "transformer") -> dict[str, object]:
@@ -107,16 +107,16 @@ def _entries(plan: Plan, kind: Kind, task: str) -> Iterator[PlanField]:
     yield from overrides
 
 
-def _in_words(entry: PlanField, catalog: Catalog, state: Circumstances) -> PlanField:
+def _in_words(entry: PlanField, catalog: Catalog, context: FieldContext) -> PlanField:
     """Return a field with its help, the rows it may name, the unit of this kind of model, and why it is idle."""
     words, known = field_text(entry.path), known_words(entry.path, catalog)
     knob = replace(
         entry.knob,
         help=words.help or entry.knob.help,
         choices=tuple(known) or entry.knob.choices,
-        unit=_SAMPLES if state.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
+        unit=_SAMPLES if context.kind == "network" and entry.knob.unit == _SEQUENCES else entry.knob.unit,
     )
-    return replace(entry, knob=knob, idle=idle_reason(entry.knob, state), choices={**known, **words.choices})
+    return replace(entry, knob=knob, idle=idle_reason(entry.knob, context), choices={**known, **words.choices})
 
 
 def _fields(plan: Plan, section: str) -> Iterator[PlanField]:
@@ -147,7 +147,7 @@ TREES = ("decision_tree", "random_forest", "xgboost_like")
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class FieldContext:
     """What decides whether a field has an effect.
 
     Attributes:
@@ -192,18 +192,20 @@ class Need:
     """
 
     reason: str
-    lacks: Callable[[Circumstances], bool]
+    lacks: Callable[[FieldContext], bool]
 
 
-def _is_one(path: str) -> Callable[[Circumstances], bool]:
+def _is_one(path: str) -> Callable[[FieldContext], bool]:
     """A size of one for certain: left out it is one too, but in serving the least that fits."""
-    return lambda state: state.plan.value(path) == 1 or (state.plan.value(path) is None and state.task != "infer")
+    return lambda context: (
+        context.plan.value(path) == 1 or (context.plan.value(path) is None and context.task != "infer")
+    )
 
 
-def _lacks_nodes(state: Circumstances) -> bool:
-    if state.devices is None:
+def _lacks_nodes(context: FieldContext) -> bool:
+    if context.devices is None:
         return False
-    return state.devices <= (state.per_node or state.devices)
+    return context.devices <= (context.per_node or context.devices)
 
 
 def _has_load(plan: Plan) -> bool:
@@ -217,7 +219,7 @@ def _has_plain_base(plan: Plan) -> bool:
 
 SAMPLES = Need(
     "needs samples (training.samples), or tokens in their place: without a length there is neither time nor cost",
-    lambda state: state.plan.training.samples is None,
+    lambda context: context.plan.training.samples is None,
 )
 
 
@@ -226,73 +228,79 @@ def _may_be_unlike(plan: Plan) -> bool:
 
 
 CONDITIONS: Mapping[Condition, Need] = {
-    "adapter": Need("needs an adapter: method lora, qlora or dora", lambda state: state.plan.training.adapter is None),
+    "adapter": Need(
+        "needs an adapter: method lora, qlora or dora", lambda context: context.plan.training.adapter is None
+    ),
     "quantized base": Need(
-        "needs a quantized base: method qlora, or base weights", lambda state: _has_plain_base(state.plan)
+        "needs a quantized base: method qlora, or base weights", lambda context: _has_plain_base(context.plan)
     ),
     "cast matrices": Need("needs products in 8 bits or fewer: precision fp8 and the like", lambda here: not here.casts),
     "nodes": Need("needs more than one node", _lacks_nodes),
-    "devices": Need("needs more than one device", lambda state: state.devices == 1),
-    "experts": Need("needs a mixture of experts", lambda state: state.has_experts is False),
+    "devices": Need("needs more than one device", lambda context: context.devices == 1),
+    "experts": Need("needs a mixture of experts", lambda context: context.has_experts is False),
     "stages": Need("needs more than one pipeline stage", _is_one(Key.PARALLELISM_PP)),
     "split layers": Need("needs layers split over devices: TP above 1", _is_one(Key.PARALLELISM_TP)),
     "split sequence": Need("needs sequences split over devices: CP above 1", _is_one(Key.PARALLELISM_CP)),
-    "replicas": Need("needs more than one replica", lambda state: state.devices == 1 or state.plan.parallelism.dp == 1),
-    "sharing": Need("needs ZeRO 1 or higher", lambda state: state.zero == 0),
-    "epochs": Need("needs epochs", lambda state: state.plan.training.epochs is None),
-    "short numbers": Need("needs a precision of 16 bits or fewer", lambda state: state.full_precision),
-    "files": Need("changes no figure; it is written to framework files", lambda state: state.task != "fit"),
-    "claim": Need("needs an engine that claims memory: vllm or sglang", lambda state: not state.claims_memory),
-    "accelerator": Need("needs an accelerator", lambda state: state.on_processor is True),
+    "replicas": Need(
+        "needs more than one replica", lambda context: context.devices == 1 or context.plan.parallelism.dp == 1
+    ),
+    "sharing": Need("needs ZeRO 1 or higher", lambda context: context.zero == 0),
+    "epochs": Need("needs epochs", lambda context: context.plan.training.epochs is None),
+    "short numbers": Need("needs a precision of 16 bits or fewer", lambda context: context.full_precision),
+    "files": Need("changes no figure; it is written to framework files", lambda context: context.task != "fit"),
+    "claim": Need("needs an engine that claims memory: vllm or sglang", lambda context: not context.claims_memory),
+    "accelerator": Need("needs an accelerator", lambda context: context.on_processor is True),
     "own memory": Need(
         "needs devices with memory of their own: here it is the host's already",
-        lambda state: state.has_own_memory is False,
+        lambda context: context.has_own_memory is False,
     ),
-    "load": Need("needs a load: a request rate or a concurrency", lambda state: not _has_load(state.plan)),
-    "guessing": Need("needs guessed tokens", lambda state: state.plan.inference.num_speculative_tokens == 0),
+    "load": Need("needs a load: a request rate or a concurrency", lambda context: not _has_load(context.plan)),
+    "guessing": Need("needs guessed tokens", lambda context: context.plan.inference.num_speculative_tokens == 0),
     "one batch": Need(
         "the load decides how many requests run at once",
-        lambda state: state.task == "infer" and state.kind == "transformer" and _has_load(state.plan),
+        lambda context: context.task == "infer" and context.kind == "transformer" and _has_load(context.plan),
     ),
-    "served": Need("a network of layers runs in plain PyTorch", lambda state: state.kind == "network"),
-    "divided model": Need("this kind of model runs on one device", lambda state: state.kind in ("classical", "plugin")),
+    "served": Need("a network of layers runs in plain PyTorch", lambda context: context.kind == "network"),
+    "divided model": Need(
+        "this kind of model runs on one device", lambda context: context.kind in ("classical", "plugin")
+    ),
     "split model": Need(
         "needs a served model that is split over devices: TP or PP above 1",
-        lambda state: state.task == "infer" and state.plan.parallelism.tp == state.plan.parallelism.pp == 1,
+        lambda context: context.task == "infer" and context.plan.parallelism.tp == context.plan.parallelism.pp == 1,
     ),
-    "energy": Need("the energy of serving is not estimated", lambda state: state.task == "infer"),
-    "spot price": Need("no spot price of this hardware is known", lambda state: state.has_spot_price is False),
+    "energy": Need("the energy of serving is not estimated", lambda context: context.task == "infer"),
+    "spot price": Need("no spot price of this hardware is known", lambda context: context.has_spot_price is False),
     "committed price": Need(
         "no price for a commitment to this hardware is known, or spot capacity is rented",
-        lambda state: state.has_committed_price is False,
+        lambda context: context.has_committed_price is False,
     ),
     "regional price": Need(
-        "prices of this hardware are not known of several regions", lambda state: state.has_regional_prices is False
+        "prices of this hardware are not known of several regions", lambda context: context.has_regional_prices is False
     ),
-    "processors": Need("needs processors: this runs on an accelerator", lambda state: state.on_processor is False),
-    "images": Need("needs a network over images", lambda state: state.plan.model.name == PERCEPTRON),
-    "unlike devices": Need("needs unlike devices", lambda state: not _may_be_unlike(state.plan)),
+    "processors": Need("needs processors: this runs on an accelerator", lambda context: context.on_processor is False),
+    "images": Need("needs a network over images", lambda context: context.plan.model.name == PERCEPTRON),
+    "unlike devices": Need("needs unlike devices", lambda context: not _may_be_unlike(context.plan)),
     "reports": Need("changes no figure; it is for reports", lambda _: True),
     "watched": Need("changes no figure; it is for runs that are watched or guarded", lambda _: True),
     "stated data": Need(
         "needs a format, a source or a read rate of the data: without one reading takes no time",
-        lambda state: not state.plan.data.is_stated,
+        lambda context: not context.plan.data.is_stated,
     ),
     "loader": Need("changes no figure; files of frameworks and storage plan have it", lambda _: True),
-    "matrices": Need("trees multiply no matrices", lambda state: state.plan.model.name in TREES),
+    "matrices": Need("trees multiply no matrices", lambda context: context.plan.model.name in TREES),
 }
 """Without what a field changes nothing, by the names that fields give."""
 
 
-def idle_reason(knob: Knob, state: Circumstances) -> str:
+def idle_reason(knob: Knob, context: FieldContext) -> str:
     """Return why a field changes nothing in a plan; empty where it may change something."""
     needs = (CONDITIONS[name] for name in knob.needs)
-    return next((need.reason for need in needs if need.lacks(state)), "")
+    return next((need.reason for need in needs if need.lacks(context)), "")
 
 
 @dataclass(frozen=True, slots=True)
 class HardwareFacts:
-    """What is known of a plan's hardware: see ``Circumstances``."""
+    """What is known of a plan's hardware: see ``FieldContext``."""
 
     devices: int | None = None
     per_node: int | None = None
@@ -303,9 +311,9 @@ class HardwareFacts:
     has_regional_prices: bool | None = None
 
 
-def circumstances(
+def field_context(
     plan: Plan, kind: Kind, task: str, catalog: Catalog, hardware: HardwareFacts | None = None
-) -> Circumstances:
+) -> FieldContext:
     """Return what decides whether fields have an effect.
 
     Args:
@@ -313,7 +321,7 @@ def circumstances(
     """
     known = hardware or HardwareFacts(plan.hardware.devices, plan.hardware.per_node)
     engines = catalog.engine_rows(plan.inference.engine)
-    return Circumstances(
+    return FieldContext(
         plan,
         kind,
         task,
@@ -332,16 +340,16 @@ def circumstances(
     )
 
 
-def given_in_vain(state: Circumstances) -> Iterator[tuple[str, str]]:
+def ineffective_fields(context: FieldContext) -> Iterator[tuple[str, str]]:
     """Yield each field that the plan sets to something of its own though it changes nothing, and why."""
-    if _is_read("training", state.task) and state.plan.training.epochs is not None and SAMPLES.lacks(state):
+    if _is_read("training", context.task) and context.plan.training.epochs is not None and SAMPLES.lacks(context):
         yield Key.TRAINING_EPOCHS, SAMPLES.reason
     for path, entry in all_fields().items():
         section, _, _ = path.partition(".")
-        if not entry.knob.is_wish or not _is_read(section, state.task):
+        if not entry.knob.is_wish or not _is_read(section, context.task):
             continue
-        value = state.plan.value(path)
-        if value not in (entry.default, AUTO, None, 1, False) and (reason := idle_reason(entry.knob, state)):
+        value = context.plan.value(path)
+        if value not in (entry.default, AUTO, None, 1, False) and (reason := idle_reason(entry.knob, context)):
             yield path, reason
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.nodes.jobs.submitted_jobs import KeptJob
+from capacity_tui.engine.nodes.jobs.submitted_jobs import SubmittedJob
 from capacity_tui.engine.runs.history import History, history_entry
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.cli import main
@@ -51,7 +51,7 @@ def slurm_that_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_energy_of_all_turns_is_kept_beside_what_was_predicted(
     slurm_that_measures: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    KeptJob(
+    SubmittedJob(
         "watts", "7", history_entry(answer(plan_of(TRAINING, {"training.tokens": 1e9})), "run"), usd_per_hour=10.0
     ).write()
     assert main(["cluster", "jobs", "--slurm", "--format", "json"]) == 0

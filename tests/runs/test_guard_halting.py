@@ -13,7 +13,7 @@ import pytest
 
 from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.runs.guard.attempt import Attempt
-from capacity_tui.engine.runs.guard.pauses import Halts, Supply, supply_now
+from capacity_tui.engine.runs.guard.pauses import PauseControl, Supply, supply_now
 from capacity_tui.engine.solve import answer
 
 PLAN = """
@@ -33,7 +33,7 @@ class Watched:
         self.attempt, self.told = attempt, []
         self.degrees, self.supply = 60.0, Supply(None)
         plan = answer(plan_from_text(PLAN, "plan.yaml")).plan
-        self.halts = Halts(attempt, plan, self.told.append, lambda: self.supply)
+        self.halts = PauseControl(attempt, plan, self.told.append, lambda: self.supply)
 
     def look(self, halted):
         """Look once; each process stands still then, or goes on, as soon as the system has passed the signal on."""

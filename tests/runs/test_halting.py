@@ -18,11 +18,11 @@ from capacity_tui.engine.runs.guard.checkpoints import save_interval, seconds_be
 from capacity_tui.engine.runs.guard.failures import Failure
 from capacity_tui.engine.runs.guard.pauses import (
     BatteryPlan,
-    Halting,
+    PausePolicy,
     Supply,
-    battery_move,
+    battery_action,
     battery_plan,
-    heat_move,
+    heat_action,
     supply_of,
 )
 from capacity_tui.engine.runs.guard.recovery_policy import next_step
@@ -55,41 +55,41 @@ def devices_at(*degrees: float, samples: int = 10) -> np.ndarray:
 
 def test_heat_that_lasts_halts_a_run_until_it_has_cooled_by_some_degrees() -> None:
     plan = plan_with()
-    halt = heat_move(plan, devices_at(60, 86))
+    halt = heat_action(plan, devices_at(60, 86))
     assert halt is not None
     assert (halt.action, halt.cause) == ("pause", "heat")
     assert "GPU 1 is at 86 C" in halt.reason
-    assert heat_move(plan, devices_at(60, 84)) is None
-    assert heat_move(plan, np.vstack([devices_at(60, 90, samples=3), devices_at(60, 80, samples=1)])) is None
-    assert heat_move(plan, devices_at(60, 80), paused_seconds=60.0) is None
-    cooled = heat_move(plan, devices_at(60, 77), paused_seconds=60.0)
+    assert heat_action(plan, devices_at(60, 84)) is None
+    assert heat_action(plan, np.vstack([devices_at(60, 90, samples=3), devices_at(60, 80, samples=1)])) is None
+    assert heat_action(plan, devices_at(60, 80), paused_seconds=60.0) is None
+    cooled = heat_action(plan, devices_at(60, 77), paused_seconds=60.0)
     assert cooled is not None
     assert cooled.action == "resume"
 
 
 def test_a_run_that_never_cools_or_tells_nothing_goes_on_after_the_longest_pause() -> None:
     for now in (devices_at(88), devices_at(np.nan), np.empty((0, 0))):
-        assert heat_move(plan_with(), now, paused_seconds=60.0) is None
-        move = heat_move(plan_with(), now, paused_seconds=1801.0)
+        assert heat_action(plan_with(), now, paused_seconds=60.0) is None
+        move = heat_action(plan_with(), now, paused_seconds=1801.0)
         assert move is not None
         assert move.action == "resume"
 
 
 def test_a_plan_that_only_warns_of_heat_is_not_halted() -> None:
-    assert heat_move(plan_with("recovery: {heat: warn}"), devices_at(99)) is None
-    assert heat_move(plan_with(), devices_at(80), is_throttled=True) is not None
-    assert heat_move(plan_with(), devices_at(70), is_throttled=True) is None
+    assert heat_action(plan_with("recovery: {heat: warn}"), devices_at(99)) is None
+    assert heat_action(plan_with(), devices_at(80), is_throttled=True) is not None
+    assert heat_action(plan_with(), devices_at(70), is_throttled=True) is None
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.floats(30, 120), st.floats(0.1, 20))
 def test_what_resumed_a_run_does_not_halt_it_at_once(start: float, rise: float) -> None:
     plan = plan_with()
-    resumed = heat_move(plan, devices_at(start), paused_seconds=10.0)
+    resumed = heat_action(plan, devices_at(start), paused_seconds=10.0)
     if resumed is not None:
-        assert heat_move(plan, devices_at(start)) is None
-    if heat_move(plan, devices_at(start)) is not None:
-        assert heat_move(plan, devices_at(start + rise)) is not None
+        assert heat_action(plan, devices_at(start)) is None
+    if heat_action(plan, devices_at(start)) is not None:
+        assert heat_action(plan, devices_at(start + rise)) is not None
 
 
 def test_a_laptop_goes_on_with_fewer_threads_and_as_many_steps_as_the_charge_lasts_for() -> None:
@@ -109,17 +109,17 @@ def test_a_laptop_goes_on_with_fewer_threads_and_as_many_steps_as_the_charge_las
 
 def test_a_run_on_battery_is_halted_by_charge_or_steps_and_goes_on_with_power_alone() -> None:
     plan = BatteryPlan(0.2, 4, 600, "")
-    assert battery_move(plan, Supply(False, 0.5), 10, is_paused=False) is None
-    low = battery_move(plan, Supply(False, 0.19), 10, is_paused=False)
-    many = battery_move(plan, Supply(False, 0.5), 600, is_paused=False)
+    assert battery_action(plan, Supply(False, 0.5), 10, is_paused=False) is None
+    low = battery_action(plan, Supply(False, 0.19), 10, is_paused=False)
+    many = battery_action(plan, Supply(False, 0.5), 600, is_paused=False)
     assert low is not None
     assert many is not None
     assert (low.action, many.action) == ("pause", "pause")
-    assert battery_move(plan, Supply(False, 0.9), 0, is_paused=True) is None
-    back = battery_move(plan, Supply(True, 0.1), 0, is_paused=True)
+    assert battery_action(plan, Supply(False, 0.9), 0, is_paused=True) is None
+    back = battery_action(plan, Supply(True, 0.1), 0, is_paused=True)
     assert back is not None
     assert back.action == "resume"
-    assert battery_move(plan, Supply(None), 0, is_paused=False) is None
+    assert battery_action(plan, Supply(None), 0, is_paused=False) is None
 
 
 class Degrees(RunSamples):
@@ -133,7 +133,7 @@ class Degrees(RunSamples):
 
 
 def test_a_run_goes_on_when_nothing_is_left_that_halted_it() -> None:
-    samples, halting = Degrees(), Halting(plan_with(), cores=8)
+    samples, halting = Degrees(), PausePolicy(plan_with(), cores=8)
     mains, low = Supply(True, 1.0), Supply(False, 0.1, 5.0)
     assert halting.look(0.0, samples, supply=mains) is None
     samples.now = 90.0
@@ -154,7 +154,7 @@ def test_a_run_goes_on_when_nothing_is_left_that_halted_it() -> None:
 
 def test_steps_on_battery_are_counted_from_when_the_power_went() -> None:
     more = "recovery: {battery: {pause_below: 0.2, most_steps: 10}}"
-    samples, halting = Degrees(), Halting(plan_with(more), cores=8)
+    samples, halting = Degrees(), PausePolicy(plan_with(more), cores=8)
     assert halting.look(0.0, samples, supply=Supply(True, 1.0), step=100.0) is None
     assert halting.look(1.0, samples, supply=Supply(False, 0.9), step=109.0) is None
     halt = halting.look(2.0, samples, supply=Supply(False, 0.9), step=110.0)

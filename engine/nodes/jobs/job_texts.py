@@ -8,7 +8,7 @@ from dataclasses import asdict
 from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, JobRequest
 from capacity_tui.engine.nodes.jobs.proposal import JobProposal, Offer, limit_text
 from capacity_tui.engine.nodes.jobs.slurm_jobs import QueuedJob
-from capacity_tui.engine.nodes.jobs.submitted_jobs import KeptJob, KnownJobs
+from capacity_tui.engine.nodes.jobs.submitted_jobs import JobList, SubmittedJob
 from capacity_tui.engine.present import Part, TextPart, table_part
 from capacity_tui.engine.runs.history import Ends
 from capacity_tui.engine.units import format_bytes, format_money, format_percent, format_power, format_seconds
@@ -54,7 +54,7 @@ def proposal_parts(proposal: JobProposal, *, with_script: bool = True) -> Iterat
         yield TextPart("nothing was submitted: --submit does", "quiet")
 
 
-def jobs_as_dict(known: KnownJobs) -> dict[str, object]:
+def jobs_as_dict(known: JobList) -> dict[str, object]:
     """Return jobs as plain data, predicted and actual figures where they were submitted from here."""
     return {
         "jobs": [_job(job, known.kept.get(job.id), known.watts.get(job.id)) for job in known.jobs],
@@ -62,7 +62,7 @@ def jobs_as_dict(known: KnownJobs) -> dict[str, object]:
     }
 
 
-def jobs_parts(known: KnownJobs) -> Iterator[Part]:
+def jobs_parts(known: JobList) -> Iterator[Part]:
     """Yield jobs as a table, predicted and actual figures where they were submitted from here."""
     if not known.jobs:
         yield TextPart("no jobs")
@@ -106,7 +106,7 @@ def _offer(offer: Offer) -> dict[str, object]:
     }
 
 
-def _job(job: QueuedJob, submitted: KeptJob | None, watts: float | None) -> dict[str, object]:
+def _job(job: QueuedJob, submitted: SubmittedJob | None, watts: float | None) -> dict[str, object]:
     entry = None if submitted is None else submitted.measured(job)
     return {
         **asdict(job),
@@ -148,7 +148,7 @@ def _offer_row(offer: Offer) -> tuple[str, ...]:
     )
 
 
-def _job_row(job: QueuedJob, submitted: KeptJob | None) -> tuple[str, ...]:
+def _job_row(job: QueuedJob, submitted: SubmittedJob | None) -> tuple[str, ...]:
     entry = None if submitted is None else submitted.measured(job)
     predicted = None if entry is None else entry.predicted.get(TRAIN_TIME, {}).get("value")
     ratio = None if entry is None else entry.ratio.get(TRAIN_TIME)

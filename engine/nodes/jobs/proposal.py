@@ -274,7 +274,7 @@ def hosts_proposal(request: JobRequest, launch: Launch, hosts: Sequence[str]) ->
 
 
 @dataclass(frozen=True)
-class JobWish:
+class JobSettings:
     """Settings of a job besides its plan.
 
     Attributes:
@@ -299,20 +299,22 @@ class JobWish:
     prices: Path | None = None
 
 
-def propose_job(answer: Answer, wish: JobWish, nodes: Launcher) -> JobProposal:
+def propose_job(answer: Answer, settings: JobSettings, nodes: Launcher) -> JobProposal:
     """Return the job of an estimated plan; nothing is submitted.
 
     Raises:
         CapacityError: the plan does not fit, Slurm does not answer, or something that is named is not there.
     """
-    request = request_of(answer, wish.name, wish.limit_seconds, wish.checkpoints, may_fail=wish.may_fail)
-    is_guarded = wish.is_guarded and isinstance(nodes, Slurm)
+    request = request_of(
+        answer, settings.name, settings.limit_seconds, settings.checkpoints, may_fail=settings.may_fail
+    )
+    is_guarded = settings.is_guarded and isinstance(nodes, Slurm)
     launch = launch_of(
-        answer.plan, wish.command, load_catalog(), wish.checkpoints, wish.launcher, is_guarded=is_guarded
+        answer.plan, settings.command, load_catalog(), settings.checkpoints, settings.launcher, is_guarded=is_guarded
     )
     if isinstance(nodes, Ssh):
         return hosts_proposal(request, launch, nodes.hosts)
     if not isinstance(nodes, Slurm):
         raise QueueError(f"no jobs are written for {nodes.name}", hint="name --slurm, or --hosts FILE")
     text = dump_plan(answer.plan)
-    return slurm_proposal(request, launch, wish.options, text, wish.partitions, read_prices(wish.prices))
+    return slurm_proposal(request, launch, settings.options, text, settings.partitions, read_prices(settings.prices))

@@ -26,7 +26,7 @@ _DONE = "COMPLETED"
 
 
 @dataclass(frozen=True)
-class KeptJob:
+class SubmittedJob:
     """A job that was submitted from here.
 
     Attributes:
@@ -102,7 +102,7 @@ def cluster_name() -> str:
     return "slurm"
 
 
-def keep_job(proposal: JobProposal, answer: Answer, cluster: str) -> KeptJob:
+def store_job(proposal: JobProposal, answer: Answer, cluster: str) -> SubmittedJob:
     """Keep what is predicted of a job that was submitted.
 
     Raises:
@@ -110,17 +110,17 @@ def keep_job(proposal: JobProposal, answer: Answer, cluster: str) -> KeptJob:
     """
     chosen = proposal.chosen
     entry = history_entry(answer, "run", details={"command": list(proposal.launch.words)})
-    job = KeptJob(cluster, proposal.job, entry, None if chosen is None else chosen.cost.usd_per_hour)
+    job = SubmittedJob(cluster, proposal.job, entry, None if chosen is None else chosen.cost.usd_per_hour)
     job.write()
     return job
 
 
-def kept_jobs(cluster: str) -> dict[str, KeptJob]:
+def stored_jobs(cluster: str) -> dict[str, SubmittedJob]:
     """Return the jobs of a cluster that were submitted from here, by number; what cannot be read is left out."""
     return {kept.job: kept for kept in _read() if kept.cluster == cluster}
 
 
-def newly_ended(jobs: Iterable[QueuedJob], kept: Mapping[str, KeptJob]) -> list[tuple[KeptJob, RunRecord]]:
+def newly_ended(jobs: Iterable[QueuedJob], kept: Mapping[str, SubmittedJob]) -> list[tuple[SubmittedJob, RunRecord]]:
     """Return the new history entries of jobs that have ended, with their jobs."""
     ended = []
     for job in jobs:
@@ -130,13 +130,13 @@ def newly_ended(jobs: Iterable[QueuedJob], kept: Mapping[str, KeptJob]) -> list[
     return ended
 
 
-def _read() -> Iterator[KeptJob]:
+def _read() -> Iterator[SubmittedJob]:
     folder = _folder()
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
         try:
             data = cast("Mapping[str, object]", json.loads(file.read_text(encoding="utf-8")))
             price = data.get("usd_per_hour")
-            yield KeptJob(
+            yield SubmittedJob(
                 cluster=str(data["cluster"]),
                 job=str(data["job"]),
                 entry=of_data(data["entry"]),
@@ -155,7 +155,7 @@ _RUNNING = ("RUNNING", "COMPLETING")
 
 
 @dataclass(frozen=True)
-class KnownJobs:
+class JobList:
     """Jobs.
 
     Attributes:
@@ -165,13 +165,13 @@ class KnownJobs:
     """
 
     jobs: tuple[QueuedJob, ...]
-    kept: Mapping[str, KeptJob]
+    kept: Mapping[str, SubmittedJob]
     watts: Mapping[str, float]
     notes: tuple[str, ...]
-    newly_ended: tuple[tuple[KeptJob, RunRecord], ...]
+    newly_ended: tuple[tuple[SubmittedJob, RunRecord], ...]
 
 
-def known_jobs(numbers: Sequence[str] = (), *, everyone: bool = False, since: str = "now-7days") -> KnownJobs:
+def list_jobs(numbers: Sequence[str] = (), *, everyone: bool = False, since: str = "now-7days") -> JobList:
     """Return what is known of jobs.
 
     Args:
@@ -185,12 +185,12 @@ def known_jobs(numbers: Sequence[str] = (), *, everyone: bool = False, since: st
     queued = queued_jobs(numbers, everyone=everyone)
     accounted, why = accounted_jobs(numbers, since)
     jobs = merged(queued, accounted)
-    submitted = kept_jobs(cluster_name())
+    submitted = stored_jobs(cluster_name())
     watts = _watts(jobs)
     notes = [why] if why else []
     if not watts and any(job.state in _RUNNING for job in jobs):
         notes.append("power: n/a (no node measures it: AcctGatherEnergyType in slurm.conf)")
-    return KnownJobs(jobs, submitted, watts, tuple(notes), tuple(newly_ended(jobs, submitted)))
+    return JobList(jobs, submitted, watts, tuple(notes), tuple(newly_ended(jobs, submitted)))
 
 
 def _watts(jobs: Sequence[QueuedJob]) -> dict[str, float]:
@@ -226,7 +226,7 @@ def submit_job(proposal: JobProposal, answer: Answer) -> JobProposal:
     if not job.isdigit():
         raise QueueError("sbatch tells no number of the job", job)
     submitted = proposal.submitted_as(job)
-    keep_job(submitted, answer, cluster)
+    store_job(submitted, answer, cluster)
     return submitted
 
 

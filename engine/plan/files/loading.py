@@ -14,7 +14,7 @@ from capacity_tui.engine.catalog import Document, nearest, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.models import is_classical, load_plugins
-from capacity_tui.engine.plan.consequences import GIVEN_BACK
+from capacity_tui.engine.plan.consequences import DEFAULT
 from capacity_tui.engine.plan.edit import Edited, edited
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.plan import Plan
@@ -239,7 +239,7 @@ def apply_settings(plan: Plan, settings: Iterable[str]) -> Edited:
 def _given(path: str, value: object) -> tuple[str, object]:
     """Return a setting: ``null``, where a field always has a value, takes back what was written there."""
     known = all_fields().get(path)
-    return path, GIVEN_BACK if value is None and known is not None and known.default is not None else value
+    return path, DEFAULT if value is None and known is not None and known.default is not None else value
 
 
 def _setting(text: str) -> tuple[FieldPath, object]:

@@ -20,7 +20,7 @@ from capacity_tui.engine.runs.guard.checkpoints import Checkpoint, CheckpointFol
 from capacity_tui.engine.runs.guard.event_log import CommandOutput, Event, Listeners, TrainerWords
 from capacity_tui.engine.runs.guard.failures import Failure, KernelWatch, failure_of, failure_of_alarm
 from capacity_tui.engine.runs.guard.order import Order
-from capacity_tui.engine.runs.guard.pauses import Halts, step_seconds_of
+from capacity_tui.engine.runs.guard.pauses import PauseControl, step_seconds_of
 from capacity_tui.engine.runs.history.records import RunRecord
 from capacity_tui.engine.runs.logs.line_reader import LineReader
 from capacity_tui.engine.runs.logs.sources import open_log
@@ -70,7 +70,7 @@ class Following:
         self._answer = answer
         self._interval = 0.0
         self._announced: set[str] = set()
-        self._halts = Halts(attempt, order.plan, listeners.event)
+        self._halts = PauseControl(attempt, order.plan, listeners.event)
         reader = LineReader()
         self._output = CommandOutput(attempt, listeners.output, reader)
         log = open_log(order.log, reader) if order.log else None

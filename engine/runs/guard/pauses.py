@@ -26,7 +26,7 @@ from capacity_tui.engine.units import HOUR_SECONDS, PERCENT, format_percent, for
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class PauseAction:
     """What is done to the processes of a run."""
 
     action: Literal["pause", "resume"]
@@ -41,13 +41,13 @@ class Move:
 NUMBERS = "recovery.yaml"
 
 
-def heat_move(
+def heat_action(
     plan: Plan,
     temperatures: Numbers,
     paused_seconds: float | None = None,
     is_throttled: bool = False,
     catalog: Catalog | None = None,
-) -> Move | None:
+) -> PauseAction | None:
     """Return whether to pause a run for heat, or to resume it; None to leave it.
 
     Args:
@@ -68,20 +68,22 @@ def heat_move(
     if hot:
         hottest = max(hot, key=lambda device: float(temperatures[-1, device]))
         now = format_temperature(float(temperatures[-1, hottest]))
-        return Move("pause", "heat", f"GPU {hottest} is at {now}, the plan allows {format_temperature(limit)}")
+        return PauseAction("pause", "heat", f"GPU {hottest} is at {now}, the plan allows {format_temperature(limit)}")
     # The driver's newest reasons may be outdated.
     still_warm = not _hottest(temperatures) <= _cool(limit)
-    return Move("pause", "heat", "the driver holds clocks down for heat") if is_throttled and still_warm else None
+    return (
+        PauseAction("pause", "heat", "the driver holds clocks down for heat") if is_throttled and still_warm else None
+    )
 
 
-def _going_on(temperatures: Numbers, limit: float, paused_seconds: float) -> Move | None:
+def _going_on(temperatures: Numbers, limit: float, paused_seconds: float) -> PauseAction | None:
     hottest = _hottest(temperatures)
     if hottest <= _cool(limit):
-        return Move("resume", "heat", f"cooled to {format_temperature(hottest)}")
+        return PauseAction("resume", "heat", f"cooled to {format_temperature(hottest)}")
     longest = named_numbers(NUMBERS)["longest_pause_seconds"].value
     if paused_seconds >= longest:
         still = "nothing tells how hot it is" if math.isnan(hottest) else f"still {format_temperature(hottest)}"
-        return Move("resume", "heat", f"{still} after {format_seconds(paused_seconds)}: look at air and fans")
+        return PauseAction("resume", "heat", f"{still} after {format_seconds(paused_seconds)}: look at air and fans")
     return None
 
 
@@ -170,7 +172,7 @@ def battery_plan(
     return BatteryPlan(below, threads, steps, reason)
 
 
-def battery_move(plan: BatteryPlan, supply: Supply, steps: int, is_paused: bool) -> Move | None:
+def battery_action(plan: BatteryPlan, supply: Supply, steps: int, is_paused: bool) -> PauseAction | None:
     """Return whether to pause a run for its battery, or to resume it; None to leave it.
 
     Args:
@@ -179,14 +181,14 @@ def battery_move(plan: BatteryPlan, supply: Supply, steps: int, is_paused: bool)
         is_paused: whether it is halted for the battery.
     """
     if is_paused:
-        return Move("resume", "battery", "there is power again") if supply.on_mains else None
+        return PauseAction("resume", "battery", "there is power again") if supply.on_mains else None
     if supply.on_mains is not False:
         return None
     if supply.charge is not None and supply.charge < plan.pause_below:
         charge, least = format_percent(supply.charge), format_percent(plan.pause_below)
-        return Move("pause", "battery", f"{charge} of charge is left, the plan halts below {least}")
+        return PauseAction("pause", "battery", f"{charge} of charge is left, the plan halts below {least}")
     if plan.most_steps is not None and steps >= plan.most_steps:
-        return Move("pause", "battery", f"{steps} steps on battery, as many as were to be made")
+        return PauseAction("pause", "battery", f"{steps} steps on battery, as many as were to be made")
     return None
 
 
@@ -194,7 +196,7 @@ _HEAT, _BATTERY = "heat", "battery"
 
 
 @dataclass(slots=True)
-class Halting:
+class PausePolicy:
     """The causes a run is paused for; it resumes when none is left.
 
     Attributes:
@@ -223,7 +225,7 @@ class Halting:
         step: float = 0.0,
         step_seconds: float | None = None,
         watts: float | None = None,
-    ) -> Move | None:
+    ) -> PauseAction | None:
         """Return whether to pause or to resume the run; None to leave it.
 
         Args:
@@ -234,7 +236,7 @@ class Halting:
         """
         throttled = any(alarm.kind == "throttling" and alarm.cause == _HEAT for alarm in alarms)
         paused = at - self.since[_HEAT] if _HEAT in self.since else None
-        moves = [heat_move(self.plan, samples.of_gpus("temperature_celsius"), paused, throttled)]
+        moves = [heat_action(self.plan, samples.of_gpus("temperature_celsius"), paused, throttled)]
         if supply is not None:
             moves.append(self._on_battery(supply, step, step_seconds, watts))
         was_halted = self.is_halted
@@ -251,7 +253,9 @@ class Halting:
         """Return the variables that a run is started with while it has no power but the battery's."""
         return {} if self.battery is None else self.battery.environment()
 
-    def _on_battery(self, supply: Supply, step: float, step_seconds: float | None, watts: float | None) -> Move | None:
+    def _on_battery(
+        self, supply: Supply, step: float, step_seconds: float | None, watts: float | None
+    ) -> PauseAction | None:
         is_paused = _BATTERY in self.since
         if supply.on_mains is not False and not is_paused:
             self.battery, self._step_on_mains = None, step
@@ -259,7 +263,7 @@ class Halting:
         self.battery = self.battery or battery_plan(self.plan, supply, self.cores, watts, step_seconds)
         if self.battery is None:
             return None
-        return battery_move(self.battery, supply, int(step - self._step_on_mains), is_paused)
+        return battery_action(self.battery, supply, int(step - self._step_on_mains), is_paused)
 
 
 _SUPPLY_SECONDS = 5.0
@@ -268,7 +272,7 @@ _SUPPLY_SECONDS = 5.0
 _NEWEST_STEPS = 50
 
 
-class Halts:
+class PauseControl:
     """Pauses and resumes one attempt; announced each time."""
 
     def __init__(
@@ -277,7 +281,7 @@ class Halts:
         self._attempt = attempt
         self._tell = tell
         self._ask_supply = supply or supply_now
-        self._wanted = Halting(plan, os.cpu_count() or 1)
+        self._wanted = PausePolicy(plan, os.cpu_count() or 1)
         self._supply: Supply | None = None
         self._asked_at = -np.inf
         self._pauses: list[Pause] = []

@@ -22,7 +22,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.plan import Plan, circumstances, given_in_vain, plan_layout, remarked
+from capacity_tui.engine.plan import Plan, field_context, ineffective_fields, plan_layout, remarked
 from capacity_tui.engine.solve.advice.machine_notes import supply_note
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.changes import unit_seconds
@@ -75,7 +75,7 @@ def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
 def ignored(resolved: ResolvedPlan, wanted: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:
     """Yield each field that a plan sets in vain, and why."""
     cluster, task = resolved.cluster, resolved.plan.task or "train"
-    return given_in_vain(circumstances(wanted, resolved.family.kind, task, catalog, hardware_facts(cluster)))
+    return ineffective_fields(field_context(wanted, resolved.family.kind, task, catalog, hardware_facts(cluster)))
 
 
 def _long(case: EstimatedPlan) -> Iterator[Note]:

@@ -23,7 +23,7 @@ from capacity_tui.tui.cli.progress import interrupted
 
 if TYPE_CHECKING:
     from capacity_tui.engine.nodes import Launcher
-    from capacity_tui.engine.nodes.jobs import JobLauncher, JobProposal, JobWish
+    from capacity_tui.engine.nodes.jobs import JobLauncher, JobProposal, JobSettings
     from capacity_tui.engine.plan.line import PlanFlags
 
 
@@ -53,14 +53,14 @@ def jobs(
     What was submitted from here and has ended is kept in the history, with what was predicted of it.
     """
     from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.nodes.jobs import jobs_as_dict, jobs_parts, known_jobs
+    from capacity_tui.engine.nodes.jobs import jobs_as_dict, jobs_parts, list_jobs
 
     if nodes.name != "Slurm":
         raise PlanError(f"{nodes.name} has no queue that is read here", hint="Slurm's is, with --slurm")
     for number in numbers:
         if not number.isdigit():
             raise PlanError(f"{number}: no number of a job", hint="jobs have numbers, such as 4711")
-    listed = known_jobs(numbers, everyone=everyone, since=since)
+    listed = list_jobs(numbers, everyone=everyone, since=since)
     for kept, entry in listed.newly_ended:
         keep_entries([entry], no_history)
         if not no_history:
@@ -166,7 +166,7 @@ def submit(
     (name,) = sources_of((file,) if file else (), flags)
     plan = changed_plan(source_of(name, flags).plan(), settings)
     estimated = answer(plan, machine_for(plan))
-    proposal = propose_job(estimated, _wish(command, options), nodes)
+    proposal = propose_job(estimated, _settings(command, options), nodes)
     if submit or follow:
         proposal = submit_job(proposal, estimated)
     _show(proposal, output)
@@ -175,13 +175,13 @@ def submit(
     return 0 if proposal.script else NO_PARTITION
 
 
-def _wish(command: tuple[str, ...], options: Options) -> JobWish:
+def _settings(command: tuple[str, ...], options: Options) -> JobSettings:
     """Return what options say of a job."""
-    from capacity_tui.engine.nodes.jobs import JobWish, SlurmOptions
+    from capacity_tui.engine.nodes.jobs import JobSettings, SlurmOptions
     from capacity_tui.engine.units import parse_quantity
 
     limit = options["limit"]
-    return JobWish(
+    return JobSettings(
         command=command,
         name=options["name"],
         limit_seconds=None if limit is None else parse_quantity(limit, "s"),
