@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from operator import attrgetter
@@ -26,6 +26,21 @@ def exported(block: str, job: Job, **computed: object) -> dict[str, object]:
     return _options(_blocks()[block], job, computed)
 
 
+def exported_arguments(block: str, job: Job, **computed: object) -> Iterator[tuple[str, ...]]:
+    """Yield the options of a command with their values; what is true has none, what is false is left out."""
+    for option, value in exported(block, job, **computed).items():
+        if value is not False:
+            yield (option,) if value is True else (option, str(value))
+
+
+def known_values(block: str, option: str) -> Collection[str]:
+    """Return the values that an option of a block has words for."""
+    row = _blocks()[block][option]
+    assert not isinstance(row, str)  # noqa: S101 - shipped data
+    values: Mapping[str, object] = row["values"]
+    return values.keys()
+
+
 @cache
 def _blocks() -> Mapping[str, Mapping[str, ExportRow]]:
     blocks: Mapping[str, Mapping[str, ExportRow]] = parse_shipped(files("capacity_tui.profiles") / "exports.yaml")
@@ -34,7 +49,12 @@ def _blocks() -> Mapping[str, Mapping[str, ExportRow]]:
 
 def _options(rows: Mapping[str, ExportRow], job: Job, computed: Mapping[str, object]) -> dict[str, object]:
     values = {option: _written(row, job, computed) for option, row in rows.items()}
-    return {option: value for option, value in values.items() if value is not None}
+    return {option: value for option, value in values.items() if value is not None or _is_null(rows[option])}
+
+
+def _is_null(row: ExportRow) -> bool:
+    """Return whether a row writes an option without a value."""
+    return not isinstance(row, str) and any(name in row and row[name] is None for name in ("is", "else"))
 
 
 def _written(row: ExportRow, job: Job, computed: Mapping[str, object]) -> object:

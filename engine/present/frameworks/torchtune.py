@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from capacity_tui.engine.present.frameworks import trainer
+from capacity_tui.engine.present.frameworks.exports import exported
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
 from capacity_tui.engine.present.frameworks.low_rank import LowRank, adapter_remarks, learning_rate
 from capacity_tui.engine.present.frameworks.text import as_yaml
@@ -43,19 +44,11 @@ BUILDERS: Mapping[str, Builder] = {
     "Qwen/Qwen2.5-3B": Builder("qwen2_5.{}_qwen2_5_3b", "qwen2_5.qwen2_5_tokenizer", "QWEN2", 2),
 }
 """By name on the model hub, as the configurations that come with that version have them."""
-_ATTENTION = {
-    "all": ("q_proj", "k_proj", "v_proj", "output_proj"),
-    "attention": ("q_proj", "k_proj", "v_proj", "output_proj"),
-    "mlp": (),
-    "query+value": ("q_proj", "v_proj"),
-}
 _OPTIMIZERS: Mapping[str, Mapping[str, object]] = {
     "adamw": {"_component_": "torch.optim.AdamW", "fused": True},
     "adamw8bit": {"_component_": "bitsandbytes.optim.AdamW8bit"},
     "sgd": {"_component_": "torch.optim.SGD"},
 }
-_LOSSES = {"standard": "torch.nn.CrossEntropyLoss"}
-_CHUNKED = "torchtune.modules.loss.CEWithChunkedOutputLoss"
 
 
 def recipe(job: Job) -> str:
@@ -66,52 +59,22 @@ def recipe(job: Job) -> str:
 def torchtune_config(job: Job, adapter: LowRank) -> str:
     """Return the file for ``tune run``; the model must be one of ``BUILDERS``."""
     training, builder = job.training, BUILDERS[job.model]
-    data: dict[str, object] = {
-        "output_dir": "output",
-        "model": _model(adapter, builder),
-        "tokenizer": {**_tokenizer(job, builder), "max_seq_len": int(training.seq_len)},
-        "checkpointer": {
-            "_component_": "torchtune.training.FullModelHFCheckpointer",
-            "checkpoint_dir": _folder(job),
-            "checkpoint_files": _files(builder.files),
-            "output_dir": "${output_dir}",
-            "model_type": builder.kind,
-        },
-        "resume_from_checkpoint": False,
-        "dataset": {
-            "_component_": "torchtune.datasets.chat_dataset",
-            "source": "json",
-            "data_files": "data.jsonl",
-            "split": "train",
-            "conversation_column": "messages",
-            "conversation_style": "openai",
-            "packed": True,
-        },
-        "seed": None,
-        "shuffle": True,
-        "batch_size": job.micro_batch,
-        "gradient_accumulation_steps": job.accumulation,
-        "epochs": 1,
-        "max_steps_per_epoch": job.steps,
-        "optimizer": {**_OPTIMIZERS.get(training.optimizer, _OPTIMIZERS["adamw"]), "lr": learning_rate(job)},
-        "lr_scheduler": {
-            "_component_": "torchtune.training.lr_schedulers.get_cosine_schedule_with_warmup",
-            "num_warmup_steps": 0,
-        },
-        "loss": {"_component_": _LOSSES.get(training.loss or "", _CHUNKED)},
-        "compile": training.compile,
-        "device": "cpu" if job.on_cpu else "cuda",
-        "dtype": "bf16" if job.has_bf16 and job.precision not in {"fp32", "tf32"} else "fp32",
-        "enable_activation_checkpointing": trainer.recomputes_layers(job),
-        "enable_activation_offloading": _offloads(job),
-        "metric_logger": {"_component_": "torchtune.training.metric_logging.DiskLogger", "log_dir": "${output_dir}"},
-        "log_every_n_steps": 1,
-        "log_peak_memory_stats": not job.on_cpu,
-    }
-    if job.devices > 1:
-        data["fsdp_reshard_after_forward"] = job.zero == 3
-        data["fsdp_cpu_offload"] = job.parallel.offload in {"optimizer", "parameters"}
-    return as_yaml(_heading(job), list(_remarks(job, adapter)), data)
+    multiplies = job.has_bf16 and job.precision not in {"fp32", "tf32"}
+    options = exported(
+        "torchtune",
+        job,
+        adapter=adapter,
+        model_builder=f"torchtune.models.{builder.model.format('qlora' if adapter.base == 'nf4' else 'lora')}",
+        tokenizer={**_tokenizer(job, builder), "max_seq_len": int(training.seq_len)},
+        folder=_folder(job),
+        checkpoint_files=_files(builder.files),
+        model_type=builder.kind,
+        optimizer={**_OPTIMIZERS.get(training.optimizer, _OPTIMIZERS["adamw"]), "lr": learning_rate(job)},
+        number_type="bf16" if multiplies else "fp32",
+        recomputes_layers=trainer.recomputes_layers(job),
+        offloads_activations=training.activation_offload != "none" or job.parallel.offload == "activations",
+    )
+    return as_yaml(_heading(job), list(_remarks(job, adapter)), options)
 
 
 def _heading(job: Job) -> Iterator[str]:
@@ -119,18 +82,6 @@ def _heading(job: Job) -> Iterator[str]:
     yield f"tune download {job.model} --output-dir {_folder(job)}"
     spread = f" --nproc_per_node {job.per_node}" if job.devices > 1 else ""
     yield f"tune run{spread} {recipe(job)} --config {FILE}"
-
-
-def _model(adapter: LowRank, builder: Builder) -> dict[str, object]:
-    data: dict[str, object] = {
-        "_component_": f"torchtune.models.{builder.model.format('qlora' if adapter.base == 'nf4' else 'lora')}",
-        "lora_attn_modules": list(_ATTENTION[adapter.targets]),
-        "apply_lora_to_mlp": adapter.targets in {"all", "mlp"},
-        "lora_rank": adapter.rank,
-        "lora_alpha": adapter.alpha,
-        "lora_dropout": 0.0,
-    }
-    return data | {"use_dora": True} if adapter.is_weighted else data
 
 
 def _tokenizer(job: Job, builder: Builder) -> dict[str, object]:
@@ -148,10 +99,6 @@ def _files(count: int) -> object:
     if count == 1:
         return ["model.safetensors"]
     return {"filename_format": "model-{}-of-{}.safetensors", "max_filename": f"{count:05d}"}
-
-
-def _offloads(job: Job) -> bool:
-    return job.training.activation_offload != "none" or job.parallel.offload == "activations"
 
 
 def _remarks(job: Job, adapter: LowRank) -> Iterator[str]:
