@@ -26,6 +26,8 @@ class Key(StrEnum):
     TRAINING_STEPS = "training.steps"
     TRAINING_EPOCHS = "training.epochs"
     TRAINING_SAMPLES = "training.samples"
+    TRAINING_OBJECTIVE = "training.objective"
+    TRAINING_REFERENCE = "training.reference"
     TRAINING_LENGTHS = "training.lengths"
     TRAINING_DOCUMENT_TOKENS = "training.document_tokens"
     TRAINING_PREDICTED_TOKENS = "training.predicted_tokens"

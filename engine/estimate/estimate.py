@@ -148,7 +148,7 @@ def transformer_work(run: TransformerRun, plan: Plan) -> Work:
         run: the run, or several as arrays.
         plan: the resolved plan it comes from.
     """
-    work = training_work(run, steps_of(plan.training, run.data.global_batch, run.data.seq_len))
+    work = training_work(run, steps_of(plan.training, run.data.global_batch, run.data.sequences * run.data.seq_len))
     return as_measured(work, run.cluster.device, str(plan.training.precision))
 
 

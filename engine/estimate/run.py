@@ -61,6 +61,7 @@ class RunData:
     Attributes:
         micro_batch: sequences, or samples of a network, that a replica works on at once.
         global_batch: those of an optimizer step.
+        sequences: sequences of one sample.
         local_batches: times the pipeline is filled and emptied for a step.
         seq_len: tokens in a sequence.
         document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
@@ -75,6 +76,7 @@ class RunData:
     micro_batch: Number
     global_batch: Number
     local_batches: Number = 1.0
+    sequences: Number = 1.0
     seq_len: Number = 1.0
     document: Number = 0.0
     varied: Number = 0.0

@@ -235,6 +235,10 @@ CONDITIONS: Mapping[Condition, Need] = {
         "needs a quantized base: method qlora, or base weights", lambda context: _has_plain_base(context.plan)
     ),
     "cast matrices": Need("needs products in 8 bits or fewer: precision fp8 and the like", lambda here: not here.casts),
+    "reference": Need(
+        "needs an objective that compares with the model as it was: dpo, grpo or ppo",
+        lambda here: here.plan.training.objective == "likelihood",
+    ),
     "nodes": Need("needs more than one node", _lacks_nodes),
     "devices": Need("needs more than one device", lambda context: context.devices == 1),
     "experts": Need("needs a mixture of experts", lambda context: context.has_experts is False),

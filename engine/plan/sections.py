@@ -297,6 +297,8 @@ class JobFields(Section):
     gradients: str | None = None
     optimizer: str = "adamw"
     learning_rate: Amount | None = None
+    objective: Literal["likelihood", "dpo", "grpo", "ppo"] = "likelihood"
+    reference: Literal["kept", "precomputed"] = "kept"
 
 
 class TrainingSection(KernelFields, JobFields):

@@ -105,6 +105,7 @@ Condition = Literal[
     "adapter",
     "quantized base",
     "cast matrices",
+    "reference",
     "files",
     "samples",
     "epochs",

@@ -40,6 +40,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
     state_bytes,
     weight_bytes,
 )
+from capacity_tui.engine.estimate.transformer.objective import further_model_bytes
 from capacity_tui.engine.estimate.transformer.run import SHARDED_PARAMETERS, Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, any_true, where
 from capacity_tui.engine.units import FP32_BYTES
@@ -233,19 +234,26 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * beside
     whole = where((layout.zero >= SHARDED_PARAMETERS) & (layout.shard > 1), 0.0, held.dense + held.experts)
     copies = narrow_copies(run.software.narrow_weights, run.cast_bytes, whole)
-    weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters, copies)
+    every = held.dense + held.experts + held.ends
+    objective = run.objective
+    others = objective.trained - 1.0
+    further = further_model_bytes(
+        objective.frozen, numerics.element_bytes, others, numerics.weight_bytes, every, shards[2]
+    )
+    weights = weight_bytes(base, run.embedding_and_head_bytes, held.ends, shards[2], adapters, copies, further)
     dense, experts = run.trained_share * held.dense + run.trained_ends * held.ends, run.trained_share * held.experts
     copied = run.software.gradient_copies * where(
         numerics.gradient_bytes > numerics.element_bytes, numerics.element_bytes, 0.0
     )
     gradients = sharded_bytes.for_part(GRADIENTS)(
-        numerics.gradient_bytes + copied, dense, experts, shards[1], expert_shards[1]
+        objective.trained * (numerics.gradient_bytes + copied), dense, experts, shards[1], expert_shards[1]
     )
     states_of = (
         (numerics.optimizer.state_bytes, run.trained_share),
         (numerics.optimizer.outer_state_bytes, run.trained_ends),
     )
-    inner, outer = ((each + numerics.master_bytes) * trained for each, trained in states_of)
+    models = objective.trained
+    inner, outer = ((each + numerics.master_bytes) * trained * models for each, trained in states_of)
     layer_states = sharded_bytes(inner, held.dense, held.experts, shards[0], expert_shards[0])
     states = state_bytes(layer_states, outer, held.ends, shards[0])
     temporaries: Number = 0.0

@@ -107,14 +107,16 @@ def narrow_copies(copies: Number, each: Number, matrices: Number) -> Number:
 
 
 @equation(
-    "weights = layers + each · ends / shard + adapters + copies",
+    "weights = layers + each · ends / shard + adapters + copies + further",
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
     part=Figure.MEMORY_WEIGHTS,
-    units={"layers": "B", "each": "B", "adapters": "B", "copies": "B"},
-    origins={"layers": "sharded_bytes", "copies": "narrow_copies"},
+    units={"layers": "B", "each": "B", "adapters": "B", "copies": "B", "further": "B"},
+    origins={"layers": "sharded_bytes", "copies": "narrow_copies", "further": "further_model_bytes"},
 )
-def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adapters: Number, copies: Number) -> Number:
+def weight_bytes(
+    layers: Number, each: Number, ends: Number, shard: Number, adapters: Number, copies: Number, further: Number
+) -> Number:
     """Bytes of weights between uses.
 
     Args:
@@ -124,8 +126,9 @@ def weight_bytes(layers: Number, each: Number, ends: Number, shard: Number, adap
         shard: ranks that share them.
         adapters: bytes of adapters beside a frozen base.
         copies: bytes of weights in the type of their products.
+        further: bytes of the weights of further models, trained or not.
     """
-    return layers + each * ends / shard + adapters + copies
+    return layers + each * ends / shard + adapters + copies + further
 
 
 @equation(

@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.numerics import training_numerics
 from capacity_tui.engine.estimate.run import KernelRates, RunData, run_layout
 from capacity_tui.engine.estimate.timing.attention import attention_kernel, attention_rates
 from capacity_tui.engine.estimate.transformer.adapters import finetuning
+from capacity_tui.engine.estimate.transformer.objective import objective_of
 from capacity_tui.engine.estimate.transformer.run import Recompute, TransformerRun
 from capacity_tui.engine.estimate.transformer.software import training_software
 from capacity_tui.engine.models import checkpointing
@@ -100,6 +101,7 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         cluster=cluster,
         numerics=numerics.averaged(layer_matrices(shape), counts.inside_layers / counts.layers),
         layout=run_layout(plan.parallelism, cluster.device, offloads_activations=training.activation_offload == "all"),
+        objective=objective_of(training),
         data=_data(plan, shape, cluster, catalog),
         software=training_software(row, training, numerics, catalog, shape),
         kernels=_kernels(plan, cluster.device, row, catalog),
@@ -140,6 +142,7 @@ def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalo
         micro_batch=float(training.micro_batch),
         global_batch=float(training.global_batch or 1),
         local_batches=float(training.local_batches),
+        sequences=objective_of(training).sequences,
         seq_len=float(training.seq_len),
         document=float(training.document_tokens or 0),
         varied=float(training.lengths == VARIED),

@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics
 from capacity_tui.engine.estimate.run import KernelRates, RunData, RunLayout
 from capacity_tui.engine.estimate.transformer.adapters import Finetuning
+from capacity_tui.engine.estimate.transformer.objective import Objective
 from capacity_tui.engine.estimate.transformer.software import Software
 from capacity_tui.engine.estimate.transformer.stages import Stages, divided, head_in_layers
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
@@ -54,6 +55,7 @@ class TransformerRun:
         kernels: what the device's kernels reach.
         recompute: activation checkpointing.
         adapter: what is trained beside a frozen base; by default everything is trained.
+        objective: what runs beside the training of the model.
     """
 
     shape: TransformerShape
@@ -66,6 +68,7 @@ class TransformerRun:
     kernels: KernelRates
     recompute: Recompute
     adapter: Finetuning = field(default_factory=Finetuning)
+    objective: Objective = field(default_factory=Objective)
 
     @property
     def causal(self) -> bool:
@@ -177,7 +180,7 @@ class TransformerRun:
     @property
     def tokens(self) -> Number:
         """Tokens of one micro-batch on one device (before tensor parallelism)."""
-        return self.data.micro_batch * self.data.seq_len / self.layout.cp
+        return self.data.micro_batch * self.data.sequences * self.data.seq_len / self.layout.cp
 
     @property
     def micro_batches(self) -> Number:

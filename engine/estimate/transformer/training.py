@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.transformer.communication import message_secon
 from capacity_tui.engine.estimate.transformer.launches import host_launch_seconds
 from capacity_tui.engine.estimate.transformer.memory import training_memory
 from capacity_tui.engine.estimate.transformer.memory_terms import TrainingMemory
+from capacity_tui.engine.estimate.transformer.objective import ELSEWHERE, objective_collectives, objective_operators
 from capacity_tui.engine.estimate.transformer.operators import narrow_where_it_pays, training_operators
 from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
@@ -43,20 +44,22 @@ def _forward_flops(run: TransformerRun) -> Number:
 
 
 @equation(
-    "flops = forward · (2 + trained) · tokens",
+    "flops = forward · (models · (2 + trained) + forwards) · tokens",
     unit="FLOP",
     source="forward, gradients of the inputs, and gradients of the weights, of which a frozen base has none",
     units={"forward": "FLOP"},
 )
-def step_flops(forward: Number, trained: Number, tokens: Number) -> Number:
+def step_flops(forward: Number, models: Number, trained: Number, forwards: Number, tokens: Number) -> Number:
     """FLOPs of the model itself in a step, over all devices.
 
     Args:
         forward: FLOPs of a forward pass for a token.
+        models: models that are trained.
         trained: share of the parameters that is trained.
+        forwards: forward passes that no backward pass follows.
         tokens: tokens of a step.
     """
-    return forward * (2.0 + trained) * tokens
+    return forward * (models * (2.0 + trained) + forwards) * tokens
 
 
 def training_work(run: TransformerRun, steps: Number | None) -> Work:
@@ -72,7 +75,8 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     chosen = narrow_where_it_pays(run)
     device = run.cluster.device
     groups = (layout.tp > 1) * 1.0 + (run.replica_ranks > 1) * 1.0 + (layout.pp > 1) * 1.0 + (layout.ep > 1) * 1.0
-    units = data.global_batch * data.seq_len
+    objective, length = run.objective, data.sequences * data.seq_len
+    units = data.global_batch * length
     learns = {} if data.law is None or steps is None else learned(data.law, facts.parameters, steps * units)
     return Work(
         facts=facts,
@@ -89,17 +93,19 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         phases=(
             Phase(
                 "step",
-                training_operators(chosen),
-                training_collectives(run),
+                tuple(objective_operators(objective, training_operators(chosen))),
+                tuple(objective_collectives(objective, training_collectives(run), run.recompute.full_layers)),
                 _schedule(run),
                 host_launch_seconds(run),
                 run.software.host_seconds_per_step,
             ),
         ),
         units_per_step=units,
-        units_per_sample=data.seq_len,
+        units_per_sample=length,
         steps=steps,
-        model_flops_per_step=step_flops(facts.forward_flops, run.trained_of_all, units),
+        model_flops_per_step=step_flops(
+            facts.forward_flops, objective.trained, run.trained_of_all, objective.forwards, units
+        ),
         peak_flops=run.kernels.peak,
         method=METHOD,
         assumed=(*run.cluster.assumed, *run.shape.assumed, *_assumed(run, chosen)),
@@ -151,5 +157,7 @@ def _assumed(run: TransformerRun, chosen: TransformerRun) -> Iterator[str]:
         yield "linear layers in 16 bits: casts to the narrow type would cost more than its products save"
     if any_true(run.numerics.optimizer.multiplies_matrices):
         yield WHOLE_MATRICES
+    if any_true(run.objective.generates > 0):
+        yield ELSEWHERE
     if run.data.supply is not None:
         yield from run.data.supply.assumed

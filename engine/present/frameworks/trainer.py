@@ -67,6 +67,8 @@ def loop_remarks(job: Job) -> Iterator[str]:
         yield f"checkpointing {training.checkpointing}: {what} recomputed, the Trainer knows all or none"
     if training.loss == "chunked":
         yield "loss chunked: the Trainer has none of its own; hand one to it as compute_loss_func"
+    if training.objective != "likelihood":
+        yield f"objective {training.objective}: hand these settings to TRL's {training.objective.upper()}Config"
     if training.loss == "kernel":
         yield "loss kernel: put a library's cross-entropy kernel in place of the model's"
     if training.sequence_tiles > 1:

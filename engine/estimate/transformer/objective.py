@@ -1,0 +1,108 @@
+"""What an objective runs beside the training of one model: references, rewards, values, and sequences in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.work import Collective, Operator
+from capacity_tui.engine.numeric import Number, any_true
+from capacity_tui.engine.plan import TrainingSection
+
+LIKELIHOOD, PRECOMPUTED = "likelihood", "precomputed"
+GENERATED = frozenset({"grpo", "ppo"})
+"""Objectives whose sequences a model writes before it learns from them."""
+ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Models and passes of a step beside the training of one model.
+
+    Attributes:
+        sequences: sequences of a sample.
+        trained: models that are trained, each as large as the model.
+        frozen: further copies of the model that only run forward.
+        forwards: forward passes over each sequence that no backward pass follows.
+        generates: 1 where sequences are written before the step learns from them.
+    """
+
+    sequences: Number = 1.0
+    trained: Number = 1.0
+    frozen: Number = 0.0
+    forwards: Number = 0.0
+    generates: Number = 0.0
+
+
+def objective_of(training: TrainingSection) -> Objective:
+    """Return what a plan's objective runs.
+
+    Adapters that are switched off leave the reference; probabilities that were computed before need none.
+    """
+    name = training.objective
+    if name == LIKELIHOOD:
+        return Objective()
+    reads = training.reference != PRECOMPUTED
+    reference = counted(f"{name}-references") * reads
+    others = counted(f"{name}-frozen-models")
+    return Objective(
+        sequences=counted(f"{name}-sequences"),
+        trained=counted(f"{name}-trained-models") if training.adapter is None else 1.0,
+        frozen=others + (reference if training.adapter is None else 0.0),
+        forwards=counted(f"{name}-forward-passes") + reference,
+        generates=float(name in GENERATED),
+    )
+
+
+@equation(
+    "bytes = (frozen · element_bytes + trained · weight_bytes) · parameters / shard",
+    unit="B",
+    source="a reference, a reward, values: each as large as the model, and sharded as it is",
+    units={"element_bytes": "B", "weight_bytes": "B"},
+)
+def further_model_bytes(
+    frozen: Number, element_bytes: Number, trained: Number, weight_bytes: Number, parameters: Number, shard: Number
+) -> Number:
+    """Bytes of the weights of further models.
+
+    Args:
+        frozen: models that only run forward.
+        element_bytes: bytes of a parameter of theirs.
+        trained: models that are trained beside the first.
+        weight_bytes: bytes of a parameter of theirs.
+        parameters: parameters of the model on the device, unsharded.
+        shard: ranks that share them.
+    """
+    return (frozen * element_bytes + trained * weight_bytes) * parameters / shard
+
+
+def objective_operators(objective: Objective, operators: Iterable[Operator]) -> Iterator[Operator]:
+    """Yield the kernels of a step for every model that is trained, and those of passes that run forward alone."""
+    for operator in operators:
+        yield _repeated(operator, objective.trained)
+        if operator.phase == "forward" and any_true(objective.forwards > 0):
+            yield replace(_repeated(operator, objective.forwards), name=f"{operator.name}, forward alone")
+
+
+def objective_collectives(
+    objective: Objective, collectives: Iterable[Collective], recomputed: Number
+) -> Iterator[Collective]:
+    """Yield the communication of a step for every model that is trained, and of passes that run forward alone.
+
+    Args:
+        objective: what is run.
+        collectives: communication of one model's training.
+        recomputed: share of the forward pass that the backward pass repeats.
+    """
+    for collective in collectives:
+        runs = objective.trained
+        if not collective.per_step and collective.hides_behind != "backward":
+            passes = 2.0 + recomputed if collective.hides_behind == "both" else 1.0
+            runs = runs + objective.forwards / passes
+        yield collective if not any_true(runs != 1.0) else replace(collective, count=collective.count * runs)
+
+
+def _repeated(operator: Operator, times: Number) -> Operator:
+    return operator if not any_true(times != 1.0) else replace(operator, count=operator.count * times)
