@@ -1,6 +1,9 @@
-from .hardware_analyzer import BenchmarkResults as BenchmarkResults
-from .hardware_analyzer import HardwareAnalyzerV2 as HardwareAnalyzerV2
-from .hardware_analyzer import HardwareProfile as HardwareProfile
+from .learning import BenchmarkResults as BenchmarkResults
+from .learning import HardwareAnalyzerV2 as HardwareAnalyzerV2
+from .learning import HardwareProfile as HardwareProfile
+from .learning import LevelEstimate as LevelEstimate
+from .learning import StorageBreakdown as StorageBreakdown
+from .learning import StorageEstimator as StorageEstimator
 from .migration_analyzer import AWSGPUMigrationAnalyzer as AWSGPUMigrationAnalyzer
 from .migration_analyzer import MigrationReport as MigrationReport
 from .migration_analyzer import ModelSize as ModelSize
@@ -10,6 +13,3 @@ from .promises import check_promises as check_promises
 from .promises import promises_as_dict as promises_as_dict
 from .promises import promises_parts as promises_parts
 from .promises import write_promises as write_promises
-from .storage_estimator import LevelEstimate as LevelEstimate
-from .storage_estimator import StorageBreakdown as StorageBreakdown
-from .storage_estimator import StorageEstimator as StorageEstimator

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from capacity_tui.engine.compat import HardwareAnalyzerV2, StorageEstimator
-from capacity_tui.engine.compat.alias import Alias
+from capacity_tui.engine.compat.learning import Alias
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine.benchmark import benchmark_report, device_speed, io_speed
 
