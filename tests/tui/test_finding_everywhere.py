@@ -22,7 +22,7 @@ async def test_what_is_typed_is_found_at_once_in_any_panel(make_app: MakeApp, si
         assert "▌ZeRO stage" in shown(pilot, "config")
         assert "ZeRO stage in Config, one of 3" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
         await press(pilot, *["backspace"] * 3, *"optimizer")
-        assert plan_screen(app)._current.id == "config"
+        assert plan_screen(app).current.id == "config"
         await press(pilot, "enter", "n")
         assert app.focused.id == "plans"
         assert app.focused.row_key == "memory.parts.optimizer"
@@ -35,7 +35,7 @@ async def test_escape_goes_back_to_where_one_was(make_app: MakeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "/", *"tokens/s")
-        assert plan_screen(app)._current.id == "plans"
+        assert plan_screen(app).current.id == "plans"
         await press(pilot, "escape")
         assert app.focused.id == "config"
         assert "▌Sequence" in shown(pilot, "config")

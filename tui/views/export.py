@@ -170,27 +170,23 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         """Have everything written that there is to choose from."""
         self._session.ask(self, "exports", lambda _: self._read(), self._take_exports, failed=self._show_failure)
 
-    def on_resize(self) -> None:
-        """Lay the list out once its size is known."""
-        self.call_after_refresh(self._show)
-
     def _take_exports(self, exports: tuple[Export, ...]) -> None:
         """Show what can be chosen."""
         self._exports = exports
         self.query_one("#exports", Lines).styles.height = len(exports) + 1
-        self.call_after_refresh(self._show)
+        self.call_after_refresh(self.show_lines)
         if self._when_read is not None:
             self._when_read()
 
     def _show_failure(self, fault: Fault) -> None:
         """Say why there is nothing to write."""
         self._when_read, self.is_answered, self._message = None, False, fault.in_short
-        self._show()
+        self.show_lines()
 
     def action_move(self, offset: int) -> None:
         """Move the cursor."""
         self._cursor = max(0, min(self._cursor + offset, len(self._exports) - 1))
-        self._show()
+        self.show_lines()
 
     def action_write(self) -> None:
         """Return what is under the cursor; while all of it is written, once it is there."""
@@ -211,7 +207,8 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
     def _wait_to(self, act: Callable[[], None]) -> None:
         self._when_read, self.is_answered = act, True
 
-    def _show(self) -> None:
+    def show_lines(self) -> None:
+        """Lay out what there is to choose from."""
         lines, text = self.query_one("#exports", Lines), self.query_one("#export-text", Lines)
         if not self._exports:
             lines.show([line(Span(self._message, "dim"))])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import ClassVar, TypeAlias
 
@@ -11,12 +12,13 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from capacity_tui.tui.actions import VIEWS, Commanded, bindings
+from capacity_tui.tui.actions import VIEWS, Commanded, Commands, bindings
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line
 from capacity_tui.tui.widgets.bars import Footer
 from capacity_tui.tui.widgets.head import AnswerStrip, NoteLine, Tabs
 from capacity_tui.tui.widgets.lines import Guarded
+from capacity_tui.tui.widgets.panel import Panel
 
 ShowText: TypeAlias = Callable[[str, Callable[[int], list[Line]]], object]
 """Shows a text over the view: its title, and what builds its lines for a width."""
@@ -90,6 +92,66 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
             self.footer.list_views(False)
             if view := self.footer.view_of(event.key):
                 self.session.show_view(view)
+
+
+class PanelScreen(ViewScreen):
+    """A view of panels, one of which has the keys.
+
+    Args:
+        session: what every screen works with.
+        panels: all of them, the one that the view begins with first.
+
+    Attributes:
+        panels: all of them, in their order.
+        current: the one that has the keys.
+    """
+
+    FOCUSES_LATER: ClassVar[bool] = False
+    """Whether panels come into sight when they are gone to: what is out of sight cannot take the focus."""
+
+    def __init__(self, session: Session, panels: Sequence[Panel]) -> None:
+        super().__init__(session)
+        self.panels = tuple(panels)
+        self.current = self.panels[0]
+
+    @property
+    def panel_commands(self) -> Commands:
+        """What goes to each panel, by action."""
+        return {f"panel.{panel.id}": partial(self.go_to, panel) for panel in self.panels}
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Mark the panel that has the focus."""
+        if isinstance(event.widget, Panel):
+            self.mark_current(event.widget)
+
+    def on_prompt_closed(self) -> None:
+        """Go back to the panel that had the focus."""
+        self.current.focus()
+
+    def about(self) -> tuple[str, str]:
+        """Return what is under the cursor and what it means."""
+        return self.current.about()
+
+    def go_to(self, panel: Panel) -> None:
+        """Give the keys to a panel."""
+        self.mark_current(panel)
+        if self.FOCUSES_LATER:
+            self.call_after_refresh(panel.focus)
+        else:
+            panel.focus()
+
+    def go_around(self, offset: int) -> None:
+        """Go to the panel that many places further, around the end."""
+        self.go_to(self.panels[(self.panels.index(self.current) + offset) % len(self.panels)])
+
+    def mark_current(self, panel: Panel) -> None:
+        """Mark a panel, name its keys, and have the help speak of it."""
+        self.current = panel
+        self.topic = panel.TITLE.lower()
+        self.footer.name_keys_of(panel.scope)
+        for other in self.panels:
+            other.set_class(other is panel, "-current")
+            other.repaint()
 
 
 SCREENS: Mapping[str, str] = {

@@ -10,27 +10,22 @@ from rich.cells import cell_len
 from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, fit
-from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.lines import DrawnLines
 
 if TYPE_CHECKING:
     from capacity_tui.engine.verdict import Verdict
 
 
-class Bar(Lines):
+class Bar(DrawnLines):
     """One line that is laid out anew when its width changes."""
-
-    def repaint(self) -> None:
-        """Paint the line if it differs."""
-        if self.is_mounted and self.size:
-            self.show([self.build(self.size.width)])
 
     def build(self, width: int) -> Line:
         """Return the line for a width."""
         raise NotImplementedError
 
-    def on_resize(self) -> None:
-        """Lay the line out for the new width."""
-        self.repaint()
+    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - one line in any case
+        """Return the line alone."""
+        return [self.build(width)]
 
 
 _ALWAYS = {"app.help", "app.quit", "view.choose"}

@@ -58,6 +58,13 @@ class ClosesOnce(Guarded, Screen[ScreenResultType]):
         """Close the screen, unless it is closed."""
         return super().dismiss(result) if self.is_active else AwaitComplete.nothing()  # type: ignore[no-untyped-call]
 
+    def show_lines(self) -> None:
+        """Lay out what the screen shows, once its size is known; nothing where its widgets see to that."""
+
+    def on_resize(self) -> None:
+        """Lay the lines out for the new size."""
+        self.call_after_refresh(self.show_lines)
+
 
 class Lines(Guarded, Widget):
     """A list of lines that scrolls by whole lines."""
@@ -155,6 +162,23 @@ class Lines(Guarded, Widget):
                 style += self.get_component_rich_style("lines--cursor", partial=True)
             self._styles_by_role[role, selected] = style
         return style
+
+
+class DrawnLines(Lines):
+    """Lines that are laid out for the size there is."""
+
+    def draw(self, width: int, height: int) -> Sequence[Line]:
+        """Return the lines for a size."""
+        raise NotImplementedError
+
+    def repaint(self) -> None:
+        """Draw anew, and paint the lines that differ."""
+        if self.is_mounted and self.size:
+            self.show(self.draw(*self.size))
+
+    def on_resize(self) -> None:
+        """Draw for the new size."""
+        self.repaint()
 
 
 GAP = 2

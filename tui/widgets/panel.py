@@ -56,6 +56,7 @@ class Panel(Commanded, Lines, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id=self.TITLE.lower())
         self.cursor = 0
+        self._items: Sequence[int | None] | None = None
         self.commands = {
             "cursor.up": lambda: self.move(-1),
             "cursor.down": lambda: self.move(1),
@@ -82,8 +83,9 @@ class Panel(Commanded, Lines, can_focus=True):
         return 0
 
     def item_at(self, index: int) -> int | None:
-        """Return the item to which a line belongs."""
-        return index if index < self.item_count() else None
+        """Return the item to which a line belongs: as many lines as items, unless ``build`` has noted each line's."""
+        items = range(self.item_count()) if self._items is None else self._items
+        return items[index] if index < len(items) else None
 
     def findable(self) -> Sequence[Findable]:
         """Return what each item is found by; where there are none, the lines."""

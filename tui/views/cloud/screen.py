@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +17,7 @@ from capacity_tui.tui.views.plan.estimates import Following
 from capacity_tui.tui.views.plan.why import Why
 from capacity_tui.tui.views.query_view.results import FoundTable
 from capacity_tui.tui.views.query_view.screen import ROWS, QueryScreen
-from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
@@ -51,11 +51,6 @@ class CloudScreen(QueryScreen):
             "found.export": self._export,
             "cloud.recommendations": self._show_conclusion,
         }
-
-    @property
-    def panels(self) -> Sequence[Panel]:
-        """The panels that take keys."""
-        return (self.form, self.table, self._offer)
 
     @property
     def has_room_aside(self) -> bool:
@@ -120,7 +115,7 @@ class CloudScreen(QueryScreen):
         self.show_text("Whether to move, and where to", lambda width: conclusion_lines(found, width))
 
 
-class Conclusion(Lines):
+class Conclusion(DrawnLines):
     """One line for the verdict, and one for each recommendation where there is room."""
 
     def __init__(self) -> None:
@@ -136,18 +131,13 @@ class Conclusion(Lines):
             is_old: whether they answer an older question.
         """
         self._remarks, self._is_old = found.remarks if found is not None else (), is_old
-        self._repaint()
+        self.repaint()
 
-    def on_resize(self) -> None:
-        """Lay the lines out for the new width."""
-        self._repaint()
-
-    def _repaint(self) -> None:
-        if self.is_mounted and self.size:
-            roles = ("best", *("value" for _ in self._remarks[1:]))
-            told = zip(self._remarks, roles, strict=False)
-            width = self.size.width
-            self.show([line(Span(clip(f" {text}", width), "dim" if self._is_old else role)) for text, role in told])
+    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
+        """Return a line for the verdict and for each recommendation."""
+        roles = ("best", *("value" for _ in self._remarks[1:]))
+        remarks = zip(self._remarks, roles, strict=False)
+        return [line(Span(clip(f" {text}", width), "dim" if self._is_old else role)) for text, role in remarks]
 
 
 def conclusion_lines(found: Found | None, width: int) -> list[Line]:

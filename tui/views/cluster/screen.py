@@ -8,7 +8,6 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
@@ -19,7 +18,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, wrap
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.apply_row import RowActions
-from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.views.view_screen import PanelScreen
 from capacity_tui.tui.widgets.lines import fitted, joined, widest
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 
@@ -30,7 +29,7 @@ SEEN = "cluster"
 """What threads are asked for."""
 
 
-class ClusterScreen(ViewScreen):
+class ClusterScreen(PanelScreen):
     """Shows the nodes of the plan's cluster, where the plan lies on them, and what else runs there.
 
     Args:
@@ -38,27 +37,26 @@ class ClusterScreen(ViewScreen):
     """
 
     VIEW = "cluster"
+    FOCUSES_LATER = True
     AUTO_FOCUS: ClassVar[str] = "#nodes"
     BINDINGS: ClassVar[list[BindingType]] = bindings("cluster")
     HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad"), (160, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (32, "-tall")]  # noqa: RUF012
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session)
         self._node_rows, self._placement, self._queue = Nodes(), PlacementLevels(), Queue()
-        self._panels: tuple[Panel, ...] = (self._node_rows, self._placement, self._queue)
-        self._current: Panel = self._node_rows
+        super().__init__(session, (self._node_rows, self._placement, self._queue))
         self._asked: object = None
         self._row_actions = RowActions(session, self, self._node_rows, lambda _: None)
         self.commands = {
             **self.commands,
-            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
+            **self.panel_commands,
             "cluster.take": self._take,
             "cluster.pin": self._pin,
             "cluster.finer": partial(self._node_rows.refine, 1),
             "cluster.coarser": partial(self._node_rows.refine, -1),
-            "cluster.next": partial(self._go_beside, 1),
-            "cluster.previous": partial(self._go_beside, -1),
+            "cluster.next": partial(self.go_around, 1),
+            "cluster.previous": partial(self.go_around, -1),
             "cluster.copy": self._copy,
         }
 
@@ -72,7 +70,7 @@ class ClusterScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Follow the plan and its numbers."""
-        self._mark_current(self._node_rows)
+        self.mark_current(self._node_rows)
         self.session.plan_changes.subscribe(self, lambda _: self._show_old())
         self.session.answers.subscribe(self, lambda _: self._follow())
 
@@ -95,11 +93,6 @@ class ClusterScreen(ViewScreen):
         """Say what went wrong, and ask again when there are new numbers."""
         self._asked = None
         self.session.fail(fault)
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Note which panel the keys go to."""
-        if isinstance(event.widget, Panel):
-            self._mark_current(event.widget)
 
     def _follow(self) -> None:
         """Ask about the plan that has numbers by now, unless that was done."""
@@ -130,25 +123,14 @@ class ClusterScreen(ViewScreen):
         else:
             work()
 
-    def _go_to(self, panel: Panel) -> None:
-        self._mark_current(panel)
-        # What was out of sight could not keep the focus.
-        self.call_after_refresh(panel.focus)
-
-    def _go_beside(self, offset: int) -> None:
-        place = self._panels.index(self._current) + offset
-        self._go_to(self._panels[place % len(self._panels)])
-
-    def _mark_current(self, panel: Panel) -> None:
-        self._current = panel
-        self.footer.name_keys_of(panel.scope)
-        for other in self._panels:
-            other.set_class(other is panel, "-current")
-            other.repaint()
+    def mark_current(self, panel: Panel) -> None:
+        """Mark a panel, and what stands beside the nodes where it is one of those."""
+        super().mark_current(panel)
+        self.topic = self.VIEW
         self.query_one("#cluster-aside").set_class(panel is not self._node_rows, "-current")
 
     def _copy(self) -> None:
-        self.session.copy("\n".join(each.plain.rstrip() for each in self._current.lines) + "\n")
+        self.session.copy("\n".join(shown.plain.rstrip() for shown in self.current.lines) + "\n")
 
 
 def _seen(document: Document, mode: str, request: Request[Clustered]) -> None:

@@ -91,21 +91,17 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         """Try the pairs around the plan's own."""
         self.call_after_refresh(self._begin)
 
-    def on_resize(self) -> None:
-        """Lay the map out for the new width."""
-        self.call_after_refresh(self._show)
-
     def _take_cells(self, tried: Mapping[Pair, Tried], settled: bool) -> None:
         """Show what came in, and whether that is the last word on these pairs."""
         self._tried |= tried
         if settled:
             self._settled |= tried.keys()
-        self._show()
+        self.show_lines()
 
     def _show_failure(self, fault: Fault) -> None:
         """Say why nothing comes."""
         self._message = fault.in_short
-        self._show()
+        self.show_lines()
 
     def action_move(self, across: int, down: int) -> None:
         """Move the cursor."""
@@ -113,12 +109,12 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
             wanted = zip(self._cursor, (across, down), self._axes, strict=True)
             column, row = (max(0, min(at + by, len(axis.values) - 1)) for at, by, axis in wanted)
             self._cursor = column, row
-            self._show()
+            self.show_lines()
 
     def action_turn(self) -> None:
         """Show memory, or time, beside the verdicts."""
         self._shown = Shown.TIME if self._shown is Shown.MEMORY else Shown.MEMORY
-        self._show()
+        self.show_lines()
 
     def action_take(self) -> None:
         """Return the pair under the cursor, unless it cannot be."""
@@ -166,12 +162,13 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
                 request.answer(answer)
 
         self._session.ask(self, "map", work, lambda answer: self._take_cells(*answer), failed=self._show_failure)
-        self._show()
+        self.show_lines()
 
     def _map(self, axes: tuple[Axis, Axis]) -> PlanMap:
         return PlanMap(*axes, self._tried, self._settled, self._cursor, self._shown)
 
-    def _show(self) -> None:
+    def show_lines(self) -> None:
+        """Lay the map out, and below it the pair under the cursor."""
         lines = self.query_one(Lines)
         if self._axes is None or not lines.size:
             return

@@ -104,10 +104,6 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self.query_one(Entry).focus()
         self._session.ask(self, "catalogue", lambda _: self._read(), self._take_choices, failed=self._show_failure)
 
-    def on_resize(self) -> None:
-        """Lay the list out once its size is known."""
-        self.call_after_refresh(self._show)
-
     def _take_choices(self, choices: tuple[Choice, ...]) -> None:
         """Show what was read."""
         self._choices, self._is_read = choices, True
@@ -115,21 +111,21 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self._filter(typed)
         ids = [choice.id for choice in self._found]
         self._cursor = ids.index(self._current) if self._current in ids and not typed else 0
-        self._show()
+        self.show_lines()
         if self.is_answered:
             self.take()
 
     def _show_failure(self, fault: Fault) -> None:
         """Say why there is nothing to pick from."""
         self.is_answered, self._message = False, fault.in_short
-        self._show()
+        self.show_lines()
 
     @on(Input.Changed)
     def filter_choices(self, event: Input.Changed) -> None:
         """Keep what matches the text."""
         self._filter(event.value)
         self._cursor = 0
-        self._show()
+        self.show_lines()
 
     @on(Input.Submitted)
     def take(self) -> None:
@@ -145,7 +141,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     def action_move(self, offset: int) -> None:
         """Move the cursor."""
         self._cursor = max(0, min(self._cursor + offset, len(self._found) - 1))
-        self._show()
+        self.show_lines()
 
     def _filter(self, text: str) -> None:
         words = text.split()
@@ -168,7 +164,8 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     def _filter_again(self) -> None:
         self._filter(self.query_one(Entry).value)
 
-    def _show(self) -> None:
+    def show_lines(self) -> None:
+        """Lay out what there is to choose from."""
         lines = self.query_one(Lines)
         width = lines.size.width
         if not self._found:
@@ -253,7 +250,7 @@ class TriedPicker(Picker):
         """Show what came in."""
         self._tried |= tried
         self._sort()
-        self._show()
+        self.show_lines()
 
     def action_sort(self) -> None:
         """Sort by the next column."""
@@ -262,7 +259,7 @@ class TriedPicker(Picker):
         self._say_order()
         self._cursor = 0
         self._filter_again()
-        self._show()
+        self.show_lines()
 
     def _say_order(self) -> None:
         """Say above the list how it is sorted: the head of its columns has no room for that everywhere."""

@@ -86,10 +86,6 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self.query_one(Entry).focus()
         self._ask("starts", lambda _: self._read_starts(), self._take_starts)
 
-    def on_resize(self) -> None:
-        """Lay the lines out once their size is known."""
-        self.call_after_refresh(self._show)
-
     def on_click(self) -> None:
         """Keep typing wherever the mouse goes."""
         self.query_one(Entry).focus()
@@ -107,21 +103,21 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     def _take_starts(self, starts: tuple[_Start, ...]) -> None:
         """Show what one may begin with."""
         self._starts = starts
-        self._show()
+        self.show_lines()
 
     @on(Input.Changed)
     def read(self, event: Input.Changed) -> None:
         """Have what was typed read while it is typed."""
         self._cursor, self._refusal = _NO_ROW, ""
         self._have_read(event.value)
-        self._show()
+        self.show_lines()
 
     def _take_understood(self, understood: Understood, *, is_empty: bool, completes: bool) -> None:
         """Show what a line was taken for, and complete the word under its cursor where that is wanted."""
         self._understood = None if is_empty else understood
         if completes:
             self._complete(understood)
-        self._show()
+        self.show_lines()
 
     @on(Input.Submitted)
     def take(self, event: Input.Submitted) -> None:
@@ -146,12 +142,12 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         """Say why a line makes no sense; what was typed stays."""
         self.is_answered = False
         self._refusal = "; ".join(filter(None, (": ".join(filter(None, (fault.title, fault.detail))), fault.hint)))
-        self._show()
+        self.show_lines()
 
     def action_move(self, offset: int) -> None:
         """Move between the line and what one may begin with."""
         self._cursor = max(_NO_ROW, min(self._cursor + offset, len(self._starts) - 1))
-        self._show()
+        self.show_lines()
 
     def action_complete(self) -> None:
         """Complete the word under the cursor, or take a row into the line to change it."""
@@ -212,7 +208,8 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
 
     # Lines
 
-    def _show(self) -> None:
+    def show_lines(self) -> None:
+        """Lay out what there is to choose from."""
         lines = self.query_one(Lines)
         width = lines.size.width
         if not width:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 from typing import ClassVar, Final
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -14,7 +15,7 @@ from textual.screen import ModalScreen
 
 from capacity_tui.tui.actions import ACTIONS, ASKING_VIEWS, Action, key_names
 from capacity_tui.tui.terminal.text import Line, Span, left, line, to_ascii, wrap
-from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
+from capacity_tui.tui.widgets.lines import ClosesOnce, DrawnLines
 
 _TO_THE_END = 100_000
 
@@ -27,7 +28,55 @@ MOVES: Final[list[BindingType]] = [
 """Heard as ``action_move`` with a number of lines."""
 
 
-class TextDialog(ModalScreen[None], ClosesOnce[None]):
+class TextLines(DrawnLines):
+    """A text that is built anew for each width.
+
+    Args:
+        build: returns its lines for a width.
+    """
+
+    def __init__(self, build: Callable[[int], list[Line]]) -> None:
+        super().__init__()
+        self._build = build
+
+    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - the rest is scrolled to
+        """Build the text."""
+        return self._build(width)
+
+    def scroll_pages(self, direction: int) -> None:
+        """Scroll by what is in sight."""
+        self.scroll_lines(direction * max(self.size.height - 1, 1))
+
+    def scroll_to_end(self, direction: int) -> None:
+        """Scroll to the first or the last line."""
+        self.scroll_lines(direction * len(self.lines))
+
+    def as_text(self) -> str:
+        """Return the lines as plain text."""
+        return "\n".join(shown.plain.rstrip() for shown in self.lines) + "\n"
+
+
+class ScrollsText:
+    """A screen over which the mouse scrolls its text, wherever it is.
+
+    Attributes:
+        text: what is scrolled.
+    """
+
+    text: TextLines
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll down."""
+        event.stop()
+        self.text.scroll_lines(3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll up."""
+        event.stop()
+        self.text.scroll_lines(-3)
+
+
+class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
     """Shows lines that are laid out for the width there is.
 
     Args:
@@ -47,8 +96,8 @@ class TextDialog(ModalScreen[None], ClosesOnce[None]):
     def __init__(self, title: str, build: Callable[[int], list[Line]], copy: Callable[[str], None]) -> None:
         super().__init__()
         self._title = title
-        self._build = build
         self._copy = copy
+        self.text = TextLines(build)
 
     def compose(self) -> ComposeResult:
         """Put the lines into a frame."""
@@ -56,41 +105,20 @@ class TextDialog(ModalScreen[None], ClosesOnce[None]):
             ascii_only = self.app.has_class("-ascii")
             frame.border_title = Content(to_ascii(self._title) if ascii_only else self._title)
             frame.border_subtitle = Content("j k scroll, y copy, esc close")
-            yield TextLines(self._build)
+            yield self.text
 
     def action_move(self, offset: int) -> None:
         """Scroll by lines."""
-        self.query_one(TextLines).scroll_lines(offset)
+        self.text.scroll_lines(offset)
 
     def action_scroll_page(self, direction: int) -> None:
         """Scroll by pages."""
-        lines = self.query_one(TextLines)
-        lines.scroll_lines(direction * max(lines.size.height - 1, 1))
-
-    def on_mouse_scroll_down(self) -> None:
-        """Scroll down."""
-        self.action_move(3)
-
-    def on_mouse_scroll_up(self) -> None:
-        """Scroll up."""
-        self.action_move(-3)
+        self.text.scroll_pages(direction)
 
     def action_copy(self) -> None:
         """Copy all lines."""
-        self._copy("\n".join(content.plain.rstrip() for content in self.query_one(TextLines).lines) + "\n")
+        self._copy(self.text.as_text())
         self.dismiss()
-
-
-class TextLines(Lines):
-    """Lines that are built anew for each width."""
-
-    def __init__(self, build: Callable[[int], list[Line]]) -> None:
-        super().__init__()
-        self._build = build
-
-    def on_resize(self) -> None:
-        """Lay the lines out for the new width."""
-        self.show(self._build(self.size.width))
 
 
 _ABOUT = {

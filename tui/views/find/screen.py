@@ -14,7 +14,7 @@ from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, to_as
 from capacity_tui.tui.views.query_view.results import FoundTable
 from capacity_tui.tui.views.query_view.screen import QueryScreen
 from capacity_tui.tui.views.query_view.search import spaced
-from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.plots import is_logarithmic, scatter
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class FindScreen(QueryScreen):
 _LEAST_POINTS = 2
 
 
-class Front(Lines):
+class Front(DrawnLines):
     """A picture of the rows in the two figures that are weighed against each other.
 
     Args:
@@ -82,17 +82,12 @@ class Front(Lines):
         self._found, self._shown, self._here = found, shown, here
         self.repaint()
 
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self.repaint()
-
     def repaint(self) -> None:
-        """Draw anew, and paint the lines that differ."""
-        if self.is_mounted and self.size:
-            self.show(self._build(self.size.width, self.size.height))
-            title = self._title()
-            if title != str(self.border_title or ""):
-                self.border_title = to_ascii(title) if self._glyphs is Glyphs.ASCII else title
+        """Draw anew, and name what is weighed in the frame."""
+        super().repaint()
+        title = to_ascii(self._title()) if self._glyphs is Glyphs.ASCII else self._title()
+        if self.is_mounted and self.size and title != str(self.border_title or ""):
+            self.border_title = title
 
     def _title(self) -> str:
         if self._found is None or self._found.weighed is None:
@@ -100,7 +95,8 @@ class Front(Lines):
         across, up = (self._found.columns[place].title for place in self._found.weighed)
         return f"{up} over {across}, ● best"
 
-    def _build(self, width: int, height: int) -> list[Line]:
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Draw a point for each row."""
         found = self._found
         if found is None or found.weighed is None:
             return []

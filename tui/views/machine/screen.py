@@ -8,11 +8,11 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 
 from capacity_tui.engine.present import Part, TablePart, TextPart
 from capacity_tui.tui.actions import bindings
@@ -20,16 +20,16 @@ from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.machine import BenchmarkOutcome, BenchmarkStep, Load
 from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, right, to_ascii
-from capacity_tui.tui.views.dialogs.text_dialog import TextLines
+from capacity_tui.tui.views.dialogs.text_dialog import ScrollsText, TextLines
 from capacity_tui.tui.views.view_screen import ViewScreen
 from capacity_tui.tui.widgets.bars import gauge
-from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.lines import DrawnLines
 
 _BUSY = 0.2
 """From this share on a processor that others use is told of before measuring."""
 
 
-class MachineScreen(ViewScreen):
+class MachineScreen(ScrollsText, ViewScreen):
     """Shows facts, score, topology, settings and advice; measures on request.
 
     Args:
@@ -46,27 +46,27 @@ class MachineScreen(ViewScreen):
         self._load: tuple[Load, ...] = ()
         self._before = ""
         self._measuring: Request[BenchmarkStep | BenchmarkOutcome] | None = None
-        self._lines = TextLines(self._build)
+        self.text = ReportLines(self._build)
         self._bar = MeasuringBar()
         self.commands = {
             **self.commands,
             "machine.benchmark": self._measure,
             "machine.copy": self._copy,
-            "heading.next": partial(self._go_to_heading, 1),
-            "heading.previous": partial(self._go_to_heading, -1),
-            "cursor.up": partial(self._scroll, -1),
-            "cursor.down": partial(self._scroll, 1),
-            "cursor.page_up": partial(self._scroll_pages, -1),
-            "cursor.page_down": partial(self._scroll_pages, 1),
-            "cursor.first": partial(self._scroll_to_end, -1),
-            "cursor.last": partial(self._scroll_to_end, 1),
+            "heading.next": partial(self.text.go_to_heading, 1),
+            "heading.previous": partial(self.text.go_to_heading, -1),
+            "cursor.up": partial(self.text.scroll_lines, -1),
+            "cursor.down": partial(self.text.scroll_lines, 1),
+            "cursor.page_up": partial(self.text.scroll_pages, -1),
+            "cursor.page_down": partial(self.text.scroll_pages, 1),
+            "cursor.first": partial(self.text.scroll_to_end, -1),
+            "cursor.last": partial(self.text.scroll_to_end, 1),
         }
 
     def body(self) -> ComposeResult:
         """Put the text into a frame, above progress and keys."""
         with Vertical(id="machine-frame") as frame:
             frame.border_title = Content(self.TITLE)
-            yield self._lines
+            yield self.text
         yield self._bar
 
     def on_screen_resume(self) -> None:
@@ -87,8 +87,7 @@ class MachineScreen(ViewScreen):
     def _show_report(self, report: tuple[tuple[Part, ...], tuple[Load, ...]]) -> None:
         """Show what is known."""
         self._parts, self._load = report
-        self._lines.show(self._build(self._lines.size.width))
-        self._mark_position()
+        self.text.repaint()
 
     def _show_measuring(self, now: BenchmarkStep | BenchmarkOutcome) -> None:
         """Show how far the benchmarks are, unless they were stopped; then what was measured."""
@@ -113,16 +112,6 @@ class MachineScreen(ViewScreen):
         self._measuring = None
         self.session.last_failure = fault
         self._bar.show_text(fault.in_short, "bad")
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """Scroll down."""
-        event.stop()
-        self._scroll(3)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """Scroll up."""
-        event.stop()
-        self._scroll(-3)
 
     # Commands
 
@@ -163,7 +152,7 @@ class MachineScreen(ViewScreen):
         self._bar.show_text("stopping…")
 
     def _copy(self) -> None:
-        self.session.copy("\n".join(shown.plain.rstrip() for shown in self._lines.lines) + "\n")
+        self.session.copy(self.text.as_text())
 
     def _answer(self) -> str:
         """Return what the plan comes to on this machine, in a few words."""
@@ -178,37 +167,29 @@ class MachineScreen(ViewScreen):
             if after != before:
                 self._bar.show_latest(f"the plan before: {before}   now: {after}")
 
-    def _scroll(self, offset: int) -> None:
-        self._lines.scroll_lines(offset)
-        self._mark_position()
-
-    def _scroll_pages(self, direction: int) -> None:
-        self._scroll(direction * max(self._lines.size.height - 1, 1))
-
-    def _scroll_to_end(self, direction: int) -> None:
-        self._scroll(direction * len(self._lines.lines))
-
-    def _go_to_heading(self, direction: int) -> None:
-        """Bring the next heading to the top; behind the last one is the first."""
-        headings = [index for index, one in enumerate(self._lines.lines) if is_heading(one)]
-        top = self._lines.top
-        ahead = [index for index in headings if (index - top) * direction > 0]
-        if headings:
-            target = (ahead or headings)[0 if direction > 0 else -1]
-            self._scroll(target - top)
-
-    def _mark_position(self) -> None:
-        """Say in the frame which lines are in sight."""
-        count, height = len(self._lines.lines), self._lines.size.height
-        last = min(self._lines.top + height, count)
-        text = f"tab next heading · {self._lines.top + 1}–{last} of {count}" if count > height else ""
-        frame = self.query_one("#machine-frame")
-        frame.border_subtitle = Content(to_ascii(text) if self.app.has_class("-ascii") else text)
-
     def _build(self, width: int) -> list[Line]:
         if not self._parts:
             return [line(Span("looking at this machine…", "dim"))]
         return [*load_lines(self._load, width), *report_lines(self._parts, width)]
+
+
+class ReportLines(TextLines):
+    """A text with headings; the frame around it says which lines are in sight."""
+
+    def show(self, lines: Sequence[Line], reveal: range | None = None, pinned: int = 0) -> None:
+        """Show other lines, or another part of them."""
+        super().show(lines, reveal, pinned)
+        count, height = len(self.lines), self.size.height
+        text = f"tab next heading · {self.top + 1}–{min(self.top + height, count)} of {count}" if count > height else ""
+        if isinstance(self.parent, Widget):
+            self.parent.border_subtitle = Content(to_ascii(text) if self.app.has_class("-ascii") else text)
+
+    def go_to_heading(self, direction: int) -> None:
+        """Bring the next heading to the top; behind the last one is the first."""
+        headings = [index for index, one in enumerate(self.lines) if is_heading(one)]
+        ahead = [index for index in headings if (index - self.top) * direction > 0]
+        if headings:
+            self.scroll_lines((ahead or headings)[0 if direction > 0 else -1] - self.top)
 
 
 _CELLS = 20
@@ -216,7 +197,7 @@ _CELLS = 20
 _IDLE = Span("B measures memory, CPU, GPUs, disk and network; some ten seconds", "dim")
 
 
-class MeasuringBar(Lines):
+class MeasuringBar(DrawnLines):
     """Two lines: which benchmark runs, and the last figure with its spread."""
 
     def __init__(self) -> None:
@@ -252,14 +233,10 @@ class MeasuringBar(Lines):
         self._latest = text
         self.repaint()
 
-    def repaint(self) -> None:
-        """Paint what changed."""
+    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - never more than two lines
+        """Return how far the benchmarks are, and what is known by now."""
         lines = [self._first, line(Span(self._latest, "value"))] if self._latest else [self._first]
-        self.show([fit(shown, self.size.width) for shown in lines])
-
-    def on_resize(self) -> None:
-        """Lay the lines out for the new width."""
-        self.repaint()
+        return [fit(shown, width) for shown in lines]
 
 
 _ROLES = {"plain": "value", "item": "value", "strong": "heading", "quiet": "dim"}

@@ -81,10 +81,6 @@ class AdviceList(Panel):
         """Return how much advice there is."""
         return len(self._advice or ())
 
-    def item_at(self, index: int) -> int | None:
-        """Return the advice to which a line belongs."""
-        return self._items[index] if index < len(self._items) else None
-
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the advice out, each in a line where there is room, else with what it does below it."""
         if not self._advice:

@@ -125,10 +125,6 @@ class FieldList(Panel):
         """Return the number of fields."""
         return len(self._fields)
 
-    def item_at(self, index: int) -> int | None:
-        """Return the field to which a line belongs."""
-        return self._items[index] if index < len(self._items) else None
-
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay out the fields, under headings where there is room."""
         if not self._fields:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Horizontal, Vertical
@@ -19,7 +19,7 @@ from capacity_tui.tui.views.plan.comparison import ComparisonTable
 from capacity_tui.tui.views.plan.field_list import FieldList
 from capacity_tui.tui.views.plan.hardware import Hardware, Live
 from capacity_tui.tui.views.plan.why import Why
-from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.views.view_screen import PanelScreen
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.widgets.prompt import Accept, Follow, Prompt
 
 
-class PlanScreen(ViewScreen):
+class PlanScreen(PanelScreen):
     """Shows the plan, and hands on what is pressed and what the threads report.
 
     Args:
@@ -61,16 +61,11 @@ class PlanScreen(ViewScreen):
     ]
 
     def __init__(self, session: Session, source: Path | str | None = None, accelerator: str | None = None) -> None:
-        super().__init__(session)
         self._source = source
         self._accelerator = accelerator
         self._hardware, self._fields, self._table = Hardware(), FieldList(), ComparisonTable()
         self._why, self._live, self._advice = Why(), Live(session.glyphs), AdviceList()
-        self._panels: tuple[Panel, ...] = (
-            *(self._hardware, self._fields, self._table),
-            *(self._why, self._live, self._advice),
-        )
-        self._current: Panel = self._fields
+        super().__init__(session, (self._hardware, self._fields, self._table, self._why, self._live, self._advice))
         self.commands = {}
 
     def body(self) -> ComposeResult:
@@ -88,7 +83,7 @@ class PlanScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Paint first, then start the threads."""
-        self._mark_current(self._fields)
+        self.mark_current(self._fields)
         self.call_after_refresh(self._start)
 
     def action_perform(self, name: str) -> None:
@@ -128,8 +123,8 @@ class PlanScreen(ViewScreen):
             **PlanEdits(session, self._fields, self._ask).commands,
             **PlanFiles(session, self._table, self._ask, self._estimates.show_fields).commands,
             **FieldMap(session).commands,
-            **PlanPins(session, self._ask, partial(self._go_to, self._why)).commands,
-            **Finding(session, self._ask, searched, lambda: self._current, self._mark_current).commands,
+            **PlanPins(session, self._ask, partial(self.go_to, self._why)).commands,
+            **Finding(session, self._ask, searched, lambda: self.current, self.mark_current).commands,
             **self._estimates.commands,
             **following.commands,
             **Picturing(session, self, self.show_text).commands,
@@ -137,9 +132,9 @@ class PlanScreen(ViewScreen):
             **self._sweeping.commands,
             **opening.commands,
             **self.sensors.commands,
-            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
-            "panel.next": partial(self._go_beside, 1),
-            "panel.previous": partial(self._go_beside, -1),
+            **self.panel_commands,
+            "panel.next": partial(self.go_around, 1),
+            "panel.previous": partial(self.go_around, -1),
             "panel.right": self._go_right,
             "panel.left": self._go_left,
             "column.right": partial(self._go_to_column, 1),
@@ -172,48 +167,31 @@ class PlanScreen(ViewScreen):
         self._fields.show_error("", "")
         self._sweeping.follow()
 
-    def on_prompt_closed(self) -> None:
-        """Go back to the panel that had the focus."""
-        self._current.focus()
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Mark the panel that has the focus."""
-        if isinstance(event.widget, Panel):
-            self._mark_current(event.widget)
-
     # Panels
 
     def _ask(self, question: str, value: str, accept: Accept, follow: Follow | None = None) -> None:
         self.session.show_view(self.VIEW)
         self._prompt.ask(question, value, accept, follow)
 
-    def _go_to(self, panel: Panel) -> None:
-        # A panel out of sight cannot take the focus, so it is shown first.
-        self._mark_current(panel)
-        panel.focus()
-
     def _edit_field(self, key: str) -> None:
         """Put the cursor on a field, and ask for its value."""
         self.session.show_view(self.VIEW)
-        self._mark_current(self._fields)
+        self.mark_current(self._fields)
         self._fields.select(key)
         # What lay over the screen gives the focus back first.
         self.call_after_refresh(self.commands["value.type"])
 
     def about(self) -> tuple[str, str]:
         """Return what is under the cursor and what it means; panel 4 explains the row of the table."""
-        return (self._table if self._current is self._why else self._current).about()
-
-    def _go_beside(self, offset: int) -> None:
-        self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])
+        return (self._table if self.current is self._why else self.current).about()
 
     def _go_right(self) -> None:
-        if self._current is not self._why:
-            self._go_to(self._why if self._current is self._table else self._table)
+        if self.current is not self._why:
+            self.go_to(self._why if self.current is self._table else self._table)
 
     def _go_left(self) -> None:
-        if self._current in (self._table, self._why):
-            self._go_to(self._fields if self._current is self._table else self._table)
+        if self.current in (self._table, self._why):
+            self.go_to(self._fields if self.current is self._table else self._table)
 
     def _go_to_column(self, offset: int) -> None:
         """Choose the column beside the chosen one; behind the last one is the next panel."""
@@ -232,13 +210,8 @@ class PlanScreen(ViewScreen):
         elif not self._estimates.forget_edit() and self.session.shows_hint:
             self.session.hide_hint()
 
-    def _mark_current(self, panel: Panel) -> None:
+    def mark_current(self, panel: Panel) -> None:
         """Mark a panel and its column, which decides what stays in sight on a small terminal."""
-        self._current = panel
-        self.topic = panel.TITLE.lower()
-        self.footer.name_keys_of(self.topic)
-        for other in self._panels:
-            other.set_class(other is panel, "-current")
-            other.repaint()
+        super().mark_current(panel)
         for column in self.query("#left, #right, #beside"):
             column.set_class(panel in column.query(Panel), "-current")

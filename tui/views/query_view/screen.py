@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
@@ -18,7 +17,7 @@ from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.query_view.form import QuestionEdits, QuestionForm
 from capacity_tui.tui.views.query_view.results import FoundTable
 from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching, SearchState
-from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.views.view_screen import PanelScreen
 from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Prompt
@@ -30,7 +29,7 @@ ASIDE, ROWS = "-aside", "-rows"
 """Classes of the screen while what stands beside the rows is shown alone, and while the rows are."""
 
 
-class QueryScreen(ViewScreen):
+class QueryScreen(PanelScreen):
     """A question above the rows that answer it; a row is taken over into the plan, or pinned beside it.
 
     Args:
@@ -46,10 +45,9 @@ class QueryScreen(ViewScreen):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
 
     def __init__(self, session: Session, table: FoundTable, aside: Lines, begin: Begin) -> None:
-        super().__init__(session)
         self.table, self.aside, self.form = table, aside, QuestionForm()
+        super().__init__(session, (table, self.form, *((aside,) if isinstance(aside, Panel) else ())))
         self._progress, self._details, self.prompt = Progress(), Details(), Prompt()
-        self.current: Panel = table
         self._searching = Searching(session, self, begin, self._show_search, self._show_failure)
         self._row_actions = RowActions(session, self, table, self._searching.take_up)
         edits = QuestionEdits(session, self.form, self._edit, self.ask)
@@ -64,18 +62,13 @@ class QueryScreen(ViewScreen):
             "found.filter": self._filter,
             "found.front": self._show_aside,
             "found.copy": self._copy_rows,
-            "found.beside": self._go_beside,
+            "found.beside": self._go_across,
             "panel.question": partial(self.go_to, self.form),
             "panel.found": partial(self.go_to, table),
             "question.copy": self._copy_command,
             "question.right": partial(self.form.move, 1),
             "question.left": partial(self.form.move, -1),
         }
-
-    @property
-    def panels(self) -> Sequence[Panel]:
-        """The panels that take keys."""
-        return (self.form, self.table)
 
     @property
     def has_room_aside(self) -> bool:
@@ -143,15 +136,6 @@ class QueryScreen(ViewScreen):
         else:
             self._details.show_row(self.table.row, self.table.found)
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Mark the panel that has the focus."""
-        if isinstance(event.widget, Panel):
-            self._mark_current(event.widget)
-
-    def on_prompt_closed(self) -> None:
-        """Go back to the panel that had the focus."""
-        self.current.focus()
-
     # Commands
 
     def back(self) -> None:
@@ -175,9 +159,8 @@ class QueryScreen(ViewScreen):
         return ("The row under the cursor", " ".join(row.about)) if row else ("", "")
 
     def go_to(self, panel: Panel) -> None:
-        """Give the keys to a panel."""
-        self._mark_current(panel)
-        panel.focus()
+        """Give the keys to a panel, and show the rows again where they are gone to."""
+        super().go_to(panel)
         if panel is self.table and self.has_class(ASIDE):
             self.lay_out(aside=False, rows=False)
 
@@ -245,16 +228,12 @@ class QueryScreen(ViewScreen):
     def _copy_rows(self) -> None:
         self.session.copy("\n".join(row.plain.rstrip() for row in self.table.lines) + "\n")
 
-    def _go_beside(self) -> None:
+    def _go_across(self) -> None:
         self.go_to(self.form if self.current is self.table else self.table)
 
-    def _mark_current(self, panel: Panel) -> None:
-        self.current = panel
-        self.topic = panel.TITLE.lower()
-        self.footer.name_keys_of(panel.scope)
-        for other in self.panels:
-            other.set_class(other is panel, "-current")
-            other.repaint()
+    def mark_current(self, panel: Panel) -> None:
+        """Mark a panel, and say what there is to say of what is under its cursor."""
+        super().mark_current(panel)
         self.show_state()
 
     def _show_fields(self) -> None:

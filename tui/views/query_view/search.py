@@ -13,7 +13,7 @@ from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread, wrap
 from capacity_tui.tui.widgets.bars import Bar
-from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.lines import DrawnLines
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.fields import Field
@@ -200,7 +200,7 @@ def spaced(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
-class Details(Lines):
+class Details(DrawnLines):
     """A few lines, as many as there is room for."""
 
     def __init__(self) -> None:
@@ -220,20 +220,14 @@ class Details(Lines):
         """Say what a part of the question means."""
         self._show([] if field is None else [(f"{field.label}: {field.help}", "value")])
 
-    def on_resize(self) -> None:
-        """Lay the lines out for the new width."""
-        self._repaint()
+    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
+        """Break the texts."""
+        pieces = ((piece, role) for text, role in self._texts for piece in wrap(text, max(width - 1, 1)))
+        return [line(Span(f" {piece}", role)) for piece, role in pieces]
 
     def _show(self, texts: list[tuple[str, str]]) -> None:
         self._texts = tuple(texts)
-        self._repaint()
-
-    def _repaint(self) -> None:
-        if self.is_mounted and self.size:
-            self.show([part for text, role in self._texts for part in self._lines_of(text, role)])
-
-    def _lines_of(self, text: str, role: str) -> list[Line]:
-        return [line(Span(f" {piece}", role)) for piece in wrap(text, max(self.size.width - 1, 1))]
+        self.repaint()
 
 
 def _surpassed(index: int, found: Found) -> str:

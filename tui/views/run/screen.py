@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import ClassVar, NamedTuple
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -24,13 +24,13 @@ from capacity_tui.tui.shown.runs import RunRow, WatchedRun
 from capacity_tui.tui.store import TAKEN
 from capacity_tui.tui.view import Document, RunsReader
 from capacity_tui.tui.views.run.panels import Curves, Events, RunHead, RunsTable, Usage
-from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.views.view_screen import PanelScreen
 from capacity_tui.tui.widgets.panel import Panel
 
 _FRONT, _ZOOM, _TABLE = "-front", "-zoom", "-table"
 
 
-class RunScreen(ViewScreen):
+class RunScreen(PanelScreen):
     """Follows runs through what others write of them; leaving it, or ending the program, touches no run.
 
     Args:
@@ -38,34 +38,30 @@ class RunScreen(ViewScreen):
     """
 
     VIEW = "run"
+    FOCUSES_LATER = True
     AUTO_FOCUS: ClassVar[str] = "#runs"
     BINDINGS: ClassVar[list[BindingType]] = bindings("run")
     HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session)
         self._table, self._head = RunsTable(), RunHead()
         self._curves, self._usage, self._events = Curves(session.glyphs), Usage(), Events()
+        super().__init__(session, (self._table, self._curves, self._usage, self._events))
         self._aside = Vertical(id="run-aside")
-        self._current: Panel = self._table
         self._watching = Watching(session, self, self._curves, self._show_runs, self._show_failure)
         self.commands = {
             **self.commands,
             **self._watching.commands,
-            **{f"panel.{panel.TITLE.lower()}": partial(self._go_to, panel) for panel in self._panels},
-            "run.next": partial(self._go_beside, 1),
-            "run.previous": partial(self._go_beside, -1),
+            **self.panel_commands,
+            "run.next": partial(self.go_around, 1),
+            "run.previous": partial(self.go_around, -1),
             "run.zoom": self._zoom,
             "run.take": partial(self._read_plan, is_pinned=False),
             "run.pin": partial(self._read_plan, is_pinned=True),
             "run.calibrate": self._calibrate,
             "run.copy": self._copy,
         }
-
-    @property
-    def _panels(self) -> Sequence[Panel]:
-        return (self._table, self._curves, self._usage, self._events)
 
     def body(self) -> ComposeResult:
         """Put the runs above what there is to show of the one under the cursor."""
@@ -80,7 +76,7 @@ class RunScreen(ViewScreen):
     def on_mount(self) -> None:
         """Begin with the table, and the curves below it."""
         self._curves.add_class(_FRONT)
-        self._mark_current(self._table)
+        self.mark_current(self._table)
 
     def on_screen_resume(self) -> None:
         """Look at runs as long as the view is shown."""
@@ -89,11 +85,6 @@ class RunScreen(ViewScreen):
     def on_screen_suspend(self) -> None:
         """Look at nothing that nobody sees."""
         self._watching.stop()
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Mark the panel that has the focus."""
-        if isinstance(event.widget, Panel):
-            self._mark_current(event.widget)
 
     # What the threads report
 
@@ -169,27 +160,17 @@ class RunScreen(ViewScreen):
 
     def _zoom(self) -> None:
         self.toggle_class(_ZOOM)
-        self.call_after_refresh(self._current.focus)
+        self.call_after_refresh(self.current.focus)
 
-    def _go_to(self, panel: Panel) -> None:
-        self._mark_current(panel)
-        self.call_after_refresh(panel.focus)
-
-    def _go_beside(self, offset: int) -> None:
-        self._go_to(self._panels[(self._panels.index(self._current) + offset) % len(self._panels)])
-
-    def _mark_current(self, panel: Panel) -> None:
-        """Name the keys of a panel, and show it where there is not room for all."""
-        self._current, self.topic = panel, self.VIEW
-        self.footer.name_keys_of(panel.scope)
+    def mark_current(self, panel: Panel) -> None:
+        """Mark a panel, and show it where there is not room for all."""
         self.set_class(panel is self._table, _TABLE)
         if panel is not self._table:
             self._aside.set_class(panel is not self._curves, _FRONT)
-        for other in self._panels:
-            other.set_class(other is panel, "-current")
-            if panel is not self._table:
+            for other in self.panels:
                 other.set_class(other is panel, _FRONT)
-            other.repaint()
+        super().mark_current(panel)
+        self.topic = self.VIEW
 
     def _show_nothing(self) -> None:
         self._head.show_head("")

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.bars import gauge
-from capacity_tui.tui.widgets.lines import GAP, Lines, fitted, joined, widest
+from capacity_tui.tui.widgets.lines import GAP, DrawnLines, fitted, joined, widest
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.plots import Tick, axis_line, beside, log_plane, plot, samples_per_cell
 
@@ -77,10 +77,6 @@ class Levels(Panel):
         """Return the number of levels and remarks."""
         return len(self.patterns.levels) + len(self.patterns.remarks) if self.patterns else 0
 
-    def item_at(self, index: int) -> int | None:
-        """Return the level or remark to which a line belongs."""
-        return self._items[index] if index < len(self._items) else None
-
     def pinned(self) -> int:
         """Return that the head stays in sight."""
         return 1 if self.item_count() else 0
@@ -132,7 +128,7 @@ _LEAST_HEIGHT = 4
 _KILO = 1024
 
 
-class ScaledPictures(Lines):
+class ScaledPictures(DrawnLines):
     """Two pictures side by side, or the first alone.
 
     Args:
@@ -155,16 +151,8 @@ class ScaledPictures(Lines):
         self._plan, self._here = plan, here
         self.repaint()
 
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self.repaint()
-
-    def repaint(self) -> None:
-        """Draw anew, and paint the lines that differ."""
-        if self.is_mounted and self.size:
-            self.show(self._build(self.size.width, self.size.height))
-
-    def _build(self, width: int, height: int) -> list[Line]:
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Draw efficiency and waiting, side by side where there is room."""
         rows = self._plan.rows if self._plan else ()
         if len(rows) < 2 or height < _LEAST_HEIGHT:
             return []
@@ -289,7 +277,7 @@ class Storage(Panel):
         )
 
 
-class Remarks(Lines):
+class Remarks(DrawnLines):
     """Sentences, as many as there are lines for."""
 
     def __init__(self) -> None:
@@ -299,17 +287,10 @@ class Remarks(Lines):
     def show_remarks(self, remarks: tuple[str, ...]) -> None:
         """Show other sentences."""
         self._remarks = remarks
-        self._repaint()
+        self.repaint()
 
-    def on_resize(self) -> None:
-        """Break the sentences for the new width."""
-        self._repaint()
-
-    def _repaint(self) -> None:
-        if self.is_mounted and self.size:
-            self.show(self._build(self.size.width))
-
-    def _build(self, width: int) -> list[Line]:
+    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
+        """Break the sentences."""
         text = " ".join(self._remarks)
         return [line(Span(f" {row}", "label")) for row in wrap(text, width - 2)]
 
@@ -318,7 +299,7 @@ _NARROWEST_CHART, _LOWEST = 34, 8
 """Cells and lines below which one picture does without its neighbour."""
 
 
-class PatternCharts(Lines):
+class PatternCharts(DrawnLines):
     """Two pictures side by side, or one above the other, or the first alone.
 
     Args:
@@ -333,17 +314,10 @@ class PatternCharts(Lines):
     def show_charts(self, *charts: LogChart) -> None:
         """Show other pictures, the first in any case."""
         self._charts = charts
-        self._repaint()
+        self.repaint()
 
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self._repaint()
-
-    def _repaint(self) -> None:
-        if self.is_mounted and self.size:
-            self.show(self._build(self.size.width, self.size.height))
-
-    def _build(self, width: int, height: int) -> list[Line]:
+    def draw(self, width: int, height: int) -> list[Line]:
+        """Draw as many as there is room for."""
         count = max(len(self._charts), 1)
         each = (width - _GAP * (count - 1)) // count
         if each >= _NARROWEST_CHART:

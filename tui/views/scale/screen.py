@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import ClassVar
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -22,7 +22,7 @@ from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep
 from capacity_tui.tui.views.scale.devices import Devices
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
-from capacity_tui.tui.views.view_screen import ViewScreen
+from capacity_tui.tui.views.view_screen import PanelScreen
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
@@ -37,7 +37,7 @@ _PATIENCE_SECONDS = 0.5
 """Old levels are dimmed when new ones have not come for this long."""
 
 
-class ScaleScreen(ViewScreen):
+class ScaleScreen(PanelScreen):
     """Shows the plan on more devices and what it stores; or what patterns of its data take to keep.
 
     Args:
@@ -51,13 +51,11 @@ class ScaleScreen(ViewScreen):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (23, "-middle"), (32, "-tall")]  # noqa: RUF012
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session)
         self._devices, self._storage = Devices(), Storage()
         self._pictures, self._remarks = ScaledPictures(session.glyphs), Remarks()
         self._fields, self._levels, self._charts = CorpusFields(), Levels(), PatternCharts(session.glyphs)
         self._prompt = Prompt()
-        self._panels: tuple[Panel, ...] = (self._devices, self._storage, self._fields, self._levels)
-        self._current: Panel = self._devices
+        super().__init__(session, (self._devices, self._storage, self._fields, self._levels))
         self._growth = STRONG
         self._asked: dict[str, object] = {}
         self._row_actions = RowActions(session, self, self._devices, lambda _: None)
@@ -67,11 +65,11 @@ class ScaleScreen(ViewScreen):
         self.commands = {
             **self.commands,
             **self._edits.commands,
-            **{f"panel.{panel.id}": partial(self._go_to, panel) for panel in self._panels},
+            **self.panel_commands,
             "scale.take": self._row_actions.take,
             "scale.pin": self._row_actions.pin,
             "scale.growth": self._change_growth,
-            "scale.beside": self._go_beside,
+            "scale.beside": self._go_across,
             "scale.pictures": self._show_pictures,
             "scale.command": self._copy_command,
             "scale.copy": self._copy,
@@ -96,7 +94,7 @@ class ScaleScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Follow the plan and its numbers."""
-        self._mark_current(self._devices)
+        self.mark_current(self._devices)
         self.session.plan_changes.subscribe(self, lambda _: self._show_old())
         self.session.answers.subscribe(self, lambda _: self._follow())
 
@@ -151,59 +149,41 @@ class ScaleScreen(ViewScreen):
         if patterns is not None and level is not None:
             self._charts.show_charts(patterns.growth, level.frequencies)
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Mark the panel that has the focus."""
-        if isinstance(event.widget, Panel):
-            self._mark_current(event.widget)
-
-    def on_prompt_closed(self) -> None:
-        """Go back to the panel that had the focus."""
-        self._current.focus()
-
     # Commands
-
-    def about(self) -> tuple[str, str]:
-        """Return what is under the cursor and what it means."""
-        return self._current.about()
 
     def back(self) -> None:
         """Show rows again where pictures stand alone, then devices; else go back to the plan."""
         if self.has_class(PICTURES):
             self._show_pictures()
-        elif self._current is not self._devices:
-            self._go_to(self._devices)
+        elif self.current is not self._devices:
+            self.go_to(self._devices)
         else:
             super().back()
 
-    def _go_to(self, panel: Panel) -> None:
+    def go_to(self, panel: Panel) -> None:
+        """Give the keys to a panel, and ask for what it shows."""
         self.remove_class(PICTURES)
-        self._mark_current(panel)
-        panel.focus()
+        super().go_to(panel)
         self._follow()
 
-    def _go_beside(self) -> None:
+    def _go_across(self) -> None:
         """Go to the other panel of the page."""
-        beside = {self._devices: self._storage, self._storage: self._devices}
-        beside |= {self._fields: self._levels, self._levels: self._fields}
-        self._go_to(beside[self._current])
+        others = {self._devices: self._storage, self._storage: self._devices}
+        others |= {self._fields: self._levels, self._levels: self._fields}
+        self.go_to(others[self.current])
 
-    def _mark_current(self, panel: Panel) -> None:
+    def mark_current(self, panel: Panel) -> None:
         """Mark a panel, which decides what is shown on a small terminal."""
-        self._current = panel
-        self.topic = panel.TITLE.lower()
-        self.footer.name_keys_of(panel.scope)
         self.set_class(panel in (self._fields, self._levels), PATTERNS)
         self.set_class(panel is self._storage, STORAGE)
-        for other in self._panels:
-            other.set_class(other is panel, "-current")
-            other.repaint()
+        super().mark_current(panel)
         self.query_one("#kept").set_class(panel is self._levels, "-current")
 
     def _show_pictures(self) -> None:
         """Show pictures alone, or rows again."""
         self.toggle_class(PICTURES)
         # What was out of sight could not keep the focus.
-        self.call_after_refresh(self._current.focus)
+        self.call_after_refresh(self.current.focus)
 
     def _change_growth(self) -> None:
         """Keep the batch of each device in place of that of all, or the other way round."""
@@ -214,9 +194,9 @@ class ScaleScreen(ViewScreen):
 
     def _copy(self) -> None:
         """Copy the lines of the panel, for devices with what there is to say of them."""
-        shown = {self._devices: (*self._devices.lines, *self._remarks.lines), self._storage: self._storage.lines}
-        lines = shown.get(self._current, self._levels.lines)
-        self.session.copy("\n".join(each.plain.rstrip() for each in lines) + "\n")
+        by_panel = {self._devices: (*self._devices.lines, *self._remarks.lines), self._storage: self._storage.lines}
+        lines = by_panel.get(self.current, self._levels.lines)
+        self.session.copy("\n".join(shown.plain.rstrip() for shown in lines) + "\n")
 
     def _copy_command(self) -> None:
         if self._edits.corpus is not None:
