@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.present import ExplanationText, FormulaInput
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import Answered, Export, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.shown.results import ResultSource, Cell, Export, ResultRow, Results, TableColumn
 
 FITTING, ALL = "only what fits", "all"
 FIELDS = (
@@ -21,16 +21,16 @@ FIELDS = (
     Field("shown", "Show", "", FITTING, kind=Kind.CHOICE, choices=(FITTING, ALL), help="Which offers are shown."),
 )
 COLUMNS = (
-    FoundColumn("offer", is_number=False),
-    FoundColumn("n"),
-    FoundColumn("$/h", -1, rank=1, unit="USD"),
-    FoundColumn("time", -1, unit="s"),
-    FoundColumn("cost", -1, unit="USD"),
-    FoundColumn("saving", 1, rank=1, unit="%"),
-    FoundColumn("month", -1, rank=3, unit="USD"),
-    FoundColumn("speed", 1, rank=3, unit="%"),
-    FoundColumn("risk", -1, is_number=False, rank=2),
-    FoundColumn("warnings", is_number=False, rank=7),
+    TableColumn("offer", is_number=False),
+    TableColumn("n"),
+    TableColumn("$/h", -1, rank=1, unit="USD"),
+    TableColumn("time", -1, unit="s"),
+    TableColumn("cost", -1, unit="USD"),
+    TableColumn("saving", 1, rank=1, unit="%"),
+    TableColumn("month", -1, rank=3, unit="USD"),
+    TableColumn("speed", 1, rank=3, unit="%"),
+    TableColumn("risk", -1, is_number=False, rank=2),
+    TableColumn("warnings", is_number=False, rank=7),
 )
 OFFERS = (("detected", 20.0, 10.0, ""), ("h100-sxm-80gb", 8.0, 12.0, "low"), ("a100-sxm-80gb", 12.0, 30.0, "medium"))
 """What an hour costs, how many hours the job takes, and the risk of moving."""
@@ -52,7 +52,7 @@ class FakeOffers(FakeQuestion):
     def command(self) -> str:
         return shlex.join(["capacity-tui", "fleet", "migrate", "--hours", self.get("hours")])
 
-    def rows(self) -> list[FoundRow]:
+    def rows(self) -> list[ResultRow]:
         hours, factor = float(self.get("hours")), 0.5 if self.get("spot") == "yes" else 1.0
         now = OFFERS[0][1] * OFFERS[0][2]
         rows = []
@@ -68,41 +68,41 @@ class FakeOffers(FakeQuestion):
                 remarks=(f"risk {risk or 'low'}: few hours of notice",),
             )
             cells = (
-                FoundCell(name),
-                FoundCell("1", 1),
-                FoundCell(f"{hourly:.2f}*", hourly),
-                FoundCell(f"{took:.0f} h", took * 3600),
-                FoundCell(f"${usd:.0f}", usd),
-                FoundCell(f"{saving:+.0f} %" if risk else "now", saving),
-                FoundCell(f"${hours * hourly:.0f}", hours * hourly),
-                FoundCell(f"{100 * (10 / took - 1):+.0f} %", 100 * (10 / took - 1)),
-                FoundCell(risk, float(len(risk))),
-                FoundCell("no network between nodes", 1),
+                Cell(name),
+                Cell("1", 1),
+                Cell(f"{hourly:.2f}*", hourly),
+                Cell(f"{took:.0f} h", took * 3600),
+                Cell(f"${usd:.0f}", usd),
+                Cell(f"{saving:+.0f} %" if risk else "now", saving),
+                Cell(f"${hours * hourly:.0f}", hours * hourly),
+                Cell(f"{100 * (10 / took - 1):+.0f} %", 100 * (10 / took - 1)),
+                Cell(risk, float(len(risk))),
+                Cell("no network between nodes", 1),
             )
             change = {"hardware.name": name, "hardware.devices": 4}
-            rows.append(FoundRow(change, Verdict.FITS, cells, about, page=page))
+            rows.append(ResultRow(change, Verdict.FITS, cells, about, page=page))
         if self.get("shown") == ALL:
-            short = (FoundCell("l4"), *(FoundCell("n/a") for _ in COLUMNS[1:]))
-            rows.append(FoundRow({"hardware.name": "l4"}, Verdict.DOES_NOT_FIT, short, ("1 × l4", "12.0 GiB short")))
+            short = (Cell("l4"), *(Cell("n/a") for _ in COLUMNS[1:]))
+            rows.append(ResultRow({"hardware.name": "l4"}, Verdict.DOES_NOT_FIT, short, ("1 × l4", "12.0 GiB short")))
         return rows
 
-    def found(self, rows: list[FoundRow], count: int) -> Found:
+    def found(self, rows: list[ResultRow], count: int) -> Results:
         complete = count == len(rows)
         verdict = "→ move: h100-sxm-80gb saves" if complete else "= stay so far"
-        return Found(
+        return Results(
             *(COLUMNS, tuple(rows[:count]), 10 * count, count, 0.1 * count),
             is_complete=complete,
             share=count / len(rows),
             remarks=(verdict, "cost: move to h100-sxm-80gb. It costs half."),
             order="saving",
-            answered=FakeAnswered(),
+            source=FakeAnswered(),
         )
 
 
-class FakeAnswered(Answered):
+class FakeAnswered(ResultSource):
     """Explains every figure alike, and writes two files."""
 
-    def explained(self, row: FoundRow, key: str) -> ExplanationText:
+    def explained(self, row: ResultRow, key: str) -> ExplanationText:
         return ExplanationText(key, "Month", "usd = hours · usd_per_hour", "$5760", (FormulaInput("hours", "720"),))
 
     def exports(self) -> tuple[Export, ...]:

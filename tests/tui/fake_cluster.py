@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from capacity_tui.tui.shown.cluster import Clustered, DeviceState, NodeMap, NodesRow, PlacedRow, QueueRow
+from capacity_tui.tui.shown.cluster import Clustered, DeviceState, NodeMap, NodesRow
+from capacity_tui.tui.shown.results import Table, TableColumn, TableRow
 
 FREE = 16
+LEVELS = (
+    *(TableColumn("level", is_number=False), TableColumn("divides", is_number=False), TableColumn("busy")),
+    *(TableColumn("of", rank=2, is_number=False), TableColumn("link", rank=1, is_number=False)),
+)
+JOBS = (
+    *(TableColumn("job"), TableColumn("name", rank=2, is_number=False)),
+    *(TableColumn("partition", rank=4, is_number=False), TableColumn("state", is_number=False)),
+    *(TableColumn("nodes", rank=1), TableColumn("time", rank=3), TableColumn("reason", rank=5, is_number=False)),
+)
 
 
 def clustered(own: int) -> Clustered:
@@ -16,27 +26,16 @@ def clustered(own: int) -> Clustered:
     everything = NodesRow("all", f"{FREE} free", ("free",) * 6, change={"hardware.devices": FREE})
     rows = {"node": (everything, *nodes), "rack": (everything, *racks), "all": (everything,)}
     levels = (
-        PlacedRow("fabric", "3 racks", "dp 3", "25 GB/s each", "12 %", True),
-        PlacedRow("  rack", "2 nodes", "dp 2", "50 GB/s each", "3 %", False),
-        PlacedRow("    node", "4 devices", "tp 4", "450 GB/s each", "–", False),
+        TableRow(("fabric", "dp 3", "12 %", "3 racks", "25 GB/s each"), stands_out=True),
+        TableRow(("  rack", "dp 2", "3 %", "2 nodes", "50 GB/s each")),
+        TableRow(("    node", "tp 4", "–", "4 devices", "450 GB/s each")),
     )
-    queue = (
-        QueueRow(("41", "train", "gpu", "running", "1", "1 h", ""), True),
-        QueueRow(("42", "tune", "gpu", "pending", "2", "", "Resources"), False),
+    jobs = (
+        TableRow(("41", "train", "ada", "running", "4", "1 h", ""), stands_out=True),
+        TableRow(("42", "tune", "bob", "pending", "8", "", "Resources")),
     )
-    found = NodeMap(tuple(rows), rows, "node", "slurm, just now")
-    rows = {"node": (everything, *nodes), "rack": (everything, *racks), "all": (everything,)}
-    levels = (
-        PlacedRow("fabric", "3 racks", "dp 3", "25 GB/s each", "12 %", True),
-        PlacedRow("  rack", "2 nodes", "dp 2", "50 GB/s each", "3 %", False),
-        PlacedRow("    node", "4 devices", "tp 4", "450 GB/s each", "–", False),
-    )
-    queue = (
-        QueueRow(("41", "train", "ada", "running", "4", "1 h", ""), True),
-        QueueRow(("42", "tune", "bob", "pending", "8", "", "Resources"), False),
-    )
-    found = NodeMap(tuple(rows), rows, "node", "slurm, just now")
-    return Clustered(levels, ("hottest link: fabric, busy 12 %",), found, queue)
+    shown = NodeMap(tuple(rows), rows, "node", "slurm, just now")
+    return Clustered(Table(LEVELS, levels, ("hottest link: fabric, busy 12 %",)), shown, Table(JOBS, jobs))
 
 
 def _node(number: int, own: int) -> NodesRow:

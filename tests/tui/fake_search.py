@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.shown.results import Cell, ExcludedPlans, ResultRow, Results, TableColumn
 
 if TYPE_CHECKING:
     from fake_engine import FakeDocument
@@ -25,14 +25,14 @@ FIELDS = (
     Field("devices", "Devices", "", "1..8", choices=("1..8", "1..64"), help="how many of them"),
 )
 COLUMNS = (
-    FoundColumn("hardware", is_number=False),
-    FoundColumn("n"),
-    FoundColumn("layout", is_number=False, rank=3),
-    FoundColumn("micro", rank=2),
-    FoundColumn("memory", -1, rank=1),
-    FoundColumn("time", -1),
-    FoundColumn("$/h", -1, rank=4),
-    FoundColumn("cost", -1),
+    TableColumn("hardware", is_number=False),
+    TableColumn("n"),
+    TableColumn("layout", is_number=False, rank=3),
+    TableColumn("micro", rank=2),
+    TableColumn("memory", -1, rank=1),
+    TableColumn("time", -1),
+    TableColumn("$/h", -1, rank=4),
+    TableColumn("cost", -1),
 )
 DEVICES = {"h100-sxm-80gb": (10.0, 3.0), "a100-sxm-80gb": (24.0, 1.0), "l4": (200.0, 0.5)}
 """Hours on one, and what an hour costs."""
@@ -80,7 +80,7 @@ class FakeQuestion:
         flags = [f"--{key}={value}" for key, value in self.said.items()]
         return shlex.join(["capacity-tui", "search", "--model", self.document.name, *flags])
 
-    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+    def answer(self, told: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         self.pace.searched += 1
         if self.document.name == "broken":
             raise PlanError("the model has no layers", hint="choose another model")
@@ -94,7 +94,7 @@ class FakeQuestion:
                     return so_far
         return self.found(rows, len(rows))
 
-    def found(self, rows: list[FoundRow], count: int) -> Found:
+    def found(self, rows: list[ResultRow], count: int) -> Results:
         complete, place = count == len(rows), {"cheapest": 7, "fastest": 5}[self.get("goal")]
         kept = sorted(rows[:count], key=lambda row: row.cells[place].number)
         points = [(row.cells[5].number, row.cells[7].number) for row in kept]
@@ -104,7 +104,7 @@ class FakeQuestion:
         excluded = (ExcludedPlans("tp must divide the heads", 3000, "tp 3 of 32 heads"),) if complete else ()
         missed = (ExcludedPlans("cost.usd <= $1.00", 12, "l4 x 1"),) if not rows else ()
         share = count / max(len(rows), 1)
-        return Found(
+        return Results(
             *(COLUMNS, tuple(kept), 1284 * count, len(kept), 0.1 * count),
             excluded=excluded,
             missed=missed,
@@ -114,7 +114,7 @@ class FakeQuestion:
             front=front,
         )
 
-    def rows(self) -> list[FoundRow]:
+    def rows(self) -> list[ResultRow]:
         most_hours = float(self.get("time")[:-1] or 1e9) if self.get("time") else 1e9
         most_usd = float(self.get("usd") or 1e9)
         wanted, most = self.get("hardware"), int(self.get("devices").split("..")[-1])
@@ -126,21 +126,21 @@ class FakeQuestion:
                     rows.append(self.row(name, count, took, price * count, usd))
         return rows
 
-    def row(self, name: str, count: int, took: float, hourly: float, usd: float) -> FoundRow:
+    def row(self, name: str, count: int, took: float, hourly: float, usd: float) -> ResultRow:
         share = 90 / count**0.5
         cells = (
-            FoundCell(name),
-            FoundCell(str(count), count),
-            FoundCell(f"dp{count} zero3"),
-            FoundCell("2", 2),
-            FoundCell(f"{share:.0f} %", share),
-            FoundCell(f"{took:.1f} h", took),
-            FoundCell(f"{hourly:.2f}", hourly),
-            FoundCell(f"${usd:.2f}", usd),
+            Cell(name),
+            Cell(str(count), count),
+            Cell(f"dp{count} zero3"),
+            Cell("2", 2),
+            Cell(f"{share:.0f} %", share),
+            Cell(f"{took:.1f} h", took),
+            Cell(f"{hourly:.2f}", hourly),
+            Cell(f"${usd:.2f}", usd),
         )
         change = {"hardware.name": name, "hardware.devices": count, "parallelism.dp": count}
         about = (
             f"{name} × {count}, DP {count}, ZeRO 3",
             f"time {took:.1f} h ({took * 0.8:.1f} h – {took * 1.2:.1f} h)",
         )
-        return FoundRow(change, Verdict.TIGHT if share > 85 else Verdict.FITS, cells, about)
+        return ResultRow(change, Verdict.TIGHT if share > 85 else Verdict.FITS, cells, about)

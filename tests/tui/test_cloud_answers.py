@@ -16,7 +16,7 @@ from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.shown.results import Found, FoundRow
+from capacity_tui.tui.shown.results import ResultRow, Results
 
 PLAN = """
 model: {name: llama-3.1-8b}
@@ -34,21 +34,21 @@ def document() -> PlanDocument:
 
 
 @pytest.fixture(scope="module")
-def found(document: PlanDocument) -> Found:
+def found(document: PlanDocument) -> Results:
     return document.migration(USUAL, {**SAID, "precision": "fp16", "region": "europe"}).answer(
         lambda _: None, lambda: False
     )
 
 
-def named(found: Found, name: str) -> FoundRow:
+def named(found: Results, name: str) -> ResultRow:
     return next(row for row in found.rows if row.cells[0].text == name)
 
 
-def cell(found: Found, row: FoundRow, title: str) -> str:
+def cell(found: Results, row: ResultRow, title: str) -> str:
     return row.cells[[column.title for column in found.columns].index(title)].text
 
 
-def test_the_machine_of_the_plan_stands_first_and_a_verdict_above(found: Found) -> None:
+def test_the_machine_of_the_plan_stands_first_and_a_verdict_above(found: Results) -> None:
     assert found.is_complete
     assert found.rows[0].cells[0].text == "aws-p5-48xlarge"
     assert cell(found, found.rows[0], "saving") == "now"
@@ -56,7 +56,7 @@ def test_the_machine_of_the_plan_stands_first_and_a_verdict_above(found: Found) 
     assert "$/h" in [column.title for column in found.columns]
 
 
-def test_taking_an_offer_makes_the_plan_what_it_says(found: Found, document: PlanDocument) -> None:
+def test_taking_an_offer_makes_the_plan_what_it_says(found: Results, document: PlanDocument) -> None:
     row = named(found, "runpod-h100-sxm")
     plan = document.changed(row.change).plan
     assert plan.hardware.name == "runpod-h100-sxm"
@@ -77,21 +77,21 @@ def test_what_does_not_hold_the_job_says_by_how_much(document: PlanDocument) -> 
     assert cell(found, row, "saving") == "n/a"
 
 
-def test_offers_leave_the_program_in_five_forms(found: Found) -> None:
-    assert found.answered is not None
-    files = {name: text for export in found.answered.exports() for name, text in export.files.items()}
+def test_offers_leave_the_program_in_five_forms(found: Results) -> None:
+    assert found.source is not None
+    files = {name: text for export in found.source.exports() for name, text in export.files.items()}
     assert {Path(name).suffix for name in files} == {".md", ".csv", ".json", ".yaml", ".html"}
     assert all("runpod-h100-sxm" in text for text in files.values())
 
 
-def test_figures_of_estimate_and_of_the_month_open(found: Found) -> None:
+def test_figures_of_estimate_and_of_the_month_open(found: Results) -> None:
     row = named(found, "aws-g6e-4xlarge")
     assert row.page is not None
     keys = {entry.key for entry in row.page.inputs if entry.key}
     assert {"usd_month", "saving_usd", "computation.step_seconds"} <= keys
-    assert found.answered is not None
-    assert "hours · usd_per_hour" in found.answered.explained(row, "usd_month").formula
-    assert found.answered.explained(row, "computation.step_seconds").inputs
+    assert found.source is not None
+    assert "hours · usd_per_hour" in found.source.explained(row, "usd_month").formula
+    assert found.source.explained(row, "computation.step_seconds").inputs
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,6 @@ def test_where_the_plan_runs_now_has_the_figures_of_the_head(mode: str) -> None:
         assert row.cells[titles.index("cost")].number == planned["cost.usd"].value
 
 
-def test_whose_price_it_is_stands_beside_every_offer(found: Found) -> None:
+def test_whose_price_it_is_stands_beside_every_offer(found: Results) -> None:
     assert cell(found, named(found, "runpod-h100-sxm"), "price source").startswith("RunPod")
     assert cell(found, named(found, "aws-g6e-4xlarge"), "price source").startswith("AWS")

@@ -34,15 +34,15 @@ def test_a_plan_on_thousands_of_devices_has_rows_of_racks(
     assert column.verdict is not Verdict.UNKNOWN
     first, last = document.clustered(column.mode)
     assert first.nodes is None
-    assert [row.name.strip() for row in first.levels] == ["fabric", "rack", "node"]
-    assert any(remark.startswith("hottest link: ") for remark in first.remarks)
+    assert [row.cells[0].strip() for row in first.placement.rows] == ["fabric", "rack", "node"]
+    assert any(remark.startswith("hottest link: ") for remark in first.placement.remarks)
     assert last.nodes is not None
     assert last.nodes.usual == "rack"
     everything, *racks = last.nodes.rows["rack"]
     assert everything.counts == "16 384 planned"
     assert len(racks) == 8
     assert racks[0].change == {"hardware.devices": 2048}
-    assert "cluster detect" in last.no_queue
+    assert "cluster detect" in last.queue.remarks[0]
 
 
 def test_a_slurm_that_does_not_answer_is_named_and_the_plans_own_devices_stay(
@@ -53,7 +53,7 @@ def test_a_slurm_that_does_not_answer_is_named_and_the_plans_own_devices_stay(
     command.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     *_, last = document.clustered(document.compare().columns[0].mode)
-    assert "Unable to contact slurm controller" in last.no_queue
+    assert "Unable to contact slurm controller" in last.queue.remarks[0]
     assert last.nodes is not None
     assert last.nodes.source == "the plan's own hardware"
 
@@ -73,4 +73,4 @@ def test_a_kept_cluster_stands_where_no_slurm_is(monkeypatch: pytest.MonkeyPatch
             everything = last.nodes.rows[last.nodes.usual][0]
             assert everything.counts == "64 planned · 64 free · 8 down"
             assert everything.change == {"hardware.devices": 128}
-            assert "not known" in last.no_queue
+            assert "not known" in last.queue.remarks[0]

@@ -11,7 +11,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import HardwareRow
-from capacity_tui.tui.shown.results import Found
+from capacity_tui.tui.shown.results import Results
 from capacity_tui.tui.views.find.question import SearchQuestion
 
 PLAN = """
@@ -38,11 +38,11 @@ def asked(engine: CapacityEngine, **said: str) -> SearchQuestion:
     return engine.open(PLAN).question({**SMALL, **said})
 
 
-def answered(question: SearchQuestion) -> Found:
+def answered(question: SearchQuestion) -> Results:
     return question.answer(lambda _: None, lambda: False)
 
 
-def numbers(found: Found, title: str) -> list[float | None]:
+def numbers(found: Results, title: str) -> list[float | None]:
     place = [column.title for column in found.columns].index(title)
     return [row.cells[place].number for row in found.rows]
 

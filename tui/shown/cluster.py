@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.results import TableColumn
+from capacity_tui.tui.shown.results import NO_ROWS, Table, TableColumn
 
 DeviceState: TypeAlias = Literal["planned", "free", "busy", "down"]
 
@@ -58,56 +58,19 @@ class NodeMap:
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedRow:
-    """A level of the cluster and what the plan puts on it.
-
-    Attributes:
-        name: the level, moved in by what lies around it.
-        holds: what one of it holds, and how many the plan fills.
-        divides: the dimensions it divides.
-        link: what joins what it holds.
-        busy: share of the time in which its link sets the pace, in words.
-        is_hottest: whether no other link is as busy.
-    """
-
-    name: str
-    holds: str
-    divides: str
-    link: str
-    busy: str
-    is_hottest: bool
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRow:
-    """One job of the queue, as cells.
-
-    Attributes:
-        cells: number, name, partition, state, nodes, time, reason.
-        is_running: whether it runs.
-    """
-
-    cells: tuple[str, ...]
-    is_running: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Clustered:
     """A plan on its cluster.
 
     Attributes:
-        levels: where the plan lies, from the outermost level in; empty where it is not divided.
-        remarks: the hottest link, what crossing fast links costs, how unlike devices share.
+        placement: where the plan lies, from the outermost level in, and what to know of that; the hottest link stands
+            out.
         nodes: the nodes; None while they are looked at.
-        queue: the jobs.
-        no_queue: why there are none to show.
+        queue: the jobs, those that run standing out, or why there are none to show.
     """
 
-    levels: tuple[PlacedRow, ...]
-    remarks: tuple[str, ...]
+    placement: Table
     nodes: NodeMap | None = None
-    queue: tuple[QueueRow, ...] = ()
-    no_queue: str = ""
+    queue: Table = NO_ROWS
 
 
 STRONG, WEAK = "strong", "weak"

@@ -13,27 +13,12 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.fields import Field
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumn:
-    """One column.
-
-    Attributes:
-        title: what stands over it.
-        rank: 0 where it is never left out for want of room; of the others the highest goes first.
-        is_number: whether it stands at the right.
-    """
-
-    title: str
-    rank: int = 0
-    is_number: bool = True
-
-
 ALWAYS = 0
 """Rank of what is never left out for want of room."""
 
 
 @dataclass(frozen=True, slots=True)
-class FoundColumn:
+class TableColumn:
     """One column of the table.
 
     Attributes:
@@ -54,7 +39,38 @@ class FoundColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCell:
+class TableRow:
+    """One row of a table that is only looked at.
+
+    Attributes:
+        cells: what it has in each column.
+        stands_out: whether it is one to look at first.
+    """
+
+    cells: tuple[str, ...]
+    stands_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows below the heads of their columns, and sentences below them.
+
+    Attributes:
+        columns: in their order.
+        rows: in their order.
+        remarks: what to know of them; in their place where there are none.
+    """
+
+    columns: tuple[TableColumn, ...] = ()
+    rows: tuple[TableRow, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+NO_ROWS = Table()
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
     """What a row has in one column.
 
     Attributes:
@@ -67,7 +83,7 @@ class FoundCell:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundRow:
+class ResultRow:
     """One plan that was found.
 
     Attributes:
@@ -81,7 +97,7 @@ class FoundRow:
 
     change: Mapping[str, object] = field(hash=False)
     verdict: Verdict
-    cells: tuple[FoundCell, ...]
+    cells: tuple[Cell, ...]
     about: tuple[str, ...] = ()
     surpassed: int | None = None
     page: ExplanationText | None = None
@@ -108,7 +124,7 @@ class ExcludedPlans:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Results:
     """The best so far, or at the end.
 
     Attributes:
@@ -125,11 +141,11 @@ class Found:
         front: indices of rows that no other surpasses in these.
         remarks: what else to know, the most important first.
         order: what rows are in the order of.
-        answered: what explains and exports them; None where nothing does.
+        source: what explains and exports them; None where nothing does.
     """
 
-    columns: tuple[FoundColumn, ...]
-    rows: tuple[FoundRow, ...]
+    columns: tuple[TableColumn, ...]
+    rows: tuple[ResultRow, ...]
     tried: int
     fitting: int
     seconds: float
@@ -141,13 +157,13 @@ class Found:
     front: frozenset[int] = frozenset()
     remarks: tuple[str, ...] = ()
     order: str = "goal"
-    answered: Answered | None = field(default=None, compare=False, repr=False)
+    source: ResultSource | None = field(default=None, compare=False, repr=False)
 
 
-class Answered(Protocol):
+class ResultSource(Protocol):
     """An answer that can say where its figures come from, and leave the program; both are asked for in a thread."""
 
-    def explained(self, row: FoundRow, key: str) -> ExplanationText:
+    def explained(self, row: ResultRow, key: str) -> ExplanationText:
         """Return where a figure of a row comes from; refused with a ``CapacityError`` where that cannot be told."""
 
     def exports(self) -> tuple[Export, ...]:
@@ -177,7 +193,7 @@ class Question(Protocol):
     def command(self) -> str:
         """Return the command that asks the same."""
 
-    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+    def answer(self, told: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Search; return the best there is, or was when it was stopped.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, Protocol
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -218,6 +218,84 @@ def joined(texts: Sequence[str], widths: Sequence[int], at_right: Sequence[bool]
     places = zip(texts, widths, at_right, strict=True)
     cells = [(right if flush else left)(text, width) for text, width, flush in places]
     return tuple(cell + " " * GAP for cell in cells[:-1]) + tuple(cells[-1:])
+
+
+class ColumnLike(Protocol):
+    """What a layout asks of a column."""
+
+    @property
+    def title(self) -> str:
+        """What stands over it."""
+
+    @property
+    def rank(self) -> int:
+        """Return 0 where it is never left out for want of room; of the others the highest goes first."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it stands at the right."""
+
+
+class TableLayout(NamedTuple):
+    """The columns of a table that there is room for.
+
+    Attributes:
+        places: their indices.
+        widths: how wide they are.
+        at_right: whether their texts stand at the right.
+        titles: what stands over all columns.
+        widest: how wide all columns are where there is room.
+    """
+
+    places: tuple[int, ...]
+    widths: tuple[int, ...]
+    at_right: tuple[bool, ...]
+    titles: tuple[str, ...]
+    widest: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[ColumnLike],
+        rows: Sequence[Sequence[str]],
+        room: int,
+        *,
+        most: int | None = None,
+        least: int = 1,
+        before: Sequence[int] = (),
+    ) -> TableLayout:
+        """Return the layout of rows in some room.
+
+        Args:
+            columns: of the table.
+            rows: their cells.
+            room: cells there are.
+            most: the widest that a column gets; None for as wide as it is.
+            least: the narrowest that a column gets where not all have room.
+            before: how wide columns were, so that they only get wider.
+        """
+        titles = tuple(column.title for column in columns)
+        widths = [widest([title, *(row[place] for row in rows)]) for place, title in enumerate(titles)]
+        widths = [max(pair) for pair in zip(widths, before or widths, strict=True)]
+        widths = widths if most is None else [min(width, most) for width in widths]
+        places = fitted(widths, [column.rank for column in columns], room)
+        shown = [widths[place] for place in places]
+        shown = shown if most is None else list(narrowed(shown, room, least))
+        at_right = tuple(columns[place].is_number for place in places)
+        return cls(places, tuple(shown), at_right, titles, tuple(widths))
+
+    @property
+    def heads(self) -> str:
+        """The titles of the columns, each over its own."""
+        return self.text(self.titles)
+
+    def cells(self, texts: Sequence[str]) -> tuple[str, ...]:
+        """Return those texts of a row that are shown, in the widths of their columns."""
+        return joined([texts[place] for place in self.places], self.widths, self.at_right)
+
+    def text(self, texts: Sequence[str]) -> str:
+        """Return the same in one line."""
+        return "".join(self.cells(texts))
 
 
 def widest(texts: Sequence[str]) -> int:

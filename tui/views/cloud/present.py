@@ -11,7 +11,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.present import ExplanationText, FormulaInput, column_head, column_text
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes, format_money, format_seconds
-from capacity_tui.tui.shown.results import ALWAYS, Answered, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.shown.results import ALWAYS, Cell, ResultRow, Results, ResultSource, TableColumn
 from capacity_tui.tui.views.query_view.present import figure_cell
 
 if TYPE_CHECKING:
@@ -48,20 +48,20 @@ _OFFER, _COUNT, _HOURLY, _TIME, _COST, _SHORT, _SAVING = range(7)
 class _Column:
     """One column: its head, and what an offer has in it."""
 
-    head: FoundColumn
-    cell: Callable[[Alternative], FoundCell]
+    head: TableColumn
+    cell: Callable[[Alternative], Cell]
 
 
 def found_of(
-    migration: Migration, plan: Plan, numerics: Mapping[str, object], answered: Answered, *, shows_all: bool
-) -> Found:
+    migration: Migration, plan: Plan, numerics: Mapping[str, object], source: ResultSource, *, shows_all: bool
+) -> Results:
     """Return offers as the screen shows them, the machine of the plan first.
 
     Args:
         migration: the offers.
         plan: the plan that was asked about.
         numerics: what of it was changed for all of them.
-        answered: what explains and exports them.
+        source: what explains and exports them.
         shows_all: whether offers are shown that do not hold the job.
     """
     current = migration.current
@@ -75,7 +75,7 @@ def found_of(
     columns = tuple(_columns(task, offers, current))
     advised = {one.instance for one in migration.recommendations}
     rows = tuple(
-        FoundRow(
+        ResultRow(
             {**numerics, **(each.set or {Key.HARDWARE_NAME: plan.hardware.name})},
             each.verdict,
             tuple(column.cell(each) for column in columns),
@@ -87,7 +87,7 @@ def found_of(
     so_far = "" if migration.complete else " so far"
     verdict = f"{_VERDICTS[migration.verdict]}{so_far}: {'; '.join(migration.reasons)}"
     told = (f"{one.priority}: {one.title}. {one.detail}" for one in migration.recommendations)
-    return Found(
+    return Results(
         columns=tuple(column.head for column in columns),
         rows=rows,
         tried=1 + len(migration.alternatives),
@@ -98,7 +98,7 @@ def found_of(
         front=frozenset(place for place, each in enumerate(offers) if each.instance in advised),
         remarks=(verdict, *told),
         order="saving",
-        answered=answered,
+        source=source,
     )
 
 
@@ -109,76 +109,76 @@ def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -
         return next((key for key in keys if any(key in each.figures for each in offers)), keys[0])
 
     time, price = known(_TIMES[task]), known(_PRICES[task])
-    yield _Column(FoundColumn("offer", is_number=False), lambda each: FoundCell(each.instance))
-    yield _Column(FoundColumn("n"), lambda each: FoundCell(str(each.count), each.count))
-    yield _Column(FoundColumn("$/h", -1, rank=1, unit="USD"), _hourly)
-    yield _Column(FoundColumn(column_head(time), -1, rank=ALWAYS, unit="s"), lambda each: _figure(each, time))
-    yield _Column(FoundColumn(column_head(price), -1, rank=ALWAYS, unit="USD"), lambda each: _figure(each, price))
+    yield _Column(TableColumn("offer", is_number=False), lambda each: Cell(each.instance))
+    yield _Column(TableColumn("n"), lambda each: Cell(str(each.count), each.count))
+    yield _Column(TableColumn("$/h", -1, rank=1, unit="USD"), _hourly)
+    yield _Column(TableColumn(column_head(time), -1, rank=ALWAYS, unit="s"), lambda each: _figure(each, time))
+    yield _Column(TableColumn(column_head(price), -1, rank=ALWAYS, unit="USD"), lambda each: _figure(each, price))
     if any(not each.fits for each in offers):
-        yield _Column(FoundColumn("short", -1, rank=1, unit="B"), _short)
-    yield _Column(FoundColumn("saving", 1, rank=1, unit="%"), lambda each: _saving(each, each is current))
-    yield _Column(FoundColumn("month", -1, rank=3, unit="USD"), lambda each: _money(each.usd_month))
-    yield _Column(FoundColumn("spot month", -1, rank=4, unit="USD"), lambda each: _money(_middle(each.usd_month_spot)))
-    yield _Column(FoundColumn("speed", 1, rank=3, unit="%"), lambda each: _percent(_middle(each.performance_percent)))
-    yield _Column(FoundColumn("payback", -1, rank=5, unit="s"), _break_even)
-    yield _Column(FoundColumn("migration", -1, rank=5, unit="USD"), lambda each: _move(each, each is current))
-    yield _Column(FoundColumn("risk", -1, is_number=False, rank=2), lambda each: _level(each.risk.level))
-    yield _Column(FoundColumn("price source", -1, is_number=False, rank=2), _source)
-    yield _Column(FoundColumn("warnings", -1, is_number=False, rank=7), _warnings)
+        yield _Column(TableColumn("short", -1, rank=1, unit="B"), _short)
+    yield _Column(TableColumn("saving", 1, rank=1, unit="%"), lambda each: _saving(each, each is current))
+    yield _Column(TableColumn("month", -1, rank=3, unit="USD"), lambda each: _money(each.usd_month))
+    yield _Column(TableColumn("spot month", -1, rank=4, unit="USD"), lambda each: _money(_middle(each.usd_month_spot)))
+    yield _Column(TableColumn("speed", 1, rank=3, unit="%"), lambda each: _percent(_middle(each.performance_percent)))
+    yield _Column(TableColumn("payback", -1, rank=5, unit="s"), _break_even)
+    yield _Column(TableColumn("migration", -1, rank=5, unit="USD"), lambda each: _move(each, each is current))
+    yield _Column(TableColumn("risk", -1, is_number=False, rank=2), lambda each: _level(each.risk.level))
+    yield _Column(TableColumn("price source", -1, is_number=False, rank=2), _source)
+    yield _Column(TableColumn("warnings", -1, is_number=False, rank=7), _warnings)
 
 
-def _figure(each: Alternative, key: str) -> FoundCell:
+def _figure(each: Alternative, key: str) -> Cell:
     return figure_cell(key, each.figures.get(key))
 
 
-def _hourly(each: Alternative) -> FoundCell:
+def _hourly(each: Alternative) -> Cell:
     """Return the price of an hour, with a mark where it is old."""
     is_spot = each.is_spot and each.usd_per_hour_spot is not None
     usd = each.usd_per_hour_spot if is_spot else each.usd_per_hour
     if usd is None:
-        return FoundCell("n/a")
-    return FoundCell(f"{format_money(usd).removeprefix('$')}{_OLD if price_age(each.price_date).is_old else ' '}", usd)
+        return Cell("n/a")
+    return Cell(f"{format_money(usd).removeprefix('$')}{_OLD if price_age(each.price_date).is_old else ' '}", usd)
 
 
-def _short(each: Alternative) -> FoundCell:
-    return FoundCell("") if each.fits else FoundCell(format_bytes(each.short_bytes), each.short_bytes)
+def _short(each: Alternative) -> Cell:
+    return Cell("") if each.fits else Cell(format_bytes(each.short_bytes), each.short_bytes)
 
 
-def _saving(each: Alternative, is_current: bool) -> FoundCell:
+def _saving(each: Alternative, is_current: bool) -> Cell:
     if is_current:
-        return FoundCell(_NOW, 0.0)
+        return Cell(_NOW, 0.0)
     return _percent(_middle(each.saving_percent))
 
 
-def _percent(value: float | None) -> FoundCell:
-    return FoundCell("n/a") if value is None else FoundCell(f"{value:+.0f} %", value)
+def _percent(value: float | None) -> Cell:
+    return Cell("n/a") if value is None else Cell(f"{value:+.0f} %", value)
 
 
-def _money(usd: float | None) -> FoundCell:
-    return FoundCell("n/a") if usd is None else FoundCell(format_money(usd, 0), usd)
+def _money(usd: float | None) -> Cell:
+    return Cell("n/a") if usd is None else Cell(format_money(usd, 0), usd)
 
 
-def _move(each: Alternative, is_current: bool) -> FoundCell:
-    return FoundCell("", 0.0) if is_current else _money(each.move_usd)
+def _move(each: Alternative, is_current: bool) -> Cell:
+    return Cell("", 0.0) if is_current else _money(each.move_usd)
 
 
-def _break_even(each: Alternative) -> FoundCell:
+def _break_even(each: Alternative) -> Cell:
     """Return after how long moving has paid; nothing where it never does."""
     hours = each.break_even_hours
-    return FoundCell("–") if hours is None else FoundCell(format_seconds(hours * _HOUR), hours * _HOUR)
+    return Cell("–") if hours is None else Cell(format_seconds(hours * _HOUR), hours * _HOUR)
 
 
-def _level(level: str) -> FoundCell:
-    return FoundCell(level, float(_LEVELS.index(level)))
+def _level(level: str) -> Cell:
+    return Cell(level, float(_LEVELS.index(level)))
 
 
-def _warnings(each: Alternative) -> FoundCell:
+def _warnings(each: Alternative) -> Cell:
     """Return how many warnings there are, and the first of them."""
     if not each.warnings:
-        return FoundCell("", 0.0)
+        return Cell("", 0.0)
     first = each.warnings[0]
     more = f" +{len(each.warnings) - 1}" if len(each.warnings) > 1 else ""
-    return FoundCell((first if len(first) <= _NOTE else f"{first[: _NOTE - 1]}…") + more, float(len(each.warnings)))
+    return Cell((first if len(first) <= _NOTE else f"{first[: _NOTE - 1]}…") + more, float(len(each.warnings)))
 
 
 def _about(each: Alternative) -> Iterator[str]:
@@ -197,12 +197,12 @@ def _misfit(each: Alternative) -> str:
     return f"{each.verdict.words}: {each.reason}"
 
 
-def _source(each: Alternative) -> FoundCell:
+def _source(each: Alternative) -> Cell:
     """Return whose price it is, and how old that is in days."""
     if not each.price_provider:
-        return FoundCell("n/a")
+        return Cell("n/a")
     age = "" if each.price_days is None else f" {each.price_days} d"
-    return FoundCell(f"{each.price_provider}{age}", None if each.price_days is None else float(each.price_days))
+    return Cell(f"{each.price_provider}{age}", None if each.price_days is None else float(each.price_days))
 
 
 def _middle(value: Interval | None) -> float | None:

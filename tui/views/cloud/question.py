@@ -27,14 +27,14 @@ from capacity_tui.engine.solve import command_text, explain, fewest_settings
 from capacity_tui.engine.solve.modes import ModeName
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import Export, Found
+from capacity_tui.tui.shown.results import Export, Results
 from capacity_tui.tui.views.cloud.present import found_of
 from capacity_tui.tui.views.plan.field_values import field_lines
 from capacity_tui.tui.views.query_view.present import PlanQuestion
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText
-    from capacity_tui.tui.shown.results import FoundRow
+    from capacity_tui.tui.shown.results import ResultRow
 
 ANY, OWN, FITTING, ALL, NO, YES = "any", "the plan's", "only what fits", "all", "no", "yes"
 """What stands for everything there is, for what the plan has, for offers that hold the job, and for all of them."""
@@ -197,7 +197,7 @@ class OffersQuestion(PlanQuestion):
         words = ["--from", str(hardware.name), "--gpus", str(job.devices), "--task", asked.kind, "--model", model]
         return [*words, *(word for setting in settings for word in ("--set", setting))]
 
-    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+    def answer(self, told: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Compare the offers; return all of them, or those that were compared when it was stopped."""
         asked = self.asked()
 
@@ -226,9 +226,9 @@ class OffersQuestion(PlanQuestion):
             mode=cast("ModeName", self.mode or _USUAL),
         )
 
-    def _found(self, migration: Migration, asked: MigrationQuestion) -> Found:
-        answered = _Offers(self, asked, migration)
-        return found_of(migration, asked.plan, self._numerics, answered, shows_all=self._texts["shown"] == ALL)
+    def _found(self, migration: Migration, asked: MigrationQuestion) -> Results:
+        source = _Offers(self, asked, migration)
+        return found_of(migration, asked.plan, self._numerics, source, shows_all=self._texts["shown"] == ALL)
 
     @property
     def _numerics(self) -> Mapping[str, object]:
@@ -251,7 +251,7 @@ class _Offers:
     asked: MigrationQuestion
     migration: Migration
 
-    def explained(self, row: FoundRow, key: str) -> ExplanationText:
+    def explained(self, row: ResultRow, key: str) -> ExplanationText:
         """Return where a figure of an offer comes from."""
         asked = self.question
         if "." not in key:

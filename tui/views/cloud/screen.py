@@ -15,14 +15,14 @@ from capacity_tui.tui.terminal.text import Line, Span, clip, line, wrap
 from capacity_tui.tui.views.export import Exporting
 from capacity_tui.tui.views.plan.estimates import Following
 from capacity_tui.tui.views.plan.why import Why
-from capacity_tui.tui.views.query_view.results import FoundTable
+from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.screen import ROWS, QueryScreen
 from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.panel import Panel
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText
-    from capacity_tui.tui.shown.results import Found
+    from capacity_tui.tui.shown.results import Results
 
 
 class CloudScreen(QueryScreen):
@@ -69,7 +69,7 @@ class CloudScreen(QueryScreen):
         """Put the verdict below the question."""
         yield self._conclusion
 
-    def nothing_found(self, found: Found) -> str:
+    def nothing_found(self, found: Results) -> str:
         """Return that no offer holds the job, or why."""
         return next(iter(found.remarks), "no offer") + "; Show all lists what does not fit"
 
@@ -97,17 +97,17 @@ class CloudScreen(QueryScreen):
     def _explainer(self) -> Callable[[str], ExplanationText] | None:
         """Return what explains figures of the offer that is shown."""
         found, row = self.table.found, self.table.row
-        if found is None or row is None or found.answered is None or self.table.is_old:
+        if found is None or row is None or found.source is None or self.table.is_old:
             return None
-        return partial(found.answered.explained, row)
+        return partial(found.source.explained, row)
 
     def _export(self) -> None:
         """Show the forms that the offers can be written in, then ask where to write one."""
         found = self.table.found
-        if found is None or found.answered is None or self.table.is_old:
+        if found is None or found.source is None or self.table.is_old:
             self.session.say("there are no offers yet; nothing was written", "warn")
             return
-        Exporting(self.session, self.ask).choose("Export the offers", found.answered.exports)
+        Exporting(self.session, self.ask).choose("Export the offers", found.source.exports)
 
     def _show_conclusion(self) -> None:
         """Show verdict and recommendations in full."""
@@ -123,7 +123,7 @@ class Conclusion(DrawnLines):
         self._remarks: tuple[str, ...] = ()
         self._is_old = False
 
-    def show_found(self, found: Found | None, *, is_old: bool) -> None:
+    def show_found(self, found: Results | None, *, is_old: bool) -> None:
         """Show what follows from the offers.
 
         Args:
@@ -140,7 +140,7 @@ class Conclusion(DrawnLines):
         return [line(Span(clip(f" {text}", width), "dim" if self._is_old else role)) for text, role in remarks]
 
 
-def conclusion_lines(found: Found | None, width: int) -> list[Line]:
+def conclusion_lines(found: Results | None, width: int) -> list[Line]:
     """Return verdict and recommendations in full."""
     if found is None or not found.remarks:
         return [line(Span("Nothing was compared yet.", "value"))]
@@ -151,7 +151,7 @@ def conclusion_lines(found: Found | None, width: int) -> list[Line]:
     return lines
 
 
-class Offers(FoundTable):
+class Offers(ResultTable):
     """Machines that could be rented for the plan, one a line."""
 
     TITLE = "Offers"

@@ -24,12 +24,29 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import level_texts, placement_remarks
 from capacity_tui.engine.solve import EstimatedPlan, placed
 from capacity_tui.engine.units import format_number, format_seconds
-from capacity_tui.tui.shown.cluster import Clustered, NodeMap, NodesRow, PlacedRow, QueueRow
+from capacity_tui.tui.shown.cluster import Clustered, NodeMap, NodesRow
+from capacity_tui.tui.shown.results import Table, TableColumn, TableRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.nodes import MapRow, Occupancy
 
+_LEVELS = (
+    TableColumn("level", is_number=False),
+    TableColumn("divides", is_number=False),
+    TableColumn("busy"),
+    TableColumn("of", rank=2, is_number=False),
+    TableColumn("link", rank=1, is_number=False),
+)
+_JOBS = (
+    TableColumn("job"),
+    TableColumn("name", rank=2, is_number=False),
+    TableColumn("partition", rank=4, is_number=False),
+    TableColumn("state", is_number=False),
+    TableColumn("nodes", rank=1),
+    TableColumn("time", rank=3),
+    TableColumn("reason", rank=5, is_number=False),
+)
 _NOTHING_FREE = "nothing here is free that holds one replica of the plan"
 _NO_JOBS, _RUNNING = "No jobs.", "RUNNING"
 _NO_CLUSTER = (
@@ -48,38 +65,39 @@ def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
     """
     found = placed(case)
     levels = () if found.placement is None else level_texts(found.placement)
-    rows = (PlacedRow(each.name, each.holds, each.divides, each.link, each.busy, each.is_hottest) for each in levels)
-    shown = Clustered(levels=tuple(rows), remarks=tuple(placement_remarks(found)))
+    rows = (TableRow((one.name, one.divides, one.busy, one.holds, one.link), one.is_hottest) for one in levels)
+    shown = Clustered(Table(_LEVELS, tuple(rows), tuple(placement_remarks(found))))
     yield shown
     words = _NodeWords(case, plan)
-    nodes, queue, told = _seen_nodes(words, case.catalog)
-    own = own_occupancy(case.resolved.cluster, case.plan.hardware.groups) if nodes is None else nodes
-    yield replace(shown, nodes=words.map(own), queue=queue, no_queue=told)
+    nodes, jobs, why = _seen_nodes(words, case.catalog)
+    if nodes is None:
+        nodes = own_occupancy(case.resolved.cluster, case.plan.hardware.groups)
+    yield replace(shown, nodes=words.map(nodes), queue=Table(_JOBS, jobs, () if jobs else (why,)))
 
 
-def _seen_nodes(words: _NodeWords, catalog: Catalog) -> tuple[Occupancy | None, tuple[QueueRow, ...], str]:
+def _seen_nodes(words: _NodeWords, catalog: Catalog) -> tuple[Occupancy | None, tuple[TableRow, ...], str]:
     """Return the nodes as they are now, or else as they were kept, the jobs there, and why there are none of either."""
-    told = ""
+    fault = ""
     try:
         if (live := slurm_occupancy(catalog)) is not None:
             return words.laid(live), tuple(_queue()), _NO_JOBS
     except CapacityError as error:
-        told = error.one_line()
+        fault = error.one_line()
     try:
         kept = words.kept()
     except CapacityError as error:
-        return None, (), told or error.one_line()
-    return kept, (), told or (_NO_CLUSTER if kept is None else _NO_QUEUE)
+        return None, (), fault or error.one_line()
+    return kept, (), fault or (_NO_CLUSTER if kept is None else _NO_QUEUE)
 
 
-def _queue() -> Iterator[QueueRow]:
+def _queue() -> Iterator[TableRow]:
     """Yield the jobs of everyone that have not ended."""
     for job in queued_jobs(everyone=True):
         if not job.is_over:
             # What runs is told by how long it has, what waits by when it may start.
             time = format_seconds(job.seconds) if job.seconds else (job.start or "").replace("T", " ")
             cells = (job.id, job.name, job.partition, job.state.casefold(), str(job.nodes), time, job.reason)
-            yield QueueRow(cells, job.state == _RUNNING)
+            yield TableRow(cells, job.state == _RUNNING)
 
 
 class _NodeWords:

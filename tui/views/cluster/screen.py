@@ -15,15 +15,16 @@ from textual.containers import Container, Vertical
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.shown.results import Table
 from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, wrap
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.view_screen import PanelScreen
-from capacity_tui.tui.widgets.lines import fitted, joined, widest
+from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.cluster import Clustered, DeviceState, NodeMap, NodesRow, PlacedRow, QueueRow
+    from capacity_tui.tui.shown.cluster import Clustered, DeviceState, NodeMap, NodesRow
 
 SEEN = "cluster"
 """What threads are asked for."""
@@ -81,13 +82,13 @@ class ClusterScreen(PanelScreen):
 
     def _show_cluster(self, cluster: Clustered) -> None:
         """Show what is known by now."""
-        self._placement.show_placement(cluster.levels, cluster.remarks)
+        self._placement.show_placement(cluster.placement)
         if cluster.nodes is None:
             self._node_rows.message = "looking at the nodes…"
             self._node_rows.repaint()
             return
         self._node_rows.show_nodes(cluster.nodes)
-        self._queue.show_queue(cluster.queue, cluster.no_queue)
+        self._queue.show_queue(cluster.queue)
 
     def _show_failure(self, fault: Fault) -> None:
         """Say what went wrong, and ask again when there are new numbers."""
@@ -257,13 +258,6 @@ class Nodes(HeadedPanel):
         return self._level if self._level in self._map.levels else self._map.usual
 
 
-_HEADS = ("level", "divides", "busy", "of", "link")
-
-_RANKS = (0, 0, 0, 2, 1)
-
-_IS_NUMBER = (False, False, True, False, False)
-
-
 class PlacementLevels(Panel):
     """Levels from the outermost in, and sentences below; those of another plan stay, dimmed, until others come."""
 
@@ -274,13 +268,12 @@ class PlacementLevels(Panel):
     def __init__(self) -> None:
         super().__init__()
         self.message = "waiting for the numbers of the plan…"
-        self._levels: tuple[PlacedRow, ...] = ()
-        self._remarks: tuple[str, ...] = ()
+        self._table = Table()
         self._is_old = False
 
-    def show_placement(self, levels: tuple[PlacedRow, ...], remarks: tuple[str, ...]) -> None:
+    def show_placement(self, table: Table) -> None:
         """Show where a plan lies."""
-        self._levels, self._remarks, self._is_old = levels, remarks, False
+        self._table, self._is_old = table, False
         self.message = "this runs on one device, or is not divided"
         self.repaint()
 
@@ -291,35 +284,22 @@ class PlacementLevels(Panel):
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the levels out in the columns that there is room for, sentences below."""
-        if not self._levels and not self._remarks:
+        table = self._table
+        if not table.rows and not table.remarks:
             return [line(Span(f" {self.message}", "dim"))], None
-        lines = list(self._table(width)) if self._levels else []
-        for remark in self._remarks:
+        lines: list[Line] = []
+        if table.rows:
+            layout = TableLayout.of(table.columns, [row.cells for row in table.rows], width - 2)
+            lines.append(line(Span(f"  {layout.heads}", "heading")))
+        for row in table.rows:
+            mark = Span("▸ " if row.stands_out else "  ", self._tone("warn"))
+            lines.append(line(mark, Span(layout.text(row.cells), self._tone("best" if row.stands_out else "value"))))
+        for remark in table.remarks:
             lines += [line(Span(f" {text}", self._tone("label"))) for text in wrap(remark, width - 2, "  ")]
         return lines, None
 
-    def _table(self, width: int) -> list[Line]:
-        rows = [(each.name, each.divides, each.busy, each.holds, each.link) for each in self._levels]
-        sizes = [max(widest([row[place] for row in rows]), len(head)) for place, head in enumerate(_HEADS)]
-        places = fitted(sizes, list(_RANKS), width - 2)
-        widths, right = [sizes[place] for place in places], [_IS_NUMBER[place] for place in places]
-        heads = "".join(joined([_HEADS[place] for place in places], widths, right))
-        lines = [line(Span(f"  {heads}", "heading"))]
-        for level, row in zip(self._levels, rows, strict=True):
-            cells = "".join(joined([row[place] for place in places], widths, right))
-            mark = Span("▸ " if level.is_hottest else "  ", self._tone("warn"))
-            lines.append(line(mark, Span(cells, self._tone("best" if level.is_hottest else "value"))))
-        return lines
-
     def _tone(self, role: str) -> str:
         return "dim" if self._is_old else role
-
-
-_QUEUE_HEADS = ("job", "name", "partition", "state", "nodes", "time", "reason")
-
-_QUEUE_RANKS = (0, 2, 4, 0, 1, 3, 5)
-
-_RIGHT = (True, False, False, False, True, True, False)
 
 
 class Queue(HeadedPanel):
@@ -331,31 +311,27 @@ class Queue(HeadedPanel):
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: tuple[QueueRow, ...] = ()
-        self._message = ""
+        self._table = Table()
 
-    def show_queue(self, rows: tuple[QueueRow, ...], message: str) -> None:
-        """Show other jobs, or a message in place of them."""
-        self._rows, self._message = rows, message
-        self.cursor = min(self.cursor, max(len(rows) - 1, 0))
+    def show_queue(self, table: Table) -> None:
+        """Show other jobs, or why there are none."""
+        self._table = table
+        self.cursor = min(self.cursor, max(len(table.rows) - 1, 0))
         self.repaint()
 
     def item_count(self) -> int:
         """Return the number of jobs."""
-        return len(self._rows)
+        return len(self._table.rows)
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the jobs out in the columns that there is room for."""
-        if not self._rows:
-            return [line(Span(f" {text}", "label")) for text in wrap(self._message, width - 2)], None
-        cells = [row.cells for row in self._rows]
-        sizes = [max(widest([each[place] for each in cells]), len(head)) for place, head in enumerate(_QUEUE_HEADS)]
-        places = fitted(sizes, list(_QUEUE_RANKS), width - 1)
-        widths, right = [sizes[place] for place in places], [_RIGHT[place] for place in places]
-        lines = [line(Span(" " + "".join(joined([_QUEUE_HEADS[place] for place in places], widths, right)), "heading"))]
-        for index, row in enumerate(self._rows):
+        table = self._table
+        if not table.rows:
+            return [line(Span(f" {text}", "label")) for text in wrap(" ".join(table.remarks), width - 2)], None
+        layout = TableLayout.of(table.columns, [row.cells for row in table.rows], width - 1)
+        lines = [line(Span(f" {layout.heads}", "heading"))]
+        for index, row in enumerate(table.rows):
             at_cursor = index == self.cursor and self.is_current
-            text = "".join(joined([row.cells[place] for place in places], widths, right))
-            spans = Span("▌" if at_cursor else " ", "accent"), Span(text, "value" if row.is_running else "label")
-            lines.append(line(*spans, selected=at_cursor))
+            text = Span(layout.text(row.cells), "value" if row.stands_out else "label")
+            lines.append(line(Span("▌" if at_cursor else " ", "accent"), text, selected=at_cursor))
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)

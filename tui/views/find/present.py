@@ -23,7 +23,7 @@ from capacity_tui.engine.solve.need import need, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import SearchResult
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.results import ExcludedPlans, Found, FoundCell, FoundColumn, FoundRow
+from capacity_tui.tui.shown.results import Cell, ExcludedPlans, ResultRow, Results, TableColumn
 from capacity_tui.tui.views.query_view.present import figure_cell, range_text
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def weighed_figures(plan: Plan, goal: str) -> tuple[str, ...]:
     return (goal, pair[1])
 
 
-def found_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] = ()) -> Found:
+def found_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] = ()) -> Results:
     """Return an answer as the screen shows it.
 
     Args:
@@ -69,7 +69,7 @@ def found_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] =
     table = _Table(question, answer.top, solved)
     keys = table.figures(question)
     weighed = tuple(table.place_of(key, keys) for key in answer.compared if key in keys)
-    return Found(
+    return Results(
         columns=tuple(table.columns(keys)),
         rows=tuple(table.row(found, keys) for found in answer.top),
         tried=answer.evaluated,
@@ -104,31 +104,31 @@ class _Table:
         asked = (*(limit.figure for limit in question.limits), *([question.goal.figure] if question.goal else []))
         return tuple(dict.fromkeys((*column_figures(known), *(key for key in asked if key in known))))
 
-    def columns(self, figures: Sequence[str]) -> Iterator[FoundColumn]:
+    def columns(self, figures: Sequence[str]) -> Iterator[TableColumn]:
         """Yield the columns, words first."""
         for path in self._named:
             is_number = all(isinstance(one.set.get(path), int | float) for one in self.found)
-            yield FoundColumn(_NAMED.get(path) or _label(path).lower(), is_number=is_number)
+            yield TableColumn(_NAMED.get(path) or _label(path).lower(), is_number=is_number)
         if self._has_layout:
-            yield FoundColumn("layout", is_number=False, rank=_LAYOUT_RANK)
+            yield TableColumn("layout", is_number=False, rank=_LAYOUT_RANK)
         for path in self._others:
             is_number = all(isinstance(one.set.get(path), int | float) for one in self.found)
-            yield FoundColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
+            yield TableColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
         for key in figures:
             figure = FIGURES[key]
-            yield FoundColumn(column_head(key), figure.better, rank=figure.rank, unit=column_unit(key))
+            yield TableColumn(column_head(key), figure.better, rank=figure.rank, unit=column_unit(key))
 
     def place_of(self, key: str, figures: Sequence[str]) -> int:
         """Return the place of a figure among the columns."""
         return len(self._named) + self._has_layout + len(self._others) + tuple(figures).index(key)
 
-    def row(self, found: FoundPlan, figures: Sequence[str]) -> FoundRow:
+    def row(self, found: FoundPlan, figures: Sequence[str]) -> ResultRow:
         """Return one row."""
         cells = [_set_cell(found.set.get(path)) for path in self._named]
-        cells += [FoundCell(_layout(found.set, self._devices(found)))] if self._has_layout else []
+        cells += [Cell(_layout(found.set, self._devices(found)))] if self._has_layout else []
         cells += [_set_cell(found.set.get(path)) for path in self._others]
         cells += [figure_cell(key, found.figures.get(key)) for key in figures]
-        return FoundRow(
+        return ResultRow(
             dict(found.set),
             found.verdict,
             tuple(cells),
@@ -190,9 +190,9 @@ def _about(found: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
     yield " · ".join(range_text(key, one) for key, one in ranges if one.low < one.high)
 
 
-def _set_cell(value: object) -> FoundCell:
+def _set_cell(value: object) -> Cell:
     number = float(value) if isinstance(value, int | float) else None
-    return FoundCell(plan_value_text(value) or "–", number)
+    return Cell(plan_value_text(value) or "–", number)
 
 
 def _label(path: str) -> str:
@@ -208,9 +208,9 @@ def solved(
     solve: str,
     machine: Machine | None,
     catalog: Catalog,
-    told: Callable[[Found], object],
+    told: Callable[[Results], object],
     stopped: Callable[[], bool],
-) -> Found:
+) -> Results:
     """Return the value of a field that keeps the limits as the first row, and what the next value breaks.
 
     Args:
@@ -232,12 +232,12 @@ def solved(
         counted, now = counted + 1, time.monotonic()
         if now >= due:
             due = now + _TOLD_SECONDS
-            told(Found((), (), counted, 0, now - began, is_complete=False, share=0.0))
+            told(Results((), (), counted, 0, now - began, is_complete=False, share=0.0))
 
     return _found(need(question, solve, machine, catalog, count, stopped), question, solved_path(solve))
 
 
-def _found(needed: Needed, question: Question, path: str) -> Found:
+def _found(needed: Needed, question: Question, path: str) -> Results:
     shown = [tried for tried in (needed.best or needed.nearest, needed.neighbour) if tried is not None]
     plans = [plan for tried in shown for plan in _plans(tried)]
     answer = SearchAnswer(
@@ -259,7 +259,7 @@ def _found(needed: Needed, question: Question, path: str) -> Found:
     return replace(found, rows=rows, remarks=texts, is_complete=needed.complete)
 
 
-def _verdict(row: FoundRow, tried: Candidate) -> Verdict:
+def _verdict(row: ResultRow, tried: Candidate) -> Verdict:
     """Return the verdict on what was tried, held to the limits of the question too."""
     return row.verdict if tried.holds or row.verdict.holds is False else Verdict.MISSES_LIMIT
 

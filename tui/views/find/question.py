@@ -15,7 +15,7 @@ from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import Question as EngineQuestion
 from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
 from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import Found
+from capacity_tui.tui.shown.results import Results
 from capacity_tui.tui.views.find.present import found_of, solved, weighed_figures
 from capacity_tui.tui.views.query_view.present import PlanQuestion
 
@@ -54,7 +54,7 @@ class SearchQuestion(PlanQuestion):
             words += ["--pareto", ",".join(self.asked().pareto), "--top", str(_TOP)]
         return command_text(tuple(words))
 
-    def answer(self, told: Callable[[Found], object], stopped: Callable[[], bool]) -> Found:
+    def answer(self, told: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Search; return the best there is, or was when it was stopped."""
         asked, solve = self.asked(), self._texts()["solve"]
         if solve:

@@ -11,14 +11,14 @@ from textual.binding import BindingType
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, to_ascii, wrap
-from capacity_tui.tui.views.query_view.results import FoundTable
+from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.screen import QueryScreen
 from capacity_tui.tui.views.query_view.search import spaced
 from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.plots import is_logarithmic, scatter
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.results import ExcludedPlans, Found
+    from capacity_tui.tui.shown.results import ExcludedPlans, Results
 
 
 class FindScreen(QueryScreen):
@@ -33,11 +33,11 @@ class FindScreen(QueryScreen):
 
     def __init__(self, session: Session) -> None:
         front = Front(session.glyphs)
-        super().__init__(session, FoundTable(), front, lambda document, said: document.question(said))
+        super().__init__(session, ResultTable(), front, lambda document, said: document.question(said))
         self._front = front
         self.commands = {**self.commands, "found.rules": self._show_rules}
 
-    def nothing_found(self, found: Found) -> str:
+    def nothing_found(self, found: Results) -> str:
         """Return what excluded most."""
         return nothing_found(found)
 
@@ -67,11 +67,11 @@ class Front(DrawnLines):
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="front", classes="aside")
         self._glyphs = glyphs
-        self._found: Found | None = None
+        self._found: Results | None = None
         self._shown: Sequence[int] = ()
         self._here: int | None = None
 
-    def show_found(self, found: Found | None, shown: Sequence[int], here: int | None) -> None:
+    def show_found(self, found: Results | None, shown: Sequence[int], here: int | None) -> None:
         """Draw an answer.
 
         Args:
@@ -116,7 +116,7 @@ class Front(DrawnLines):
         return [*drawn, _axis(left, right, is_logarithmic([x for x, _ in points]), width)]
 
 
-def _numbers(found: Found, index: int) -> tuple[float | None, ...]:
+def _numbers(found: Results, index: int) -> tuple[float | None, ...]:
     return tuple(found.rows[index].cells[place].number for place in found.weighed or ())
 
 
@@ -145,7 +145,7 @@ def _axis(low: str, high: str, logarithmic: bool, width: int) -> Line:
     return line(Span(low + "─" * (gap // 2) + middle + "─" * (gap - gap // 2) + high, "dim"))
 
 
-def rule_lines(found: Found | None, width: int) -> list[Line]:
+def rule_lines(found: Results | None, width: int) -> list[Line]:
     """Return every rule and limit that excluded something, with how much and an example."""
     if found is None or not (found.excluded or found.missed):
         return [line(Span("Nothing was excluded.", "value"))]
@@ -157,7 +157,7 @@ def rule_lines(found: Found | None, width: int) -> list[Line]:
     return lines
 
 
-def nothing_found(found: Found) -> str:
+def nothing_found(found: Results) -> str:
     """Return why there are no rows: what excluded most."""
     most = next(iter((*found.missed, *found.excluded)), None)
     why = f": {spaced(most.count)} times {most.rule}" if most else ""

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import column_head, column_text
-from capacity_tui.tui.shown.results import FoundCell
+from capacity_tui.tui.shown.results import Cell
 
 if TYPE_CHECKING:
     from capacity_tui.engine.uncertainty import Interval
@@ -58,8 +58,8 @@ def range_text(key: str, value: Interval) -> str:
     return f"{column_head(key)} {column_text(key, float(value.low))} – {column_text(key, float(value.high))}"
 
 
-def figure_cell(key: str, value: Interval | None) -> FoundCell:
+def figure_cell(key: str, value: Interval | None) -> Cell:
     """Return the cell of a figure; ``n/a`` where it is not known."""
     if value is None:
-        return FoundCell("n/a")
-    return FoundCell(column_text(key, float(value.value)), float(value.value))
+        return Cell("n/a")
+    return Cell(column_text(key, float(value.value)), float(value.value))

@@ -12,14 +12,14 @@ from textual.binding import BindingType
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.shown.results import FoundColumn, FoundRow
+from capacity_tui.tui.shown.results import ResultRow, TableColumn
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.bars import mark_of
 from capacity_tui.tui.widgets.lines import GAP, fitted, joined, narrowed, widest
 from capacity_tui.tui.widgets.panel import HeadedPanel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.results import Found
+    from capacity_tui.tui.shown.results import Results
 
 _MARKS = 6
 """Cells in front of the first column: cursor, mark, verdict, front."""
@@ -27,7 +27,7 @@ _MARKS = 6
 _NARROWEST, _NAME = 8, 24
 
 
-class FoundTable(HeadedPanel):
+class ResultTable(HeadedPanel):
     """Rows that answer the question; keeps its cursor on a row while others come in.
 
     Attributes:
@@ -48,7 +48,7 @@ class FoundTable(HeadedPanel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: Found | None = None
+        self.found: Results | None = None
         self.sorted_by: int | None = None
         self.is_reversed = False
         self.filter = ""
@@ -61,7 +61,7 @@ class FoundTable(HeadedPanel):
         self._wanted: tuple[tuple[str, str], ...] = ()
 
     @property
-    def row(self) -> FoundRow | None:
+    def row(self) -> ResultRow | None:
         """The row under the cursor."""
         if self.found is None or self.cursor >= len(self._shown):
             return None
@@ -79,12 +79,12 @@ class FoundTable(HeadedPanel):
             return self.found.order if self.found else ""
         return self.found.columns[self.sorted_by].title
 
-    def chosen(self) -> tuple[FoundRow, ...]:
+    def chosen(self) -> tuple[ResultRow, ...]:
         """Return the rows that are marked, or the one under the cursor."""
         rows = () if self.found is None else tuple(row for row in self.found.rows if row.key in self.marked)
         return rows or ((self.row,) if self.row else ())
 
-    def show_found(self, found: Found, message: str = "nothing found yet") -> None:
+    def show_found(self, found: Results, message: str = "nothing found yet") -> None:
         """Show an answer; the cursor stays on its row if it was moved there."""
         if self.found is None or [one.title for one in self.found.columns] != [one.title for one in found.columns]:
             self.sorted_by, self._widths = None, ()
@@ -162,7 +162,7 @@ class FoundTable(HeadedPanel):
             lines.append(self._line(row, cells, is_front=index in found.front, at_cursor=position == self.cursor))
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
 
-    def _wide_enough(self, found: Found) -> tuple[int, ...]:
+    def _wide_enough(self, found: Results) -> tuple[int, ...]:
         """Return how wide the columns are; while rows come in they only get wider."""
         before = self._widths or (0,) * len(found.columns)
         return tuple(
@@ -170,7 +170,7 @@ class FoundTable(HeadedPanel):
             for place, column in enumerate(found.columns)
         )
 
-    def _cut(self, places: tuple[int, ...], columns: Sequence[FoundColumn], room: int) -> tuple[int, ...]:
+    def _cut(self, places: tuple[int, ...], columns: Sequence[TableColumn], room: int) -> tuple[int, ...]:
         """Return the widths of the columns that are shown, words cut where there is no room for all of them."""
         words = [place for place in places if not columns[place].is_number]
         taken = sum(self._widths[place] + GAP for place in places if place not in words)
@@ -183,7 +183,7 @@ class FoundTable(HeadedPanel):
             return title
         return f"{title}{'▴' if self.is_reversed else '▾'}"
 
-    def _line(self, row: FoundRow, cells: tuple[str, ...], *, is_front: bool, at_cursor: bool) -> Line:
+    def _line(self, row: ResultRow, cells: tuple[str, ...], *, is_front: bool, at_cursor: bool) -> Line:
         mark = mark_of(row.verdict)
         is_taken = row.key == self.taken
         tone = "dim" if self.is_old else "best" if is_taken else "value"
@@ -200,7 +200,7 @@ class FoundTable(HeadedPanel):
         before, self.cursor, self._wanted = self.row, 0, ()
         self._arrange(before)
 
-    def _arrange(self, before: FoundRow | None) -> None:
+    def _arrange(self, before: ResultRow | None) -> None:
         """Filter and sort; put the cursor on the row that was chosen, as soon as it is there.
 
         Args:
@@ -235,7 +235,7 @@ _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
 }
 
 
-def is_found(row: FoundRow, columns: Sequence[FoundColumn], words: Iterable[str], is_front: bool) -> bool:
+def is_found(row: ResultRow, columns: Sequence[TableColumn], words: Iterable[str], is_front: bool) -> bool:
     """Return whether a row has all words, in lower case, in its cells, its verdict or what it sets.
 
     A word such as ``$/h<20`` limits the numbers of a column; ``risk=low`` says what is in it.
@@ -244,7 +244,7 @@ def is_found(row: FoundRow, columns: Sequence[FoundColumn], words: Iterable[str]
     return all(_keeps(row, columns, word) or word in text.casefold() for word in words)
 
 
-def _keeps(row: FoundRow, columns: Sequence[FoundColumn], word: str) -> bool:
+def _keeps(row: ResultRow, columns: Sequence[TableColumn], word: str) -> bool:
     """Return whether a word is a limit, and the row keeps it."""
     limit = _LIMIT.fullmatch(word)
     if limit is None:
@@ -264,8 +264,8 @@ def _keeps(row: FoundRow, columns: Sequence[FoundColumn], word: str) -> bool:
 
 def in_order(
     kept: Sequence[int],
-    rows: Sequence[FoundRow],
-    columns: Sequence[FoundColumn],
+    rows: Sequence[ResultRow],
+    columns: Sequence[TableColumn],
     sorted_by: int | None,
     is_reversed: bool,
 ) -> list[int]:

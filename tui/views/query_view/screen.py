@@ -15,7 +15,7 @@ from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.query_view.form import QuestionEdits, QuestionForm
-from capacity_tui.tui.views.query_view.results import FoundTable
+from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching, SearchState
 from capacity_tui.tui.views.view_screen import PanelScreen
 from capacity_tui.tui.widgets.lines import Lines
@@ -23,7 +23,7 @@ from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.results import Found
+    from capacity_tui.tui.shown.results import Results
 
 ASIDE, ROWS = "-aside", "-rows"
 """Classes of the screen while what stands beside the rows is shown alone, and while the rows are."""
@@ -39,12 +39,12 @@ class QueryScreen(PanelScreen):
         begin: returns the question about a plan.
     """
 
-    AUTO_FOCUS: ClassVar[str] = "FoundTable"
+    AUTO_FOCUS: ClassVar[str] = "ResultTable"
     BINDINGS: ClassVar[list[BindingType]] = bindings("asking")
     HORIZONTAL_BREAKPOINTS = [(0, "-slender"), (116, "-broad")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-short"), (22, "-middle"), (32, "-tall")]  # noqa: RUF012
 
-    def __init__(self, session: Session, table: FoundTable, aside: Lines, begin: Begin) -> None:
+    def __init__(self, session: Session, table: ResultTable, aside: Lines, begin: Begin) -> None:
         self.table, self.aside, self.form = table, aside, QuestionForm()
         super().__init__(session, (table, self.form, *((aside,) if isinstance(aside, Panel) else ())))
         self._progress, self._details, self.prompt = Progress(), Details(), Prompt()
@@ -90,7 +90,7 @@ class QueryScreen(PanelScreen):
         """Yield what stands between the question and the rows."""
         yield from ()
 
-    def nothing_found(self, found: Found) -> str:
+    def nothing_found(self, found: Results) -> str:
         """Return why there are no rows."""
         raise NotImplementedError
 

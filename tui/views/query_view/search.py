@@ -17,9 +17,9 @@ from capacity_tui.tui.widgets.lines import DrawnLines
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.fields import Field
-    from capacity_tui.tui.shown.results import Found, FoundRow, Question
+    from capacity_tui.tui.shown.results import Question, ResultRow, Results
     from capacity_tui.tui.view import Document
-    from capacity_tui.tui.views.query_view.results import FoundTable
+    from capacity_tui.tui.views.query_view.results import ResultTable
 
 Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
 """Returns the question about a plan: what the user said, and what makes sense at once for the rest."""
@@ -35,7 +35,7 @@ class SearchState(NamedTuple):
     """
 
     question: Question
-    rows: Found | None = None
+    rows: Results | None = None
     is_last: bool = False
 
 
@@ -163,7 +163,7 @@ class Progress(Bar):
         self._left = line()
         self._right = ""
 
-    def show_state(self, table: FoundTable, searching: Searching) -> None:
+    def show_state(self, table: ResultTable, searching: Searching) -> None:
         """Show how far the search is."""
         running = searching.is_running
         self._left = _counted(table.found, running, searching.was_stopped) if not table.is_old else _SEARCHING
@@ -181,7 +181,7 @@ class Progress(Bar):
 _SEARCHING = line(Span(" ▸ ", "accent"), Span("searching…", "value"), Span("  esc stops", "dim"))
 
 
-def _counted(found: Found | None, running: bool, was_stopped: bool) -> Line:
+def _counted(found: Results | None, running: bool, was_stopped: bool) -> Line:
     if found is None:
         return _SEARCHING if running else line()
     counts = f"{spaced(found.tried)} tried, {spaced(found.fitting)} fit, {format_seconds(found.seconds)}"
@@ -207,7 +207,7 @@ class Details(DrawnLines):
         super().__init__(id="details")
         self._texts: tuple[tuple[str, str], ...] = ()
 
-    def show_row(self, row: FoundRow | None, found: Found | None) -> None:
+    def show_row(self, row: ResultRow | None, found: Results | None) -> None:
         """Say all that a row sets, its ranges, and what surpasses it."""
         texts = [] if row is None else [(text, "value" if not place else "dim") for place, text in enumerate(row.about)]
         if row is not None and found is not None and row.surpassed is not None:
@@ -230,7 +230,7 @@ class Details(DrawnLines):
         self.repaint()
 
 
-def _surpassed(index: int, found: Found) -> str:
+def _surpassed(index: int, found: Results) -> str:
     """Return which row is no worse in all that was weighed."""
     other = found.rows[index]
     words = [cell.text for cell, column in zip(other.cells, found.columns, strict=True) if not column.is_number]

@@ -13,7 +13,7 @@ from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.shown.runs import RunDevice, RunEvent, RunGraph, RunRow, Standing
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, fit, left, line, right, wrap
 from capacity_tui.tui.widgets.bars import Bar, gauge
-from capacity_tui.tui.widgets.lines import fitted, joined, narrowed, widest
+from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, beside
 
@@ -230,26 +230,16 @@ class RunsTable(HeadedPanel):
         if not self.rows:
             said = _NOTHING if self._is_read else ("looking for runs…",)
             return [line(Span(f" {text}", "dim" if number else "label")) for number, text in enumerate(said)], None
-        cells = [row.cells for row in self.rows]
-        columns = self._columns
-        widths = [
-            min(widest([each[place] for each in cells] + [column.title]), _WIDEST)
-            for place, column in enumerate(columns)
-        ]
-        places = fitted(widths, [column.rank for column in columns], width - _FRONT)
-        shown = narrowed([widths[place] for place in places], width - _FRONT, _LEAST_WIDTH)
-        right = [columns[place].is_number for place in places]
-        heads = joined([columns[place].title for place in places], shown, right)
-        lines = [line(" " * _FRONT, Span("".join(heads), "heading"))]
+        cells, room = [row.cells for row in self.rows], width - _FRONT
+        layout = TableLayout.of(self._columns, cells, room, most=_WIDEST, least=_LEAST_WIDTH)
+        lines = [line(" " * _FRONT, Span(layout.heads, "heading"))]
         for index, row in enumerate(self.rows):
-            texts = joined([row.cells[place] for place in places], shown, right)
             at_cursor = index == self.cursor
             role = "label" if row.standing is Standing.PAST else "value"
             mark = _MARKS[row.standing]
             cursor = Span("▌" if at_cursor else " ", "accent")
-            lines.append(
-                line(cursor, Span(f"{mark.text}  ", mark.role), Span("".join(texts), role), selected=at_cursor)
-            )
+            text = Span(layout.text(row.cells), role)
+            lines.append(line(cursor, Span(f"{mark.text}  ", mark.role), text, selected=at_cursor))
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
 
 

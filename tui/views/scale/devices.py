@@ -10,7 +10,7 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.cluster import GROWTHS, WAITS
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.widgets.bars import gauge, mark_of
-from capacity_tui.tui.widgets.lines import fitted, joined, widest
+from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel
 
 if TYPE_CHECKING:
@@ -116,19 +116,15 @@ class Devices(HeadedPanel):
         if plan is None or not rows:
             return [line(Span(f" {self.message}", "dim"))], None
         texts = [self._cells(row) for row in rows]
-        self._widths = self._wide_enough(texts)
-        columns = plan.columns
-        places = fitted(self._widths, [column.rank for column in columns], width - _MARKS)
-        widths = [self._widths[place] for place in places]
-        right = [columns[place].is_number for place in places]
-        heads = joined([columns[place].title for place in places], widths, right)
-        lines = [line(" " * _MARKS, Span("".join(heads), "heading"))]
-        is_waiting = [columns[place].title == WAITS for place in places]
+        # While rows come in the columns only get wider.
+        layout = TableLayout.of(plan.columns, texts, width - _MARKS, before=self._widths)
+        self._widths = layout.widest
+        lines = [line(" " * _MARKS, Span(layout.heads, "heading"))]
+        is_waiting = [plan.columns[place].title == WAITS for place in layout.places]
         for index, (row, cells) in enumerate(zip(rows, texts, strict=True)):
-            shown = joined([cells[place] for place in places], widths, right)
             bound = ("warn" if row.is_bound and waits else "" for waits in is_waiting)
-            told = [Span(text, role) for text, role in zip(shown, bound, strict=True)]
-            lines.append(self._line(row, told, at_cursor=index == self.cursor))
+            spans = [Span(text, role) for text, role in zip(layout.cells(cells), bound, strict=True)]
+            lines.append(self._line(row, spans, at_cursor=index == self.cursor))
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
 
     def _cells(self, row: ScaledRow) -> tuple[str, ...]:
@@ -137,15 +133,6 @@ class Devices(HeadedPanel):
         count, time, speedup, efficiency, *rest = row.cells
         bar = gauge(row.efficiency, _BAR) if row.efficiency is not None else ""
         return (f"{mark} {count}".lstrip(), time, speedup, f"{bar} {efficiency:>5}".lstrip(), *rest)
-
-    def _wide_enough(self, texts: list[tuple[str, ...]]) -> tuple[int, ...]:
-        """Return how wide the columns are; while rows come in they only get wider."""
-        columns = () if self.plan is None else self.plan.columns
-        before = self._widths or (0,) * len(columns)
-        return tuple(
-            max(widest([cells[place] for cells in texts]), len(column.title), before[place])
-            for place, column in enumerate(columns)
-        )
 
     def _line(self, row: ScaledRow, cells: list[Span], *, at_cursor: bool) -> Line:
         is_new = not self.is_old and self.plan is not None and row in self.plan.rows

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.bars import gauge
-from capacity_tui.tui.widgets.lines import GAP, DrawnLines, fitted, joined, widest
+from capacity_tui.tui.widgets.lines import GAP, DrawnLines, TableLayout
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.plots import Tick, axis_line, beside, log_plane, plot, samples_per_cell
 
@@ -86,22 +86,15 @@ class Levels(Panel):
         patterns = self.patterns
         if patterns is None:
             return [line(Span(f" {self.message}", "dim"))], None
-        columns, levels = patterns.columns, patterns.levels
+        levels = patterns.levels
         bar = _BAR if width >= 4 * _BAR else 0
-        cells = [level.cells for level in levels]
-        widths = [
-            max(widest([each[place] for each in cells]), len(column.title)) for place, column in enumerate(columns)
-        ]
         room = width - _MARK - (bar + GAP if bar else 0)
-        places = fitted(widths, [column.rank for column in columns], room)
-        sizes, right = [widths[place] for place in places], [columns[place].is_number for place in places]
-        heads = "".join(joined([columns[place].title for place in places], sizes, right))
-        lines, items = [line(" " * _MARK, Span(heads, "heading"))], list[int | None]([None])
+        layout = TableLayout.of(patterns.columns, [level.cells for level in levels], room)
+        lines, items = [line(" " * _MARK, Span(layout.heads, "heading"))], list[int | None]([None])
         for index, level in enumerate(levels):
-            shown = "".join(joined([level.cells[place] for place in places], sizes, right))
             drawn = " " * GAP + gauge(level.share, bar) if bar and not level.is_total else ""
             tone = "dim" if self._is_old else "best" if level.is_total else "value"
-            spans = Span(shown, tone), Span(drawn, "dim" if self._is_old else "graph-1")
+            spans = Span(layout.text(level.cells), tone), Span(drawn, "dim" if self._is_old else "graph-1")
             lines.append(self._marked(index, *spans))
             items.append(index)
         for index, remark in enumerate(patterns.remarks, start=len(levels)):
