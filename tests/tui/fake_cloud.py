@@ -12,7 +12,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.present import ExplanationText, FormulaInput
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import ResultSource, Cell, Export, ResultRow, Results, TableColumn
+from capacity_tui.tui.shown.results import Cell, Export, ResultRow, Results, ResultSource, TableColumn
 
 FITTING, ALL = "only what fits", "all"
 FIELDS = (
