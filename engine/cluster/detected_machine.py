@@ -32,7 +32,7 @@ def cluster_of_machine(machine: Machine, catalog: Catalog, mixed: Mixed = "best"
     main = machine.memory.total_bytes
     memory, provenance = float(main.value or 0) or None, main.provenance
     if usable:
-        match = combined([_group(devices, machine, catalog) for devices in _alike(usable)], mixed)
+        match = combined([_group(devices, machine, catalog) for devices in _equal_devices(usable)], mixed)
         share = memory / match.devices if memory else None
         host = machine_host(machine, match.devices)
         return replace(match, host_memory_bytes=share, host_memory_known=provenance, assumed=unmatched, host=host)
@@ -44,7 +44,7 @@ def cluster_of_machine(machine: Machine, catalog: Catalog, mixed: Mixed = "best"
     )
 
 
-def _alike(usable: Sequence[UsableDevice]) -> Iterator[list[UsableDevice]]:
+def _equal_devices(usable: Sequence[UsableDevice]) -> Iterator[list[UsableDevice]]:
     """Yield devices of one row that reach each other; of slices, which do not, the first of a row."""
     for row_id in dict.fromkeys(device.accelerator.catalogue_id.value for device in usable):
         equal = [device for device in usable if device.accelerator.catalogue_id.value == row_id]

@@ -206,13 +206,17 @@ def combined(groups: Sequence[HardwareMatch], mixed: Mixed) -> HardwareMatch:
         return groups[0]
     strongest = max(groups, key=_arithmetic)
     joined = [group for group in groups if group.is_joined]
-    together = _together(joined) if len(joined) > 1 else None
+    together = _all_groups(joined) if len(joined) > 1 else None
     if together is None or (mixed != "all" and (mixed == "one" or _arithmetic(together) <= _arithmetic(strongest))):
-        return _alone(strongest, groups, together)
-    return replace(together, mix=f"{_listed(joined)} at the pace of the slowest", mix_reason=_why(together, strongest))
+        return _single_group(strongest, groups, together)
+    return replace(
+        together, mix=f"{_listed(joined)} at the pace of the slowest", mix_reason=_reason_for_all(together, strongest)
+    )
 
 
-def _alone(chosen: HardwareMatch, groups: Sequence[HardwareMatch], together: HardwareMatch | None) -> HardwareMatch:
+def _single_group(
+    chosen: HardwareMatch, groups: Sequence[HardwareMatch], together: HardwareMatch | None
+) -> HardwareMatch:
     others = _listed(group for group in groups if group is not chosen)
     if together is None:
         reason = f"{others} left out: not joined to the others"
@@ -224,7 +228,7 @@ def _alone(chosen: HardwareMatch, groups: Sequence[HardwareMatch], together: Har
     return replace(chosen, mix_reason=reason)
 
 
-def _why(together: HardwareMatch, strongest: HardwareMatch) -> str:
+def _reason_for_all(together: HardwareMatch, strongest: HardwareMatch) -> str:
     memory = together.device.memory_bytes
     least = "" if memory is None else f", and with the least memory of them, {format_bytes(float(memory))}"
     return (
@@ -233,7 +237,7 @@ def _why(together: HardwareMatch, strongest: HardwareMatch) -> str:
     )
 
 
-def _together(groups: Sequence[HardwareMatch]) -> HardwareMatch:
+def _all_groups(groups: Sequence[HardwareMatch]) -> HardwareMatch:
     """Return all groups as equal devices, each as slow, and each node as small, as the least of them."""
     slowest = min(groups, key=lambda group: _arithmetic(group) / group.devices)
     count = sum(group.devices for group in groups)

@@ -23,7 +23,7 @@ def probe_memory(host: Host) -> Memory:
         return _macos_memory(host)
     host_total = meminfo(host, "MemTotal")
     host_available = meminfo(host, "MemAvailable").or_else(meminfo(host, "MemFree"))
-    limit, host_used = memory_limit(host), _held(host_total, host_available)
+    limit, host_used = memory_limit(host), _used(host_total, host_available)
     if limit.value is None or (host_total.value is not None and limit.value >= host_total.value):
         return Memory(host_total, host_available, limit, host_total, host_used)
     return Memory(limit, _within(limit.value, host_available, memory_used(host)), limit, host_total, host_used)
@@ -38,7 +38,7 @@ def shared_memory(memory: Memory) -> tuple[Fact[int], Fact[int], Fact[int]]:
     return memory.total_bytes, available, memory.total_bytes.map(lambda total: total - left)
 
 
-def _held(total: Fact[int], available: Fact[int]) -> Fact[int]:
+def _used(total: Fact[int], available: Fact[int]) -> Fact[int]:
     """Return what is not there for a new program."""
     left = available.value
     return missing(available.source, available.reason) if left is None else total.map(lambda size: size - left)
@@ -72,7 +72,7 @@ def _macos_memory(host: Host) -> Memory:
     available = missing(statistics.source, statistics.reason or "no page counts")
     limit = missing("macOS", "macOS sets no memory limits on groups of processes")
     free = _free_pages(statistics.value) if statistics.value else available
-    return Memory(total, free, limit, total, _held(total, free))
+    return Memory(total, free, limit, total, _used(total, free))
 
 
 def _free_pages(text: str) -> Fact[int]:

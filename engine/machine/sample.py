@@ -99,8 +99,8 @@ class Sampler:
         self._clock = clock
         self._before: tuple[float, Counters] | None = None
         self._sensors = GpuSensors(self._host, detailed)
-        self._asked: Running[tuple[GpuSample, ...]] | None = None
-        self._asked_at = 0.0
+        self._gpu_reading: Running[tuple[GpuSample, ...]] | None = None
+        self._gpu_reading_began = 0.0
         self._gpus: Fact[tuple[GpuSample, ...]] = missing("GPU drivers", "not answered yet")
 
     def sample(self) -> Sample:
@@ -126,7 +126,7 @@ class Sampler:
 
     def close(self) -> None:
         """Give back the drivers' handles, unless a call still hangs in one."""
-        if self._asked is None or self._asked.done:
+        if self._gpu_reading is None or self._gpu_reading.done:
             self._sensors.close()
 
     def _cpu_percent(self, counters: Counters) -> Fact[float]:
@@ -168,14 +168,14 @@ class Sampler:
 
     def _gpu_samples(self, now: float) -> Fact[tuple[GpuSample, ...]]:
         """Return the GPUs' reading; the last one while a new one is late, n/a once that is too old."""
-        if self._asked is None or self._asked.done:
-            self._asked, self._asked_at = Running("gpus", self._sensors.read, STALE_SECONDS), now
-        samples, probe = self._asked.wait_at_most(ANSWER_SECONDS)
+        if self._gpu_reading is None or self._gpu_reading.done:
+            self._gpu_reading, self._gpu_reading_began = Running("gpus", self._sensors.read, STALE_SECONDS), now
+        samples, probe = self._gpu_reading.wait_at_most(ANSWER_SECONDS)
         if samples is not None:
             self._gpus = detected(samples, "GPU drivers")
         elif probe.outcome != "timed out":
             self._gpus = missing("GPU drivers", probe.detail)
-        elif now - self._asked_at >= STALE_SECONDS:
+        elif now - self._gpu_reading_began >= STALE_SECONDS:
             self._gpus = missing("GPU drivers", f"no answer within {STALE_SECONDS:g} s")
         return self._gpus
 

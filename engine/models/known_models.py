@@ -87,7 +87,7 @@ def _classical(name: str, catalog: Catalog) -> KnownModel:
 
 def _family_network(name: str) -> KnownModel:
     spec_type = network_spec_type(name)
-    return KnownModel(name, _what(spec_type), "network", spec_type.complexity, spec_type.best_use, spec_type)
+    return KnownModel(name, _summary_line(spec_type), "network", spec_type.complexity, spec_type.best_use, spec_type)
 
 
 def _network(name: str, catalog: Catalog) -> KnownModel:
@@ -99,7 +99,7 @@ def _network(name: str, catalog: Catalog) -> KnownModel:
 
 def _transformer(name: str) -> KnownModel:
     spec_type = transformer_spec_type(name)
-    return KnownModel(name, _what(spec_type), "transformer", spec_type.complexity, BEST_USES[name], spec_type)
+    return KnownModel(name, _summary_line(spec_type), "transformer", spec_type.complexity, BEST_USES[name], spec_type)
 
 
 def _plugin(plugin: ModelPlugin) -> KnownModel:
@@ -111,7 +111,7 @@ def _plugin(plugin: ModelPlugin) -> KnownModel:
     return KnownModel(plugin.name, title, "plugin", complexity, plugin.best_use, plugin.spec_type)
 
 
-def _what(spec_type: type[Spec]) -> str:
+def _summary_line(spec_type: type[Spec]) -> str:
     return (spec_type.__doc__ or "").partition("\n")[0].rstrip(".")
 
 

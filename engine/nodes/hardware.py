@@ -178,7 +178,7 @@ def drawn_levels(inventory: Inventory, ascii_only: bool = False) -> Iterator[str
     yield f"{inventory.name}: {count}{_nodes(inventory.nodes)}"
     if not named:
         names = folded_names(node.node for node in inventory.nodes)
-        yield f"{_BRANCHES[ascii_only][1]}{names}: {_what(inventory.nodes)}"
+        yield f"{_BRANCHES[ascii_only][1]}{names}: {_node_words(inventory.nodes)}"
         return
     entries = sorted(racks.items(), key=lambda entry: entry[0] == _NOWHERE)
     shown = entries[:MOST_RACKS] if len(entries) > MOST_RACKS else entries
@@ -186,7 +186,7 @@ def drawn_levels(inventory: Inventory, ascii_only: bool = False) -> Iterator[str
     for number, (name, nodes) in enumerate(shown):
         is_last = number == len(shown) - 1 and not remaining
         listed = folded_names(node.node for node in nodes)
-        yield f"{_BRANCHES[ascii_only][is_last]}{name}  {listed}: {_what(nodes)}"
+        yield f"{_BRANCHES[ascii_only][is_last]}{name}  {listed}: {_node_words(nodes)}"
     if remaining:
         remaining_nodes = [node for _, nodes in remaining for node in nodes]
         yield f"{_BRANCHES[ascii_only][True]}{len(remaining)} more racks with {_nodes(remaining_nodes)}"
@@ -210,7 +210,7 @@ def _nodes(nodes: Sequence[NodeFacts]) -> str:
     return f"{len(nodes)} node{'s' if len(nodes) != 1 else ''}" + (f", {devices} devices" if devices else "")
 
 
-def _what(nodes: Sequence[NodeFacts]) -> str:
+def _node_words(nodes: Sequence[NodeFacts]) -> str:
     """Return what nodes have, equal ones counted together."""
     counts = Counter(node.traits.get("devices") or f"{node.sockets} x {node.processor_name or '?'}" for node in nodes)
     ports = Counter(str(node.ports) for node in nodes if node.ports)

@@ -99,10 +99,10 @@ def facts_of(node: str, machine: Machine, errors: Mapping[int, int], holders: tu
         "processor": f"{sockets} x {_text(machine.cpu.model)}" if machine.cpu.model.value else "",
         MEMORY: format_bytes(memory) if memory else "",
         NETWORK: "" if ports is None else str(ports),
-        "driver": _alike(device.driver for device in devices),
-        "runtime": _alike(device.runtime for device in devices),
-        "power limit": _alike(device.power_limit_watts.map(lambda watts: f"{watts:.0f} W") for device in devices),
-        PARTITIONED: _alike(device.mig_enabled.map(lambda on: "yes" if on else "no") for device in devices),
+        "driver": _common_text(device.driver for device in devices),
+        "runtime": _common_text(device.runtime for device in devices),
+        "power limit": _common_text(device.power_limit_watts.map(lambda watts: f"{watts:.0f} W") for device in devices),
+        PARTITIONED: _common_text(device.mig_enabled.map(lambda on: "yes" if on else "no") for device in devices),
         "kernel": _text(machine.platform.release),
     }
     return NodeFacts(
@@ -125,7 +125,7 @@ def _text(fact: Fact[str]) -> str:
     return fact.value or ""
 
 
-def _alike(facts: Iterator[Fact[str]]) -> str:
+def _common_text(facts: Iterator[Fact[str]]) -> str:
     return ", ".join(sorted({fact.value for fact in facts if fact.value}))
 
 

@@ -51,7 +51,7 @@ class RayNodes:
         ray, alive = load_ray(), self._alive()
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: PLC0415 - an optional extra
 
-        task = ray.remote(num_cpus=0, max_retries=0)(_run_here)
+        task = ray.remote(num_cpus=0, max_retries=0)(_run_command)
         waiting = {}
         for node in nodes:
             if node not in alive:
@@ -85,7 +85,7 @@ class RayNodes:
         return addresses
 
 
-def _run_here(words: tuple[str, ...], text: str, seconds: float) -> tuple[int | None, str, str]:
+def _run_command(words: tuple[str, ...], text: str, seconds: float) -> tuple[int | None, str, str]:
     """Run a command on the node of the task; return its exit code, output and errors."""
     try:
         done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 - the caller's command

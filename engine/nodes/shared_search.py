@@ -105,7 +105,7 @@ class SharedSearch:
     def __init__(
         self, question: Question, catalog: Catalog, machine: Machine | None, known: Known, cutting: Cutting
     ) -> None:
-        self._asked, self._catalog, self._machine = question, catalog, machine
+        self._original, self._catalog, self._machine = question, catalog, machine
         self._question = answerable(question)
         self._spaces = spaces_of(self._question, catalog, machine)
         self._best = TopK(self._question, goal_of(self._question), catalog, machine)
@@ -150,7 +150,7 @@ class SharedSearch:
             self._give(workers)
         self._add_up()
         if self._spaces.count == 1 and not self._best.valid:
-            return search(self._asked, self._catalog, self._machine)  # says why nothing of it can be estimated
+            return search(self._original, self._catalog, self._machine)  # says why nothing of it can be estimated
         return self._best.answer(monotonic() - started, 1.0, complete=True)
 
     def _give(self, workers: Workers) -> None:

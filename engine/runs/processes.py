@@ -121,18 +121,18 @@ class ProcessTree:
         now = self._clock()
         hidden = self._find()
         members = self._read_members()
-        living = tuple(process for process in members if not process.ended)
+        alive = tuple(process for process in members if not process.ended)
         totals = {name: self._total(name, members, hidden) for name in COUNTERS}
         cpu = totals["cpu_seconds"]
         percent, self._before = self._cpu_percent(now, cpu), None if cpu.value is None else (now, cpu.value)
         return TreeSample(
             at_seconds=now,
-            processes=living,
-            rss_bytes=_sum(living, "rss_bytes", hidden).map(int),
-            pss_bytes=self._shared_once(living),
+            processes=alive,
+            rss_bytes=_sum(alive, "rss_bytes", hidden).map(int),
+            pss_bytes=self._shared_once(alive),
             cpu_seconds=cpu,
             cpu_percent=percent,
-            threads=_sum(living, "threads", hidden).map(int),
+            threads=_sum(alive, "threads", hidden).map(int),
             read_bytes=totals["read_bytes"].map(int),
             written_bytes=totals["written_bytes"].map(int),
             read_operations=totals["read_operations"].map(int),
@@ -186,9 +186,9 @@ class ProcessTree:
             for name in COUNTERS:
                 self._ended[name] += getattr(last, name).value or 0
 
-    def _total(self, name: str, living: Iterable[ProcessSample], hidden: str) -> Fact[float]:
+    def _total(self, name: str, alive: Iterable[ProcessSample], hidden: str) -> Fact[float]:
         """Return a running total; a child seen as ended before its parent has counted it lets none run back."""
-        counted = _sum(living, name, hidden)
+        counted = _sum(alive, name, hidden)
         if counted.value is None and (hidden or counted.reason != GONE):
             return counted
         self._highest[name] = max(self._highest[name], self._ended[name] + (counted.value or 0))
@@ -204,21 +204,21 @@ class ProcessTree:
             return missing(PROCESSES, "no time has passed")
         return detected(100 * (cpu.value - before) / (now - then), PROCESSES)
 
-    def _shared_once(self, living: Iterable[ProcessSample]) -> Fact[int]:
+    def _shared_once(self, alive: Iterable[ProcessSample]) -> Fact[int]:
         """Return memory with shared pages counted once, unless reading it would cost or disturb too much."""
         start = time.perf_counter()
         if start < self._shared_due:
             return missing("smaps", "read now and then only, because reading it takes long")
-        if any((process.rss_bytes.value or 0) > LARGEST_WALK_BYTES for process in living):
+        if any((process.rss_bytes.value or 0) > LARGEST_WALK_BYTES for process in alive):
             return missing("smaps", "not read of processes this large, which might have to wait meanwhile")
-        facts = [self._proportional(process.pid) for process in living]
+        facts = [self._proportional(process.pid) for process in alive]
         end = time.perf_counter()
         self._shared_due = end + (end - start) / SHARED_PAGES_SHARE
         return _added(facts)
 
     def _proportional(self, pid: int) -> Fact[int]:
         try:
-            return _asked(self._members[pid][0], "memory_full_info", lambda memory: int(memory.pss))
+            return _read_fact(self._members[pid][0], "memory_full_info", lambda memory: int(memory.pss))
         except psutil.NoSuchProcess:
             return missing("smaps", GONE)
 
@@ -246,14 +246,14 @@ def _read(process: psutil.Process, parent: int, last: ProcessSample | None) -> P
 
 
 def _read_open(process: psutil.Process, parent: int) -> ProcessSample:
-    io = _asked(process, "io_counters", tuple)
+    io = _read_fact(process, "io_counters", tuple)
     return ProcessSample(
         pid=process.pid,
         parent=parent,
-        name=_asked(process, "name", str).value or "?",
-        rss_bytes=_asked(process, "memory_info", lambda memory: int(memory.rss)),
-        cpu_seconds=_asked(process, "cpu_times", lambda times: float(sum(times[:4]))),
-        threads=_asked(process, "num_threads", int),
+        name=_read_fact(process, "name", str).value or "?",
+        rss_bytes=_read_fact(process, "memory_info", lambda memory: int(memory.rss)),
+        cpu_seconds=_read_fact(process, "cpu_times", lambda times: float(sum(times[:4]))),
+        threads=_read_fact(process, "num_threads", int),
         read_bytes=io.map(lambda counts: int(counts[2])),
         written_bytes=io.map(lambda counts: int(counts[3])),
         read_operations=io.map(lambda counts: int(counts[0])),
@@ -261,7 +261,7 @@ def _read_open(process: psutil.Process, parent: int) -> ProcessSample:
     )
 
 
-def _asked(process: psutil.Process, method: str, read: Callable[[Any], T]) -> Fact[T]:
+def _read_fact(process: psutil.Process, method: str, read: Callable[[Any], T]) -> Fact[T]:
     """Return a reading of a process, missing with the reason where refused; raises NoSuchProcess if it is gone."""
     source = f"psutil {method}"
     try:
@@ -278,8 +278,8 @@ def _reason(error: Exception) -> str:
     return HIDDEN if isinstance(error, psutil.AccessDenied | PermissionError) else str(error) or type(error).__name__
 
 
-def _sum(living: Iterable[ProcessSample], name: str, hidden: str) -> Fact[float]:
-    return missing(PROCESSES, hidden) if hidden else _added([getattr(process, name) for process in living])
+def _sum(alive: Iterable[ProcessSample], name: str, hidden: str) -> Fact[float]:
+    return missing(PROCESSES, hidden) if hidden else _added([getattr(process, name) for process in alive])
 
 
 def _added(facts: Iterable[Fact[N]]) -> Fact[N]:
@@ -319,11 +319,11 @@ def observe(tree: ProcessTree, sampler: Sampler) -> Observation:
     system = sampler.sample()
     run = tree.sample()
     pids = frozenset(process.pid for process in run.processes)
-    gpu_memory = tuple(_held(gpu, pids) for gpu in system.gpus.value or ())
+    gpu_memory = tuple(_memory_of_run(gpu, pids) for gpu in system.gpus.value or ())
     return Observation(run.at_seconds, run, system, gpu_memory)
 
 
-def _held(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
+def _memory_of_run(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
     """Return what some processes hold of a GPU."""
     holders = gpu.holders
     if holders.value is None:
@@ -331,7 +331,7 @@ def _held(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
     amounts = [amount for pid, amount in holders.value if pid in pids]
     if not holders.value and gpu.memory_used_bytes.value:
         return missing(holders.source, "the driver names no process")
-    if not amounts and not all(_here(pid) for pid, _ in holders.value):
+    if not amounts and not all(_exists(pid) for pid, _ in holders.value):
         return missing(holders.source, "the driver numbers processes as another container or the host does")
     known = [amount for amount in amounts if amount is not None]
     if len(known) < len(amounts):
@@ -339,7 +339,7 @@ def _held(gpu: GpuSample, pids: Iterable[int]) -> Fact[int]:
     return detected(sum(known), holders.source)
 
 
-def _here(pid: int) -> bool:
+def _exists(pid: int) -> bool:
     """Whether a process of this number can be seen from here, regardless of owner."""
     try:
         os.kill(pid, 0)

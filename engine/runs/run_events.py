@@ -69,8 +69,8 @@ class RunFollower:
         lines: list[str] = []
         from_start, self._is_first = self._is_first, False
         while data := self._read():
-            if self._file.started_anew:
-                self._file.started_anew, self._lines = 0, LineSplitter()
+            if self._file.restarts:
+                self._file.restarts, self._lines = 0, LineSplitter()
                 lines, from_start = [], True
             lines += self._lines.split(data)
         return NewEvents(tuple(event for line in lines if (event := _event(line)) is not None), from_start)
@@ -266,7 +266,7 @@ class RunWriter:
         self.problem = ""
         self._lock = threading.Lock()
         self._handle: int | None = None
-        self._is_amid_line = False
+        self._is_within_line = False
         runs_home = folder or runs_folder()
         known = list_runs(runs_home)
         same = (run for run in known if process is not None and run.process == process)
@@ -337,15 +337,15 @@ class RunWriter:
         self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
         size = os.fstat(self._handle).st_size
         # Whoever wrote before may have been ended amid a line.
-        self._is_amid_line = bool(size) and os.pread(self._handle, 1, size - 1) != b"\n"
+        self._is_within_line = bool(size) and os.pread(self._handle, 1, size - 1) != b"\n"
 
     def _append(self, handle: int, event: Mapping[str, object]) -> None:
         line = json.dumps(event, allow_nan=False, separators=(",", ":")).encode() + b"\n"
-        remaining = memoryview(b"\n" + line if self._is_amid_line else line)
-        self._is_amid_line = True
+        remaining = memoryview(b"\n" + line if self._is_within_line else line)
+        self._is_within_line = True
         while remaining:
             remaining = remaining[os.write(handle, remaining) :]
-        self._is_amid_line = False
+        self._is_within_line = False
 
     def _thin_out(self) -> None:
         """Rewrite the file with fewer looks; readers see another file, and read it from its start."""

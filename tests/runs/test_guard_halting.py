@@ -40,7 +40,7 @@ class Watched:
         samples = SimpleNamespace(of_gpus=lambda _: np.full((50, 1), self.degrees))
         curve = SimpleNamespace(step=1.0, passed_seconds=lambda: (np.empty(0), np.empty(0)))
         self.halts._asked_at = -np.inf
-        self.halts.look(SimpleNamespace(samples=samples, curve=curve), SimpleNamespace(going_on=()))
+        self.halts.look(SimpleNamespace(samples=samples, curve=curve), SimpleNamespace(active=()))
         until = time.monotonic() + 10
         while time.monotonic() < until and self.standing() != {halted}:
             time.sleep(0.01)

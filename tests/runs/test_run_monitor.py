@@ -75,7 +75,7 @@ def codes(planned, curve, samples):
     watch = Watch(DETECTORS)
     watch.look(curve, samples, 60.0)
     actual = measured(curve, samples, planned, 50)
-    found = reasons(compare(actual, planned), curve, samples, planned, watch.going_on.values(), LIMITS)
+    found = reasons(compare(actual, planned), curve, samples, planned, watch.active.values(), LIMITS)
     return [reason.code for reason in found]
 
 
@@ -148,7 +148,7 @@ def test_trouble_is_told_once_as_long_as_it_lasts():
     assert [(alarm.kind, alarm.where) for alarm in first] == [("throttling", "GPU 0")]
     assert "clocks are held down (GPU 0): for heat" in alarm_line(first[0])
     assert watch.look(curve, samples, 61.0) == ()
-    assert len(watch.going_on) == 1
+    assert len(watch.active) == 1
 
 
 def test_heat_and_power_are_told_from_where_the_plan_says(planned):

@@ -191,7 +191,7 @@ class _Reader:
         self.builder.reshaped(Shape(shape.elements // max(height * width, 1), height, width))
 
     def _latents(self, channels: int = 4, factor: int = 8) -> None:
-        """Latents in place of the image, made before the run."""
+        """Latents in index of the image, made before the run."""
         shape = self.builder.shape
         self.builder.reshaped(Shape(channels, shape.height // factor, shape.width // factor))
 
@@ -244,9 +244,9 @@ class _Reader:
     def _shared(self, tensors: list[str], layers: Entries) -> None:
         """Layers with one set of weights that read several saved tensors; their results leave the network here."""
         shape, tensor = self.builder.shape, self.builder.tensor
-        for place, name in enumerate(tensors):
+        for index, name in enumerate(tensors):
             self._resume(name)
-            with self.builder.shared() if place else nullcontext():
+            with self.builder.shared() if index else nullcontext():
                 self.read(layers)
         self.builder.resume(shape, tensor)
 
@@ -270,14 +270,14 @@ class _Reader:
     def _stages(self, block: str | list[str], depths: list[int], widths: list[int], **options: Any) -> None:
         """Stages of equal blocks, the first of each with the stage's stride; lists give a value for each stage."""
         strides = options.pop("strides", [1] * len(depths))
-        for place, depth in enumerate(depths):
+        for index, depth in enumerate(depths):
             branch_options = {
-                name: value[place] if isinstance(value, list) else value for name, value in options.items()
+                name: value[index] if isinstance(value, list) else value for name, value in options.items()
             }
-            name = block[place] if isinstance(block, list) else block
-            width = self._channels(widths[place])
+            name = block[index] if isinstance(block, list) else block
+            width = self._channels(widths[index])
             for number in range(math.ceil(depth * self.deeper)):
-                stride = {"stride": strides[place]} if number == 0 and strides[place] > 1 else {}
+                stride = {"stride": strides[index]} if number == 0 and strides[index] > 1 else {}
                 self.read([{name: {"width": width, **branch_options, **stride}}])
 
     def _scaled(self, layers: Entries, width: float = 1.0, depth: float = 1.0) -> None:

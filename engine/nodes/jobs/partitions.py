@@ -53,7 +53,7 @@ class Partition:
     preempt: str = ""
 
 
-def partitions_here(names: Sequence[str] = ()) -> tuple[Partition, ...]:
+def cluster_partitions(names: Sequence[str] = ()) -> tuple[Partition, ...]:
     """Return the partitions, the default one first; only those that are named where some are.
 
     Raises:

@@ -17,8 +17,8 @@ from capacity_tui.engine.nodes.jobs.partitions import (
     PartitionCost,
     Prices,
     are_taken_whole,
+    cluster_partitions,
     cost_on,
-    partitions_here,
     read_prices,
     type_in,
     why_not,
@@ -103,7 +103,7 @@ def slurm_proposal(
     Raises:
         CapacityError: Slurm is not here, does not answer, or knows no such partition.
     """
-    partitions = partitions_here(names)
+    partitions = cluster_partitions(names)
     offers = [_offer(partition, request, launch, options, plan_text, prices) for partition in partitions]
     offers.sort(key=_by_start)
     best = offers[0] if offers and not offers[0].why_not else None

@@ -72,12 +72,12 @@ def batch_script(
         most_seconds: that a job may run there.
     """
     turns = request.turns(most_seconds)
-    heads = [f"#SBATCH {line}" for line in _asked(request, launch, options, partition, gpu_type, most_seconds)]
+    heads = [f"#SBATCH {line}" for line in _resource_lines(request, launch, options, partition, gpu_type, most_seconds)]
     body = [*_setting_up(launch, plan_text), *_running(request, launch), *_ending(request, turns)]
     return "\n".join(("#!/bin/bash", *heads, "", *body, ""))
 
 
-def _asked(
+def _resource_lines(
     request: JobRequest, launch: Launch, options: SlurmOptions, partition: str, gpu_type: str, most: float | None
 ) -> Iterator[str]:
     tasks = request.per_node if launch.is_per_device else 1

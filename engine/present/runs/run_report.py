@@ -59,7 +59,7 @@ def run_state_as_dict(state: RunState) -> dict[str, object]:
             for entry in state.compared
         ],
         "why": [{"code": reason.code, "text": reason.text} for reason in state.reasons],
-        "alarms": [alarm.kind for alarm in state.going_on],
+        "alarms": [alarm.kind for alarm in state.active],
         **_machine(state),
     }
 

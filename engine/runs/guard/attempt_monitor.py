@@ -74,7 +74,7 @@ class Following:
         reader = LineReader()
         self._output = CommandOutput(attempt, listeners.output, reader)
         log = open_log(order.log, reader) if order.log else None
-        folders = [order.work, *([] if order.checkpoints is None else [_there(order.checkpoints)])]
+        folders = [order.work, *([] if order.checkpoints is None else [_existing_parent(order.checkpoints)])]
         self._monitor = RunMonitor(log, attempt.pid, answer, tuple(dict.fromkeys(folders)), clock=self._clock)
         self._trainer = TrainerWords(attempt.folder, reader)
         self._kernel = KernelWatch()
@@ -221,6 +221,6 @@ def _is_full(folder: Path) -> bool:
     return stats.f_bavail * stats.f_frsize < _LEAST_FREE_BYTES
 
 
-def _there(folder: Path) -> Path:
+def _existing_parent(folder: Path) -> Path:
     """Return a folder, or the nearest above it that exists."""
     return next((candidate for candidate in (folder, *folder.parents) if candidate.exists()), folder)

@@ -76,9 +76,9 @@ class GuardCallback:
         self._control = MicroBatchControl(
             largest, largest * times, limit or _plan_number(Key.WATCH_MEMORY_SHARE, _LIMIT)
         )
-        self._is_alone = os.environ.get("WORLD_SIZE", "1") == "1"
+        self._is_single_process = os.environ.get("WORLD_SIZE", "1") == "1"
         self._is_first = os.environ.get("RANK", "0") == "0"
-        self._asked = False
+        self._asked_for_restart = False
         self._saves = saves
         self._saved_at = time.monotonic()
         self._every = _plan_number(Key.RECOVERY_CHECKPOINT_EVERY, math.inf)
@@ -115,11 +115,11 @@ class GuardCallback:
         with self._kept_to_itself():
             share, before = self._memory(), self.micro_batch
             # Replicas that took other batches than their peers would wait for them for ever.
-            if self._is_alone:
+            if self._is_single_process:
                 self._control.step(share)
-            self._tell({"step": step, "loss": loss, "memory_share": share, **figures})
+            self._report({"step": step, "loss": loss, "memory_share": share, **figures})
             if self.micro_batch != before:
-                self._tell(
+                self._report(
                     {
                         "event": "micro_batch",
                         "step": step,
@@ -137,7 +137,7 @@ class GuardCallback:
         yield
         with self._kept_to_itself():
             self._saved_at = time.monotonic()
-            self._tell({"event": SAVED, "seconds": self._saved_at - began})
+            self._report({"event": SAVED, "seconds": self._saved_at - began})
 
     def on_step_end(self, _: object, state: object, control: Any, **__: object) -> None:
         """Take a step of a Trainer; where it needs another batch, have it save and stop."""
@@ -146,9 +146,9 @@ class GuardCallback:
             self.step(int(getattr(state, "global_step", 0)))
             if self._saves and self.save_is_due:
                 control.should_save = True
-            if self.micro_batch != before and self._file is not None and not self._asked:
-                self._asked = True
-                self._tell({"event": RESTART, "micro_batch": self.micro_batch, "accumulation": self.accumulation})
+            if self.micro_batch != before and self._file is not None and not self._asked_for_restart:
+                self._asked_for_restart = True
+                self._report({"event": RESTART, "micro_batch": self.micro_batch, "accumulation": self.accumulation})
                 control.should_save = True
                 control.should_training_stop = True
 
@@ -157,13 +157,13 @@ class GuardCallback:
         with self._kept_to_itself():
             if isinstance(logs, Mapping):
                 numbers = {str(name): value for name, value in logs.items() if isinstance(value, int | float)}
-                self._tell({"step": int(getattr(state, "global_step", 0)), **numbers})
+                self._report({"step": int(getattr(state, "global_step", 0)), **numbers})
 
     def on_save(self, _: object, state: object, __: object, **___: object) -> None:
         """Take that a Trainer has saved."""
         with self._kept_to_itself():
             self._saved_at = time.monotonic()
-            self._tell({"event": SAVED, "step": int(getattr(state, "global_step", 0))})
+            self._report({"event": SAVED, "step": int(getattr(state, "global_step", 0))})
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         """Return what does nothing, for the other events of a Trainer."""
@@ -171,7 +171,7 @@ class GuardCallback:
             return _nothing
         raise AttributeError(name)
 
-    def _tell(self, event: Mapping[str, object]) -> None:
+    def _report(self, event: Mapping[str, object]) -> None:
         if self._file is None or not self._is_first:
             return
         line = json.dumps({name: value for name, value in event.items() if value is not None}) + "\n"

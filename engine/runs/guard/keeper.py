@@ -128,22 +128,22 @@ def main(folder: str, work: str, words: list[str]) -> int:
 
 def _followed(child: int, streams: list[Stream], woken: int) -> int:
     """Pass output on until a command has ended; return its exit code."""
-    going_on = {stream.end: stream for stream in streams}
+    open_streams = {stream.end: stream for stream in streams}
     while True:
-        ready, _, _ = select.select([*going_on, woken], [], [])
+        ready, _, _ = select.select([*open_streams, woken], [], [])
         if woken in ready:
             os.read(woken, _PIECE)
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 break
         for end in ready:
-            if end in going_on:
-                passed = going_on[end].pass_on()
+            if end in open_streams:
+                passed = open_streams[end].pass_on()
                 if not passed:
-                    del going_on[end]
+                    del open_streams[end]
                 elif passed < _LITTLE:  # lines that come one by one are passed on together
                     time.sleep(_GATHER_SECONDS)
-    for stream in going_on.values():
+    for stream in open_streams.values():
         stream.pass_on_the_rest()
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else _BY_SIGNAL - code

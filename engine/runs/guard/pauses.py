@@ -60,7 +60,7 @@ def heat_action(
     if not isinstance(limit, float):
         return None
     if paused_seconds is not None:
-        return _going_on(temperatures, limit, paused_seconds)
+        return _heat_while_paused(temperatures, limit, paused_seconds)
     if plan.recovery.heat != "pause":
         return None
     samples = round((catalog or load_catalog()).detectors["hot"].thresholds["samples"])
@@ -76,7 +76,7 @@ def heat_action(
     )
 
 
-def _going_on(temperatures: Numbers, limit: float, paused_seconds: float) -> PauseAction | None:
+def _heat_while_paused(temperatures: Numbers, limit: float, paused_seconds: float) -> PauseAction | None:
     hottest = _hottest(temperatures)
     if hottest <= _cool(limit):
         return PauseAction("resume", "heat", f"cooled to {format_temperature(hottest)}")
@@ -276,12 +276,16 @@ class PauseControl:
     """Pauses and resumes one attempt; announced each time."""
 
     def __init__(
-        self, attempt: Attempt, plan: Plan, tell: Callable[[Event], None], supply: Callable[[], Supply] | None = None
+        self,
+        attempt: Attempt,
+        plan: Plan,
+        announce: Callable[[Event], None],
+        supply: Callable[[], Supply] | None = None,
     ) -> None:
         self._attempt = attempt
-        self._tell = tell
+        self._announce = announce
         self._ask_supply = supply or supply_now
-        self._wanted = PausePolicy(plan, os.cpu_count() or 1)
+        self._policy = PausePolicy(plan, os.cpu_count() or 1)
         self._supply: Supply | None = None
         self._asked_at = -np.inf
         self._pauses: list[Pause] = []
@@ -300,7 +304,7 @@ class PauseControl:
         if now - self._asked_at >= _SUPPLY_SECONDS:
             self._asked_at, self._supply = now, self._ask_supply()
         step, seconds = monitor.curve.step or 0.0, step_seconds_of(monitor)
-        move = self._wanted.look(now, monitor.samples, state.going_on, self._supply, step, seconds)
+        move = self._policy.look(now, monitor.samples, state.active, self._supply, step, seconds)
         if move is None:
             return
         if move.action == "pause" and not self._pauses:
@@ -308,7 +312,7 @@ class PauseControl:
             self._halt()
         elif move.action == "resume":
             self.over()
-        self._tell({"event": move.action, **move.data()})
+        self._announce({"event": move.action, **move.data()})
 
     def over(self) -> None:
         """Resume it, whatever it was paused for."""

@@ -64,7 +64,7 @@ class Supervisor:
         self._order = order
         self._answer = estimated
         self.writer = writer
-        self._listeners = replace(listeners, event=self._tell)
+        self._listeners = replace(listeners, event=self._announce)
         self._tell_others = listeners.event
         self._machine = machine
         self._folder = writer.run.folder
@@ -85,7 +85,7 @@ class Supervisor:
                 try:
                     ended = self._one_attempt()
                 except StorageError as error:  # what has run is worth more than what cannot be started again
-                    self._tell({"event": "no_step", "reason": f"not started again: {error.one_line()}"})
+                    self._announce({"event": "no_step", "reason": f"not started again: {error.one_line()}"})
                     break
             return self._finish(ended)
 
@@ -96,7 +96,7 @@ class Supervisor:
         if is_new:
             self._start(attempt)
         else:
-            self._tell({"event": "attached", "attempt": number, "pid": attempt.pid, "goes_on": attempt.goes_on})
+            self._announce({"event": "attached", "attempt": number, "pid": attempt.pid, "goes_on": attempt.goes_on})
         if attempt.pid is not None:
             self.writer.go_on_as(attempt.pid)
         return Following(attempt, self._order, self._answer, self._listeners, self._checkpoints).to_the_end()
@@ -110,7 +110,7 @@ class Supervisor:
         environment = {**whole_environment(start), **self._battery_variables()}
         with _quiet_input() as stdin:
             attempt.start(start.words, environment, self._order.work, stdin)
-        self._tell(
+        self._announce(
             {
                 "event": "started",
                 "attempt": attempt.number,
@@ -125,7 +125,7 @@ class Supervisor:
         battery = battery_plan(self._order.plan, supply_now(), os.cpu_count() or 1)
         if battery is None:
             return {}
-        self._tell({"event": "battery", "reason": battery.reason})
+        self._announce({"event": "battery", "reason": battery.reason})
         return battery.environment()
 
     def _goes_on_behind(self, ended: AttemptEnd) -> bool:
@@ -133,22 +133,24 @@ class Supervisor:
         if self._asked_to_end:
             return False
         if ended.failure is not None:
-            self._tell({"event": "failure", **_failure_data(ended.failure)})
+            self._announce({"event": "failure", **_failure_data(ended.failure)})
         step = self._step_behind(ended)
         if step is None:
             self._tell_why_it_ends(ended.failure)
             return False
-        self._tell({"event": "step", **step.data()})
+        self._announce({"event": "step", **step.data()})
         unread = keys_not_taken(self._order, step.change)
         if unread and not step.environment:
-            self._tell({"event": "values_not_taken", "keys": unread, "variables": [variable_of(key) for key in unread]})
+            self._announce(
+                {"event": "values_not_taken", "keys": unread, "variables": [variable_of(key) for key in unread]}
+            )
         self._order, self._answer = self._order.next(step.plan, step.data()), step.answer
         return True
 
     def _tell_why_it_ends(self, failure: Failure | None) -> None:
         reason = "" if failure is None else why_no_step(self._answer, failure, self._order.steps)
         if reason:
-            self._tell({"event": "no_step", "reason": reason})
+            self._announce({"event": "no_step", "reason": reason})
 
     def _step_behind(self, ended: AttemptEnd) -> Step | None:
         """Return what is changed for another attempt; None where there is to be none."""
@@ -159,7 +161,7 @@ class Supervisor:
 
     def _finish(self, ended: AttemptEnd) -> int:
         seconds, restarts = round(time.monotonic() - self._began, 3), self._order.attempt - 1
-        self._tell({"event": "end", "exit_code": ended.exit_code, "seconds": seconds, "restarts": restarts})
+        self._announce({"event": "end", "exit_code": ended.exit_code, "seconds": seconds, "restarts": restarts})
         entry = ended.entry or history_entry(self._answer, "run")
         details = {
             **entry.details,
@@ -175,7 +177,7 @@ class Supervisor:
         self.writer.end(entry, ended.exit_code)
         return ended.exit_code
 
-    def _tell(self, event: Event) -> None:
+    def _announce(self, event: Event) -> None:
         self.writer.write(event)
         self._tell_others(event)
 
@@ -291,7 +293,7 @@ def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machin
     start_of(order, Path(), record.id, None)
     writer = RunWriter(record, _COMMAND, log=order.log)
     make_folder(writer.run.folder)
-    _alone(writer.run.folder)
+    _lock_run(writer.run.folder)
     order.write(writer.run.folder)
     return Supervisor(order, estimated, writer, listeners, machine)
 
@@ -307,7 +309,7 @@ def take_up(name: str, listeners: Listeners, detect: Callable[[], Machine]) -> S
     """
     run = _run_of(name)
     order = read_order(run.folder)
-    _alone(run.folder)
+    _lock_run(run.folder)
     machine = detect() if order.plan.hardware.name == "detected" else None
     estimated = answer(order.plan, machine)
     pid = None if run.process is None or not run.process.lives else run.process.pid
@@ -325,7 +327,7 @@ def _run_of(name: str) -> LiveRun:
     raise GuardError(title, name, f"there are: {listed}" if listed else "history list shows what is past")
 
 
-def _alone(folder: Path) -> None:
+def _lock_run(folder: Path) -> None:
     """Make sure that no other guard has the run, until this process ends.
 
     Raises:

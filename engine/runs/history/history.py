@@ -73,7 +73,7 @@ class History:
         """
         store = self._current_store()
         records = store.find(run_filter or WantedRuns())
-        self._tell(store)
+        self._take_notes(store)
         return records
 
     def one(self, name: str) -> RunRecord:
@@ -98,7 +98,7 @@ class History:
         """
         store = self._current_store()
         removed = store.forget(ids)
-        self._tell(store)
+        self._take_notes(store)
         return removed
 
     def _current_store(self) -> Store:
@@ -114,10 +114,10 @@ class History:
         with taken(self.place.waiting) as entries:
             if entries:
                 store.add(entries)
-        self._tell(store)
+        self._take_notes(store)
         return store
 
-    def _tell(self, store: Store) -> None:
+    def _take_notes(self, store: Store) -> None:
         self.notes += [note for note in store.notes if note not in self.notes]
 
 

@@ -87,14 +87,14 @@ class SqliteStore:
         try:
             return action()
         except DamagedError:
-            self._begin_anew()
+            self._start_new_file()
         try:
             return action()
         except DamagedError as error:
             raise StorageError("the history is damaged again and again", str(error), "check the disk") from error
 
-    def _begin_anew(self) -> None:
-        with _alone(self._path):
+    def _start_new_file(self) -> None:
+        with _exclusive(self._path):
             # Another program may have done so since.
             if not _is_damaged(self._path):
                 return
@@ -234,7 +234,7 @@ def _readable_rows(path: Path) -> list[object]:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _exclusive(path: Path) -> Iterator[None]:
     """Keep other programs that mend the same file waiting."""
     lock = path.with_name(f"{path.name}.lock")
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)

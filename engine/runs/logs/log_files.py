@@ -29,7 +29,7 @@ class FollowedFile:
 
     Attributes:
         notices: what happened to the file, in words, since they were last taken.
-        started_anew: how often its content began again.
+        restarts: how often its content began again.
 
     Args:
         path: the file; it need not exist yet.
@@ -38,7 +38,7 @@ class FollowedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notices: list[str] = []
-        self.started_anew = 0
+        self.restarts = 0
         self._file: BinaryIO | None = None
         self._identity = (0, 0)
         self._head = b""
@@ -111,7 +111,7 @@ class FollowedFile:
 
     def _start_over(self, notice: str) -> None:
         self._position, self._head = 0, b""
-        self.started_anew += 1
+        self.restarts += 1
         self._tell(notice)
 
     def _tell(self, notice: str) -> None:
@@ -155,12 +155,12 @@ class LineSplitter:
 
     def __init__(self, longest: int = 1 << 20) -> None:
         self._longest = longest
-        self._rest = b""
+        self._buffer = b""
         self._dropping = False
 
     def split(self, data: bytes) -> list[str]:
         """Return the lines that are complete by now."""
-        *complete, tail = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
+        *complete, tail = (self._buffer + data).replace(b"\r", b"\n").split(b"\n")
         if self._dropping and complete:
             complete[0] = b""
             self._dropping = False
@@ -170,12 +170,12 @@ class LineSplitter:
             tail, self._dropping = b"", True
         elif self._dropping:
             tail = b""
-        self._rest = tail
+        self._buffer = tail
         return [line[: self._longest].decode("utf-8", "replace") for line in complete if line]
 
     def rest(self) -> list[str]:
         """Return the last line, which nothing ended yet, and forget it."""
-        last, self._rest = self._rest, b""
+        last, self._buffer = self._buffer, b""
         return [last.decode("utf-8", "replace")] if last else []
 
 
@@ -209,7 +209,7 @@ class EventReader:
 
     def __init__(self) -> None:
         self.damaged = 0
-        self._rest = b""
+        self._buffer = b""
         self._skip = 0
         self._lost = False
 
@@ -219,7 +219,7 @@ class EventReader:
             passed = min(self._skip, len(data))
             self._skip -= passed
             data = data[passed:]
-        buffer, position = self._rest + data, 0
+        buffer, position = self._buffer + data, 0
         scalars: list[Scalar] = []
         while len(buffer) - position >= _HEADER:
             length = _length(buffer, position)
@@ -243,7 +243,7 @@ class EventReader:
             else:
                 self.damaged += 1
             position = end
-        self._rest = buffer[position:]
+        self._buffer = buffer[position:]
         return scalars
 
 

@@ -62,15 +62,15 @@ class TextLog:
         self._file = FollowedFile(path)
         self._splitter = LineSplitter()
         self._reader = reader
-        self._anew = 0
+        self._restarts = 0
         self.notices = self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return the entries of new lines; ``last``: all of them to the end."""
         entries: list[LogEntry] = []
         while data := self._file.read():
-            if self._file.started_anew != self._anew:
-                self._anew, self._splitter = self._file.started_anew, LineSplitter()
+            if self._file.restarts != self._restarts:
+                self._restarts, self._splitter = self._file.restarts, LineSplitter()
             entries += _parsed_lines(self._reader, self._splitter.split(data))
             if not last:
                 break
@@ -160,15 +160,15 @@ class EventFile:
         self._events = EventReader()
         self._names = reader.names
         self._reported_damage = False
-        self._anew = 0
+        self._restarts = 0
         self.notices = self._file.notices
 
     def poll(self, last: bool = False) -> list[LogEntry]:
         """Return the numbers that are new."""
         entries: list[LogEntry] = []
         while data := self._file.read():
-            if self._file.started_anew != self._anew:
-                self._anew, self._events = self._file.started_anew, EventReader()
+            if self._file.restarts != self._restarts:
+                self._restarts, self._events = self._file.restarts, EventReader()
             for scalar in self._events.read(data):
                 figures, program = self._names.figures([(scalar.tag, scalar.value)])
                 if figures:

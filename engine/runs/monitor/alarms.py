@@ -100,10 +100,10 @@ class Watch:
     """
 
     detectors: Mapping[str, Detector]
-    going_on: dict[tuple[str, str], Alarm] = field(default_factory=dict)
+    active: dict[tuple[str, str], Alarm] = field(default_factory=dict)
     _unseen: dict[tuple[str, str], int] = field(default_factory=dict)
     _due: float = -math.inf
-    _looked_at: float = -math.inf
+    _checked_at: float = -math.inf
     _last_spike: float = -math.inf
 
     def look(self, curve: RunCurve, samples: RunSamples, now: float, last: bool = False) -> tuple[Alarm, ...]:
@@ -116,13 +116,13 @@ class Watch:
             return ()
         started = time.perf_counter()
         alarms = [*self._log_alarms(curve, now), *self._machine_alarms(samples)]
-        new = tuple(alarm for alarm in alarms if (alarm.kind, alarm.where) not in self.going_on)
+        new = tuple(alarm for alarm in alarms if (alarm.kind, alarm.where) not in self.active)
         current = {(alarm.kind, alarm.where) for alarm in alarms}
-        for key in list(self.going_on):
+        for key in list(self.active):
             self._unseen[key] = 0 if key in current else self._unseen.get(key, 0) + 1
             if self._unseen[key] > LOOKS_UNTIL_OVER:
-                del self.going_on[key]
-        self.going_on.update({(alarm.kind, alarm.where): alarm for alarm in alarms})
+                del self.active[key]
+        self.active.update({(alarm.kind, alarm.where): alarm for alarm in alarms})
         self._due = now + (time.perf_counter() - started) / LARGEST_SHARE
         return new
 
@@ -130,10 +130,10 @@ class Watch:
         for figure in ("loss", "grad_norm"):
             yield from self._not_finite(figure, *curve.column(figure))
         steps, losses = curve.column("loss")
-        if steps.size and steps[-1] < self._looked_at:
-            self._looked_at = float(steps[-1]) - 1  # a run that was resumed
+        if steps.size and steps[-1] < self._checked_at:
+            self._checked_at = float(steps[-1]) - 1  # a run that was resumed
         yield from self._spikes(steps, losses)
-        self._looked_at = float(steps[-1]) if steps.size else self._looked_at
+        self._checked_at = float(steps[-1]) if steps.size else self._checked_at
         rise = divergence(losses[-NEWEST_LOSSES:], self._limits("divergence"))
         if rise is not None:
             yield self._alarm("divergence", "", _rise_text(rise), _rise_figures(rise))
@@ -144,7 +144,7 @@ class Watch:
 
     def _not_finite(self, figure: str, steps: Numbers, values: Numbers) -> Iterator[Alarm]:
         """Yield where values begin to be no numbers."""
-        for end in range(_after(steps, self._looked_at) + 1, steps.size + 1):
+        for end in range(_after(steps, self._checked_at) + 1, steps.size + 1):
             if not_finite(values[:end]) and not not_finite(values[: end - 1]):
                 where = f"step {format_number(steps[end - 1])}"
                 yield self._alarm("not_finite", where, f"{LOG_FIGURES[figure]}: {values[end - 1]}", {})
@@ -153,7 +153,7 @@ class Watch:
         """Yield where losses jump; one that stays up is one jump."""
         limits = self._limits("loss_spike")
         window = round(limits["window"])
-        for end in range(_after(steps, self._looked_at) + 1, steps.size + 1):
+        for end in range(_after(steps, self._checked_at) + 1, steps.size + 1):
             rise = spike(losses[max(0, end - window - 2) : end], limits)
             if rise is not None and end > _after(steps, self._last_spike) + window // 2:
                 self._last_spike = float(steps[end - 1])

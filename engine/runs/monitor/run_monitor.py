@@ -50,7 +50,7 @@ class RunState:
     compared: tuple[Compared, ...]
     reasons: tuple[Reason, ...]
     alarms: tuple[Alarm, ...]
-    going_on: tuple[Alarm, ...]
+    active: tuple[Alarm, ...]
     notices: tuple[str, ...]
     observation: Observation | None
 
@@ -117,14 +117,14 @@ class RunMonitor:
             observation = observe(self._tree, self._sampler)
             self.samples.add(observation, self._folders)
         new = self._watch.look(self.curve, self.samples, seconds, last)
-        going_on = tuple(self._watch.going_on.values())
+        active = tuple(self._watch.active.values())
         limits = self._detectors["difference"].thresholds
         actual = measured(self.curve, self.samples, self._answer, round(limits["steps"]))
         compared: tuple[Compared, ...] = ()
         why: tuple[Reason, ...] = ()
         if self._answer is not None:
             compared = compare(actual, self._answer)
-            why = reasons(compared, self.curve, self.samples, self._answer, going_on, limits)
+            why = reasons(compared, self.curve, self.samples, self._answer, active, limits)
         return RunState(
             seconds=seconds - self._began,
             program=self.curve.program,
@@ -134,7 +134,7 @@ class RunMonitor:
             compared=compared,
             reasons=why,
             alarms=new,
-            going_on=going_on,
+            active=active,
             notices=self._notices(),
             observation=observation,
         )
@@ -263,7 +263,7 @@ class RunGauges:
                 value = float(getattr(interval, end))
                 if math.isfinite(value):
                     yield Gauge(name, value, {"end": end})
-        for alarm in state.going_on:
+        for alarm in state.active:
             yield Gauge("alarm", 1.0, {"kind": alarm.kind, "level": alarm.level, "where": alarm.where})
         if state.observation is not None:
             yield from gauges_of(self._snapshots.take(state.observation))

@@ -208,7 +208,7 @@ def _gpu_findings(
         yield _starved(usage, busy, plain)
         yield from filled
         return
-    findings = sorted((*_held(gpus, rule["held_share"]),), key=lambda finding: -finding.score)
+    findings = sorted((*_throttled_findings(gpus, rule["held_share"]),), key=lambda finding: -finding.score)
     active = _mean(gpus, "memory_activity_percent")
     if active is not None and active >= rule["memory_activity_percent"]:
         evidence = f"its memory was in use {_percent(active)} of the time, while GPUs were {_percent(busy)} busy"
@@ -237,7 +237,7 @@ def _starved(usage: Usage, busy: float, plain: list[Finding]) -> Finding:
     return Finding("waiting", idle, f"{evidence}: they waited for each other, for a lock, or for work")
 
 
-def _held(gpus: tuple[GpuUsage, ...], least: float) -> Iterator[Finding]:
+def _throttled_findings(gpus: tuple[GpuUsage, ...], least: float) -> Iterator[Finding]:
     """Yield by what drivers held clocks down."""
     for kind, reasons, cause in (("gpu_heat", _HEAT, "heat"), ("gpu_power", _POWER, "its power limit")):
         shares = [sum(gpu.throttled.get(reason, 0.0) for reason in reasons) for gpu in gpus]

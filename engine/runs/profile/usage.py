@@ -264,7 +264,7 @@ class LatencyProbe:
         self._interval = interval
         self._stopped = threading.Event()
         self._connects, self._trips = array("d"), array("d")
-        self._asked = self._failed = 0
+        self._requests = self._failed = 0
         self._failure = ""
         self._status: int | None = None
         self._thread = threading.Thread(target=self._work, name="latency", daemon=True)
@@ -287,7 +287,7 @@ class LatencyProbe:
         trips = self._trips[:]
         return Latency(
             url=self._url,
-            asked=self._asked,
+            asked=self._requests,
             failed=self._failed,
             connect_ms=_quantiles(self._connects[:]),
             round_trip_ms=_quantiles(trips),
@@ -299,7 +299,7 @@ class LatencyProbe:
     def _work(self) -> None:
         while not self._stopped.is_set():
             began = time.monotonic()
-            self._asked += 1
+            self._requests += 1
             try:
                 self._ask(self._address)
             except (OSError, http.client.HTTPException) as error:
