@@ -9,7 +9,6 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
-from capacity_tui.engine.present.results import to_json, to_yaml
 from capacity_tui.engine.printable import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -134,6 +133,8 @@ def write_parts(form: str, title: str, parts: Iterable[Part], data: Callable[[],
         parts: what the page says.
         data: returns the same for scripts.
     """
+    from capacity_tui.engine.present.results import to_json, to_yaml  # noqa: PLC0415 - they load what estimates need
+
     if form == "json":
         return to_json(data())
     if form == "yaml":
