@@ -82,12 +82,6 @@ def explain_resolved(resolved: ResolvedPlan, name: str, catalog: Catalog) -> Exp
 def explain_estimate(resolved: ResolvedPlan, estimate: Estimate, name: str, catalog: Catalog) -> Explanation:
     """Explain one figure from its estimate's own work and the equations it recorded; nothing is computed again.
 
-    Args:
-        resolved: the plan.
-        estimate: its estimate, with its derivations.
-        name: key of the result.
-        catalog: facts.
-
     Raises:
         PlanError: no result has that key.
     """

@@ -28,7 +28,6 @@ class PlacedDimension:
     """One parallel dimension.
 
     Attributes:
-        name: its short name, the last part of its key in plans.
         size: members of one of its groups.
         stride: ranks between two neighbours of a group.
         ways: into how many parts each level divides a group, from the innermost out; they multiply to the size.
@@ -47,7 +46,6 @@ class PlacedLevel:
     """One level of the cluster as a run uses it.
 
     Attributes:
-        level: the level.
         holds: units of the level inside it that one of its own holds; devices in the innermost.
         units: how many of it the run fills.
         busy: share of an iteration in which collectives run at the pace of its link, hidden or not.

@@ -23,7 +23,6 @@ class Point:
     """One kind of kernel.
 
     Attributes:
-        name: what it is.
         intensity: FLOPs for each byte of device memory traffic.
         flops_per_second: what it reaches on one device.
         share: of the time all kernels take.
@@ -42,7 +41,6 @@ class Roofline:
     """The limits of one device, and where a run and its kernels lie below them.
 
     Attributes:
-        device: its name.
         peak: dense peak of the type used, FLOP/s.
         bandwidth: memory bandwidth, B/s.
         intensity: FLOPs a byte of the whole run.

@@ -60,9 +60,7 @@ class Term:
     """One addend of a number.
 
     Attributes:
-        name: what it is.
         value: its size in the unit of the sum.
-        detail: how it comes about, with figures.
         derivation: the equation behind it, where one was recorded.
         key: the result key of the figure it is, empty where it is none of its own.
         sum: what it is the sum of itself, where it is no figure; None where it is none.
@@ -81,8 +79,6 @@ class Sum:
     """Terms, largest first, and what they add up to.
 
     Attributes:
-        terms: the addends.
-        unit: their unit.
         name: the symbol of the sum in the figure's formula; empty where it is the figure itself.
         key: the result key of the sum, empty where it is no other figure.
     """

@@ -46,7 +46,6 @@ class Stretch:
     """One part of a phase, where nothing else runs, and what of it hides behind other parts.
 
     Attributes:
-        name: what it is called.
         start: seconds of the phase before it.
         seconds: seconds in which the phase waits for it.
         hidden: further seconds of it that run behind kernels.
@@ -65,9 +64,7 @@ class PhaseTimeline:
     """The parts of a phase, one after another.
 
     Attributes:
-        name: what it is.
         seconds: of all its runs.
-        stretches: its parts.
     """
 
     name: str
@@ -88,9 +85,6 @@ class Sent:
     """All runs of a collective in the work of one iteration.
 
     Attributes:
-        collective: what is sent.
-        runs: how often.
-        seconds: how long all of it takes.
         exposed: seconds of them that nothing hides.
     """
 

@@ -33,9 +33,6 @@ class Option:
     """A number of devices of one kind.
 
     Attributes:
-        name: id of the instance or the device.
-        devices: how many.
-        usd_per_hour: price of all of them.
         flops_per_second: the most that they reach together.
     """
 
@@ -58,10 +55,8 @@ class PlannedOption:
     """A plan of the job on some machines.
 
     Attributes:
-        option: the machines.
         set: the change that makes the plan this one.
         filled: the plan, filled and estimated.
-        figures: figures of its estimate by result key.
     """
 
     option: Option
@@ -85,10 +80,8 @@ class Options:
     """Machines to choose among; each is planned once, when its plan is asked for.
 
     Attributes:
-        plan: the job.
         opened: what a machine decides of it, left to the balanced mode.
         keeps: returns which limit a plan does not keep, in words; empty where it keeps all of them.
-        machine: the detected machine.
         flops: of the job, once it was planned anywhere; None before.
     """
 
@@ -189,10 +182,8 @@ def first_options(
 
     Args:
         options: plans them.
-        among: the machines.
         bound: what a plan on machines cannot be better than.
         figure: what is to be least.
-        wanted: how many.
         shown: called after each plan; whether to stop.
     """
     best: dict[str, PlannedOption] = {}
@@ -323,7 +314,6 @@ def assumed_startup(weights: float, catalog: Catalog) -> Startup:
 
     Args:
         weights: bytes of the weights that it reads.
-        catalog: what is assumed.
     """
     rows = catalog.assumptions
     boot, image, engine = (rows[name] for name in ("instance-boot", "image-pull", "engine-start"))

@@ -28,7 +28,6 @@ class ListedPrices:
     """An instance with what it costs.
 
     Attributes:
-        row: the instance.
         on_demand: its price in the region that is asked for, or in its own; None where none is known.
         spot: the same on capacity that may be taken back.
         one_year: the same for a commitment of a year.
@@ -55,9 +54,7 @@ def price_list(rows: Sequence[Instance], region: str | None, catalog: Catalog) -
     """Return instances with their prices; where a region or an area is asked for, those alone that have one there.
 
     Args:
-        rows: the instances.
         region: id of a region or an area; None for all, each in its own.
-        catalog: prices, regions and commitments.
 
     Raises:
         PlanError: no region is called that.
@@ -182,7 +179,6 @@ class Offered:
         provider: who rents it out.
         name: what the provider calls the instance.
         location: region, or zone of one.
-        usd_per_hour: of the whole instance.
         is_spot: whether the capacity may be taken back.
         devices: whole accelerators of it.
     """
@@ -200,13 +196,10 @@ class Refreshed:
     """What a refresh brought.
 
     Attributes:
-        path: where it is kept.
         prices: prices that were taken over.
         instances: instances that these are of.
         missing: instances of the catalogue that the feed does not have.
         dropped: prices that cannot be, and were left out.
-        source: the feed.
-        catalog: the catalogue with the new prices.
     """
 
     path: Path
@@ -253,7 +246,6 @@ def gpuhunt_feed() -> tuple[str, Iterable[Offered]]:
     """Return the name and the prices of gpuhunt's catalogue, which it downloads.
 
     Raises:
-        MissingPartError: it is not installed.
         StorageError: nothing could be fetched.
     """
     try:

@@ -86,10 +86,8 @@ class Machines:
         devices: devices in use; of processors alone the machines.
         accelerator: id of these devices; None for processors alone.
         set: the change that makes the plan this one.
-        verdict: the verdict on the plan.
         seconds: time of the job.
         usd: price of the job, without storage.
-        usd_per_hour: price of all machines.
         price_source: whose price it is, and of which day.
         memory_bytes: host memory of all machines; None where that is not published.
         memory_needed_bytes: host memory that the job keeps states in.
@@ -152,7 +150,6 @@ def weighed_usd(usd: Number, seconds: Number, deadline: Number) -> Number:
 
     Args:
         usd: price of the job, start of the machines included, USD.
-        seconds: its time, likewise.
         deadline: the longest that it may take, s.
     """
     return usd * (1.0 + seconds / deadline)
@@ -170,9 +167,6 @@ def recommend(
     Each is a plan: with the change that it names the user's plan is filled and estimated by planning itself.
 
     Args:
-        question: the job.
-        catalog: facts; the shipped ones with the user's own by default.
-        machine: the detected machine, where it is among those to choose from.
         callback: gets what was found so far now and then.
         stopped: asked now and then whether to stop; what was found by then is returned.
 
@@ -201,11 +195,8 @@ class _Finding:
     """Looks at machines in the order of what they cannot be better than.
 
     Attributes:
-        question: what is asked.
         options: plans the job on machines.
-        among: the machines.
         callback: gets what was found so far.
-        stopped: whether to stop.
     """
 
     question: DeadlineQuestion

@@ -33,8 +33,6 @@ class RegionOffer:
         place: provider and region.
         name: what people call the region; empty where it is not known.
         quote: price of the instance there.
-        count: instances.
-        usd_per_hour: price of all of them.
         usd: price of the job; of a month where its length is open.
         work_per_second: tokens or samples a second where the length is open; 1 for jobs with an end.
         data: price of its data's way; None where that is not known.
@@ -97,7 +95,6 @@ def by_region(
         plan: the job; its hardware is an instance, or a device whose instances are compared.
         data_bytes: data that has to be where the job runs.
         home: region where the data is; by default that of the plan, or where its price is known.
-        machine: the detected machine.
 
     Raises:
         CapacityError: the plan cannot be estimated, its hardware is not rented out, or no region is called that.

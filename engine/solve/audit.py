@@ -59,10 +59,7 @@ class Finding:
     """Something that is wrong with a configuration, or wasted by it.
 
     Attributes:
-        code: stable name.
-        title: what it is.
         detail: the settings or figures that show it.
-        places: where the settings stand.
         saves: what a remedy would change, by result key.
     """
 
@@ -78,7 +75,6 @@ class Moment:
     """Memory of the fullest device at a moment of a step.
 
     Attributes:
-        name: the moment.
         size: bytes in use, what lies outside the allocator with them.
         short: bytes that the device lacks then; 0 where it does not.
     """
@@ -95,8 +91,6 @@ class Audit:
     Attributes:
         imported: the plan that they say, with the place of each value.
         answer: its estimate; None where it cannot run at all.
-        refusal: why it cannot.
-        moments: memory over a step.
         contradictions: what contradicts itself.
         wasted: what costs without need.
     """

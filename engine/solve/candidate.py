@@ -91,7 +91,6 @@ def checked_constraints(estimate: Estimate, limits: Iterable[Limit] = ()) -> Ite
 
     Args:
         estimate: of a plan without open fields.
-        limits: limits of a question.
     """
     asked = tuple(limits)
     named = {key for limit in asked for key in (limit.figure, _SAME.get(limit.figure))}
@@ -187,7 +186,6 @@ def candidate(
 
     Args:
         plan: the plan as somebody wants it, open fields and all.
-        change: new values by path.
         limits: what is to be kept besides the plan's own limits.
     """
     try:
@@ -214,9 +212,6 @@ class EstimatedPlan:
     Attributes:
         wanted: the plan as the user gave it.
         resolved: the same with nothing open.
-        estimate: its estimate.
-        catalog: facts.
-        machine: the detected machine, where there is one.
         mode: what filled the fields that were open.
     """
 
@@ -306,12 +301,8 @@ class Evaluator:
     """Plans candidates of one plan as the balanced mode fills them, each of them once.
 
     Attributes:
-        plan: what is asked about.
         limits: what every candidate must keep.
-        catalog: facts.
-        machine: the detected machine, for plans that run on it.
         callback: is told every candidate that was planned.
-        evaluated: what was planned, by change.
     """
 
     plan: Plan

@@ -69,8 +69,6 @@ class Effect:
 
     Attributes:
         metric: the figure, in the words of the run.
-        before: its value without the change.
-        after: its value with it.
     """
 
     metric: Metric
@@ -206,7 +204,6 @@ class StackedEstimate:
 
     Attributes:
         indices: which of the variants asked for these are, in the order of the arrays.
-        estimate: their estimate.
     """
 
     indices: tuple[int, ...]

@@ -35,7 +35,6 @@ class LinePlan:
     """The plan that a line says.
 
     Attributes:
-        plan: the plan.
         assumptions: what nobody said.
         remarks: what to know of words that the plan cannot follow.
         readings: what numbers were taken to count.

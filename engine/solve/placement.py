@@ -29,11 +29,9 @@ class Crossing:
 
     Attributes:
         size: tensor parallel size of the plan.
-        other: the size it is compared with.
         direct: devices that the fast links join.
         unit: what holds them: node, rack ...
         trial: the estimate with the other size.
-        effect: what that changes, in words.
         waited: share of an iteration that waits for tensor parallel, in the plan and with the other size.
     """
 
@@ -56,7 +54,6 @@ class GroupShare:
     """Equal devices among others.
 
     Attributes:
-        group: the devices.
         rate: tokens or samples a second that they work through by themselves.
         share: of the batch with which they end at the same time as the others.
         sequences: the same in sequences or samples of a batch.
@@ -75,7 +72,6 @@ class Sharing:
     """Two ways to share a batch among unlike devices.
 
     Attributes:
-        groups: the devices, group by group.
         even_rate: tokens or samples a second where every device has as much to do, and waits for the slowest.
         unit: ``token`` or ``sample``.
     """
@@ -95,7 +91,6 @@ class PlacedPlan:
     """A plan on its cluster.
 
     Attributes:
-        answer: its estimate.
         placement: where it lies; None where it is not divided.
         crossing: tensor parallel across the end of the fast links, or no longer across; None where neither can be.
         sharing: how unlike devices share the work; None where all are alike, or not all can run it.

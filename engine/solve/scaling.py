@@ -34,8 +34,6 @@ class Curve:
 
     Attributes:
         batch: samples of a step; of the plan's own devices where it grows with them.
-        parallelism: data or model.
-        points: the points.
         growth: whether the batch is that of all devices or of each.
     """
 
@@ -65,11 +63,8 @@ class ScaledRun:
     """A plan on some number of devices.
 
     Attributes:
-        devices: how many.
         batch: samples of one step over all of them.
-        parallelism: how the work is shared.
         change: what to set for it, what a mode chose among it: with other devices it might choose otherwise.
-        candidate: what that plan comes to.
     """
 
     devices: int

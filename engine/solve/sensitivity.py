@@ -210,7 +210,6 @@ class Measurement:
 
     Attributes:
         kind: ``run``, ``memory``, ``kernels``, ``collectives``, ``benchmark`` or ``price``.
-        what: in words.
         command: the command line that takes it; ``PLAN`` stands for the plan's file.
         samples: what fits it would leave at best, by name; none for what is no sample of the device.
         settles: beginnings of the keys of unknowns that it settles.
@@ -228,7 +227,6 @@ class Narrowing:
     """What a measurement would do to the range of a figure.
 
     Attributes:
-        measurement: what is measured.
         low, high: the range as it is, with all that is unknown.
         narrowed_low, narrowed_high: the range with it, at best.
     """
@@ -286,11 +284,7 @@ MEASUREMENTS = (
 
 
 def measure_next(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[Swing]) -> Narrowing | None:
-    """Return the measurement that narrows the range of a figure most; None where none does.
-
-    Args:
-        unknowns: what nobody knows exactly of it.
-    """
+    """Return the measurement that narrows the range of a figure most; None where none does."""
     useful = [narrowing for narrowing in _narrowings(case, of, value, unknowns) if narrowing.share > _LEAST]
     return max(useful, key=lambda narrowing: narrowing.share, default=None)
 

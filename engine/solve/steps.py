@@ -31,12 +31,9 @@ class Swing:
     Attributes:
         kind: ``knob`` for a field of the plan, ``unknown`` for what nobody decides.
         key: path of the field; of an unknown the name it goes by.
-        label: what it is called.
-        now: its value in the plan.
         start: its value with which the figure is ``low``.
         end: its value with which the figure is ``high``.
         low: the smallest value of the figure.
-        high: the largest.
         unit: unit of its values; ``x`` for a ratio of measured to estimated.
     """
 
@@ -95,7 +92,6 @@ class Step:
 
     Attributes:
         field: the field, with its value now.
-        value: the next one.
         change: the same with what keeps the work of a step the same.
         estimate: what the plan comes to then; None where it cannot be.
     """
@@ -190,10 +186,6 @@ class Lever:
     """The knob that would improve a number most with one step.
 
     Attributes:
-        field: plan path.
-        label: its name.
-        before: value now.
-        after: value one step away.
         change: relative change of the number, -0.5 for half.
         also: what else has to be set so that the work stays the same.
     """

@@ -28,9 +28,6 @@ def faults(source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machi
     """Return what is wrong with a plan, at most ``MOST_FAULTS`` entries in reading order; none where it can run.
 
     Faults that others hide are found with those taken out of the file.
-
-    Args:
-        machine: returns the detected machine for a plan that runs on it.
     """
     reported: dict[str, CapacityError] = {}
     left = source.document
@@ -51,11 +48,7 @@ def faults(source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machi
 def remarks(
     source: PlanSource, catalog: Catalog, machine: Callable[[Plan], Machine | None]
 ) -> Iterator[tuple[Place, str]]:
-    """Yield where a sound plan sets a field in vain, and why.
-
-    Args:
-        machine: returns the detected machine for a plan that runs on it.
-    """
+    """Yield where a sound plan sets a field in vain, and why."""
     plan = source.plan()
     resolved = resolve_plan(with_placeholders(plan, catalog), catalog, machine(plan))
     for path, reason in ignored(resolved, plan, catalog):

@@ -45,11 +45,6 @@ def durations(
 ) -> list[list[Duration]]:
     """Return how long each job takes on each kind of machine.
 
-    Args:
-        entries: jobs and machines.
-        read: returns the plan that a name stands for.
-        machine: the detected machine.
-
     Raises:
         PlanError: a job runs on none of the machines, or nothing is called what it names; all such faults.
     """

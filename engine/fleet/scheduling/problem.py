@@ -38,7 +38,6 @@ class Problem:
     """What is to be scheduled.
 
     Attributes:
-        tasks: the jobs.
         kinds: kind of each machine, by number.
         free_from: seconds from now until each machine is free.
         usd_per_second: of a machine of each kind; 0 where no price is known.
@@ -101,7 +100,6 @@ def placed_in_order(problem: Problem, order: Sequence[int], wanted: Sequence[int
     unless a kind is wanted for it.
 
     Args:
-        problem: jobs and machines.
         order: numbers of the jobs.
         wanted: the kind that each job has to take; None for any.
     """
@@ -205,11 +203,7 @@ EntryT = TypeVar("EntryT", bound=_Entry)
 
 
 class Entries:
-    """A file of a schedule as it was read.
-
-    Attributes:
-        document: where everything stands.
-    """
+    """A file of a schedule as it was read."""
 
     def __init__(self, document: Document) -> None:
         self.document = document

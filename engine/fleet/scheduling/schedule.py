@@ -103,7 +103,6 @@ class ScheduledJob:
     """A job with its machines and its time.
 
     Attributes:
-        name: the job.
         instance: kind of its machines.
         machines: which of them.
         start: seconds from now.
@@ -142,7 +141,6 @@ class Schedule:
         late_seconds: after all deadlines together, each times its job's priority.
         bounds: what no schedule is better than.
         tried: schedules that were tried.
-        seconds: time that took.
     """
 
     jobs: tuple[ScheduledJob, ...]
@@ -183,12 +181,6 @@ def schedule(
     seed: int = 1,
 ) -> Schedule:
     """Return a good schedule of the jobs of a file on its machines.
-
-    Args:
-        entries: the file as it was read.
-        read: returns the plan that a name stands for.
-        machine: the detected machine.
-        seed: of the random numbers of the search.
 
     Raises:
         PlanError: a job runs nowhere, or nothing is called what it names; with ``further`` faults.
@@ -309,10 +301,6 @@ def best_schedule(problem: Problem, seed: int = 1) -> Ordered:
 
     The rules go first: earliest deadline, longest job, least slack, highest priority, shortest job, earliest start. The
     best of them is then improved: jobs change places, go elsewhere in the order, or take another kind of machine.
-
-    Args:
-        problem: jobs and machines; each job runs on a kind that has enough machines for it.
-        seed: of the random numbers.
     """
     count = len(problem.tasks)
     free: tuple[int | None, ...] = (None,) * count

@@ -113,8 +113,6 @@ def candidates(
     """Return the replicas to choose among, the least cost for each request at first, and hardware that holds none.
 
     Args:
-        question: the load and its limits.
-        machine: the detected machine.
         callback: gets what is at work, in words.
 
     Raises:

@@ -133,7 +133,6 @@ class ServingQuestion:
         startup_seconds: until a replica that is asked for answers; None for what is assumed.
         scale_down_seconds: for which fewer must be enough before a replica is given up; None for what is assumed.
         reserve: replicas beyond what the load needs, as a share; None for what is assumed.
-        seed: of the random numbers.
     """
 
     plan: Plan
@@ -231,8 +230,6 @@ def steady_requests(
         warm_up: seconds until they count.
         counted: seconds for which they do.
         after: seconds for which more come, so that the last that count have company.
-        lengths: how long they are.
-        seed: of the random numbers.
     """
     draw = np.random.default_rng(seed)
     whole = warm_up + counted + after
@@ -251,12 +248,9 @@ def varying_requests(
     Args:
         rate_at: requests a second in each of many even steps of the day, which repeats itself.
         step: seconds of such a step.
-        pieces: how many pieces.
         watched: seconds in the middle of each in which requests count.
         warm_up: seconds for which a piece warms up on what comes before them.
         after: seconds for which a piece goes on.
-        lengths: how long requests are.
-        seed: of the random numbers.
     """
     draw = np.random.default_rng(seed)
     whole = rate_at.size * step

@@ -53,8 +53,6 @@ class PlannedFleet:
 
     Attributes:
         set: the change that makes the plan of the question this one.
-        verdict: the verdict on it.
-        figures: figures of its estimate by result key.
     """
 
     set: Mapping[str, object]
@@ -67,7 +65,6 @@ class ServingAnswer:
     """What serves a load.
 
     Attributes:
-        question: what was asked.
         best: the cheapest fleet that keeps the limits; None where none does.
         others: the other fleets that do, cheapest first.
         failing: kinds of replicas of which not one request alone keeps the limits.
@@ -75,7 +72,6 @@ class ServingAnswer:
         left_out: kinds of replicas that cannot be cheaper, or were not simulated since too many are.
         planned: the best fleet as a plan; None where none keeps the limits.
         day: the best fleet over a day; None where the load does not vary.
-        seconds: time it took.
     """
 
     question: ServingQuestion
@@ -116,8 +112,6 @@ def serve(
     """Return the cheapest fleet that serves a load inside its limits.
 
     Args:
-        question: the load and its limits.
-        machine: the detected machine, for plans that run on it.
         stopped: asked between kinds of replicas; what was found by then is the answer.
         callback: gets what is at work, in words.
 

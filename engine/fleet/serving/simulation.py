@@ -58,8 +58,6 @@ def simulate(requests: Requests, times: StepTimes, slots: Whole, reading: Floats
     """Return when requests get their tokens.
 
     Args:
-        requests: of each replica.
-        times: of a pass.
         slots: most sequences at work at once, of each replica.
         reading: times of passes that read prompts over those of the table, of each replica.
         answering: the same of passes that read none.
@@ -186,14 +184,7 @@ class _Replicas:
 
 
 def percentile_by(values: Floats, groups: Whole, count: int, percent: float) -> Floats:
-    """Return a percentile of each of several groups of values; nan where a group has none.
-
-    Args:
-        values: of all groups.
-        groups: the group of each.
-        count: how many groups.
-        percent: the percentile.
-    """
+    """Return a percentile of each of several groups of values; nan where a group has none."""
     known = ~np.isnan(values)
     order = np.lexsort((values[known], groups[known]))
     ordered, sizes = values[known][order], np.bincount(groups[known], minlength=count)

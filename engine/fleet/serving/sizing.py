@@ -67,13 +67,11 @@ class Sized:
     """A fleet of one kind of replica.
 
     Attributes:
-        candidate: the replica.
         replicas: how many keep the limits, with times of passes at each end of their range; None where none do.
         slots: requests at work at once in a replica at most: the batch to set.
         rate: most requests a second of one replica that were seen to keep the limits.
         loaded: what requests see of so many replicas, with times at each end of their range.
         binding: what keeps a replica from more load.
-        why: the same in words.
     """
 
     candidate: Candidate
@@ -96,12 +94,7 @@ class Sized:
 
 
 class Replica:
-    """One kind of replica, simulated under loads.
-
-    Args:
-        candidate: the replica.
-        question: what is asked.
-    """
+    """One kind of replica, simulated under loads."""
 
     def __init__(self, candidate: Candidate, question: ServingQuestion) -> None:
         self.candidate, self.question, run = candidate, question, candidate.run

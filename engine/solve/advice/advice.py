@@ -50,8 +50,6 @@ class Offer:
     """A change that improves a plan.
 
     Attributes:
-        title: what to do.
-        change: plan fields and their new values, as plain data.
         effects: all that it does to time, memory and money.
         verdict: whether the plan fits with it.
         caution: what else it changes; empty for nothing.

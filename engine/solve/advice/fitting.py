@@ -143,9 +143,6 @@ def searched_change(case: EstimatedPlan, mode: ModeName, base: Mapping[str, obje
     """Return the plan with the layout and settings that a mode finds where the user gave others.
 
     What the user left open stays open. None where nothing is found, or nothing else than what there is.
-
-    Args:
-        base: what is changed besides.
     """
     paths = [path for path in memory_searched() if not case.is_open(path)]
     if case.resolved.shape is None or case.plan.task == "infer" or not paths:

@@ -230,9 +230,6 @@ class Remedy:
 
     Attributes:
         code: stable name; of several remedies with one code the best is told.
-        title: what to do.
-        change: plan fields and their new values.
-        caution: what else it changes.
         replaces_choice: whether it is for the user to go beyond what a mode chose, too.
     """
 

@@ -25,7 +25,6 @@ class Fallback:
     """One thing to give up for memory.
 
     Attributes:
-        words: what it is.
         opens: fields that a search may then set.
         sets: fields that it sets.
         same_result: whether the model learns the same, so that it costs time alone.
@@ -86,7 +85,6 @@ class FallbackOutcome:
     """What a search arrived at with the ways out that it took.
 
     Attributes:
-        searched: the settings.
         ways: what was given up, the least harmful first; nothing where that does not help.
         needed_before: bytes of the fullest device without any of it.
         least: bytes of the fullest device with all that was tried.

@@ -51,7 +51,6 @@ class Limit:
     """How far one field can go.
 
     Attributes:
-        path: the field.
         value: the largest value that fits; None where not even the smallest does.
         beyond: the next value, which does not fit; None where the field's own range ends first.
         verdict: whether the plan fits at ``value``, or is tight there.

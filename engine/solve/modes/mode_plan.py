@@ -201,11 +201,8 @@ class ModePlan(ShownInNotebooks):
     """What one mode makes of a plan.
 
     Attributes:
-        mode: the mode's figures.
         resolved: the plan with everything filled in, and what its names stand for.
-        estimate: its estimate.
         reasons: why each open field got its value.
-        catalog: facts.
         running: why each field about data, and about the run while it goes on, got its value.
     """
 
@@ -263,7 +260,6 @@ class Settled:
     """What one mode chose, before it is estimated.
 
     Attributes:
-        mode: the mode's figures.
         resolved: the plan with everything filled in, and what its names stand for.
         reasons: why each open field got its value.
         notes: what had to be given up.

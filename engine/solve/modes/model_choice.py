@@ -33,12 +33,7 @@ MARGIN = 1.0 + 1e-6
 def choose_model(
     plan: Plan, mode: Mode, cluster: Cluster, catalog: Catalog, settle: Callable[[Plan], Settled]
 ) -> tuple[ModePlan, str]:
-    """Return the plan with a model in place of ``auto``, filled and estimated, and why that model was chosen.
-
-    Args:
-        plan: a plan whose ``model.name`` is ``auto``.
-        settle: fills a plan that names its model.
-    """
+    """Return the plan with a model in place of ``auto``, filled and estimated, and why that model was chosen."""
     lower, upper = mode.training_hours_range
     hours = upper or OPEN_HOURS * (lower or 1.0)
     tried: list[Tried] = []
@@ -74,7 +69,6 @@ class Tried:
 
     Attributes:
         settled: the plan that names it, with everything filled in.
-        catalog: facts.
     """
 
     settled: Settled

@@ -32,7 +32,6 @@ def choose_own_parameters(
 
     Args:
         resolved: the plan with placeholders where it is open.
-        estimate: estimates the plan with values at dotted paths.
     """
     if isinstance(resolved.spec, ClassicalSpec):
         return _classical(resolved.spec, resolved.cluster, wanted, mode)

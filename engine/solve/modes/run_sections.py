@@ -128,11 +128,8 @@ class FeedState:
     """A training and its data, once its settings stand.
 
     Attributes:
-        plan: settled, but for its data.
         content: what the data are made of.
         resolved: what the plan's names stand for.
-        mode: whose figures decide.
-        catalog: formats and rates.
         units_per_second: tokens or samples a second that the devices take while they wait for none.
         units_per_step: those of one step.
     """

@@ -44,9 +44,7 @@ class ServingChoice:
 
     Attributes:
         plan: the plan as the user gave it.
-        shape: sizes of the model.
         mode: whose goal and share of memory decide.
-        catalog: facts.
         cache: what was evaluated for other modes.
     """
 

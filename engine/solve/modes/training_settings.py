@@ -44,12 +44,9 @@ class Searched:
     """The settings a search chose.
 
     Attributes:
-        values: what was chosen.
-        reasons: why.
         inside: whether they stay inside the mode's memory.
         fits: whether they fit the device and its host at all.
         needed: bytes of the fullest device.
-        step_seconds: time of a step.
     """
 
     values: Values
@@ -67,9 +64,6 @@ class Search:
     Attributes:
         plan: the plan as the user gave it.
         resolved: the same with placeholders where it is open.
-        mode: whose figures decide.
-        catalog: facts.
-        machine: the detected machine, where there is one.
         cache: spaces that other modes evaluated.
     """
 

@@ -39,13 +39,7 @@ _STORED = 2.0
 
 @dataclass(slots=True)
 class Bounds:
-    """What candidates of a plan reach at best.
-
-    Attributes:
-        plan: what is asked about.
-        catalog: facts.
-        machine: the detected machine, for plans that run on it.
-    """
+    """What candidates of a plan reach at best."""
 
     plan: Plan
     catalog: Catalog

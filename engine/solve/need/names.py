@@ -39,7 +39,6 @@ class Choice:
     """One name, with what else goes with it.
 
     Attributes:
-        change: the plan fields that make it.
         best: what it reaches at best, by result key.
     """
 

@@ -35,9 +35,6 @@ class Scale:
     """Values in order.
 
     Attributes:
-        low: index of the smallest value.
-        high: index of the largest value.
-        value: the value at an index.
         nearest: index of the value nearest to a number, as if the scale had no ends.
         stride: from one index to the next, while limits are looked for from afar; 0 for a ratio of their values.
     """
@@ -87,7 +84,6 @@ def whole_nodes(node: int, grain: int, most: int) -> Scale:
     """Return multiples of a whole number up to the devices of a node, then those that fill whole nodes.
 
     Args:
-        node: devices of a node.
         grain: what every value is a multiple of.
         most: no value is larger.
     """
@@ -163,9 +159,7 @@ class ValueSearch:
     """The values of a number, and what became of those that were tried.
 
     Attributes:
-        scale: the values.
         evaluate: tries the value at a index.
-        evaluated: what was tried, by index.
     """
 
     scale: Scale

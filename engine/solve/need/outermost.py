@@ -34,8 +34,6 @@ class Needed(ShownInNotebooks):
         nearest: what misses the limits by least, where there is no answer.
         ended_by: what ends the range of the value where no limit does: the field itself, or what the model reads.
         is_monotonic: whether no value fails between two that hold.
-        tried: how many values were estimated.
-        seconds: how long it took.
         complete: whether everything was looked at: else somebody stopped it.
     """
 
@@ -93,11 +91,8 @@ class Values:
     """Tries values of a number, each with what else may change.
 
     Attributes:
-        path: the field.
         others: what else may change, as combinations.
-        trials: tries them.
         goal: what decides between combinations.
-        stopped: whether somebody stopped it.
         last: what suited the value before, which comes first for the next one.
     """
 

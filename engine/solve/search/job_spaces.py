@@ -37,13 +37,7 @@ MOST_LAYOUTS = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Configurations that cannot be.
-
-    Attributes:
-        values: what they have in common.
-        error: why they cannot be.
-        count: how many they are.
-    """
+    """Configurations that cannot be."""
 
     values: Values
     error: CapacityError

@@ -34,7 +34,6 @@ class Limit:
     """What a figure may be: it holds where the far end of the figure's range keeps it.
 
     Attributes:
-        figure: result key.
         most: the most it may be, in the figure's unit; None for no bound.
         least: the least it may be; None for no bound.
     """
@@ -59,7 +58,6 @@ class Goal:
     """What the best configuration has least or most of.
 
     Attributes:
-        figure: result key.
         better: whether less of it is better, or more.
     """
 

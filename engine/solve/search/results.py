@@ -21,8 +21,6 @@ class Rejected:
     """Configurations that one reason excludes, each counted under the first reason that it meets.
 
     Attributes:
-        rule: what is wrong with them, in words.
-        count: how many.
         example: one of them, with the sizes that show it.
     """
 
@@ -37,7 +35,6 @@ class SearchResult(ShownInNotebooks):
 
     Attributes:
         set: the change that makes it of the plan that was asked about: plan keys with their values.
-        verdict: what its estimate comes to.
         figures: its figures by result key; where no range is known, low and high are the value itself.
         dominated_by: position among the best of one that is no worse in any of the compared figures and better in one;
             None where there is none.
@@ -62,7 +59,6 @@ class Answer(ShownInNotebooks):
         evaluated: configurations that were judged: by rules, and those that these leave by their estimate.
         valid: those that no rule excludes.
         fitting: those of them that memory holds as estimated and that keep every limit at the far end of its range.
-        seconds: how long it took.
         rejected: what excluded the others, most first.
         missed: what the valid ones that are not fitting miss: memory, or a limit; each counted under the first.
         top: the best, the very best first; behind them those of the front that are not among them.
@@ -202,7 +198,6 @@ class BlockResult:
     """A piece of a search: a block of a space, what rules exclude from a space, or a space that cannot be.
 
     Attributes:
-        evaluated: configurations that were judged.
         valid: those that no rule excludes.
         fitting: those of them that are held and keep every limit.
         rejected: what excluded the others.

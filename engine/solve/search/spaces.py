@@ -49,7 +49,6 @@ class Prepared:
 
     Attributes:
         change: what is to be said with every combination: what sets the space apart, and what the plan left open.
-        space: its combinations.
         apart: what sets it apart from the other spaces of the question.
     """
 
@@ -60,13 +59,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A space that cannot be.
-
-    Attributes:
-        change: what sets it apart.
-        error: why it cannot be.
-        count: how many combinations that is.
-    """
+    """A space that cannot be."""
 
     change: Values
     error: CapacityError
@@ -78,9 +71,6 @@ class Spaces:
     """The spaces of a question.
 
     Attributes:
-        question: the question.
-        catalog: facts.
-        machine: the detected machine, for plans that run on it.
         outer: axes of which every combination of values is a space of its own.
         inner: axes that a space holds as arrays.
         filled: what plans left open, by model.
@@ -234,8 +224,6 @@ class OneByOneSpace:
     """Configurations of one plan, each estimated by itself.
 
     Attributes:
-        catalog: facts.
-        grid: the fields that vary.
         feasible: the combinations that can be, with the plans they make.
         excluded: what cannot be, by what is wrong with it.
     """
@@ -273,11 +261,7 @@ class OneByOneSpace:
 
 
 def one_by_one(plan: Plan, axes: Iterable[Axis], catalog: Catalog, machine: Machine | None) -> OneByOneSpace:
-    """Return the configurations of a plan over some axes.
-
-    Args:
-        plan: the plan, with nothing open.
-    """
+    """Return the configurations of a plan over some axes."""
     grid = Grid(tuple(axes))
     possible, refused = [], dict[str, Excluded]()
     for values in grid.combinations():

@@ -20,12 +20,7 @@ Block: TypeAlias = tuple[slice, ...]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One plan field that varies.
-
-    Attributes:
-        path: the field.
-        values: what it takes, in order.
-    """
+    """One plan field that varies."""
 
     path: str
     values: tuple[object, ...]
@@ -107,11 +102,7 @@ class Grid:
         return product(*cuts)
 
     def kept(self, flags: Flags) -> Grid:
-        """Return the grid without values at which a condition holds nowhere.
-
-        Args:
-            flags: the condition, over the grid.
-        """
+        """Return the grid without values at which a condition holds nowhere."""
         flags = np.broadcast_to(flags, np.broadcast_shapes(flags.shape, (1,) * len(self.axes)))
         axes = []
         for place, axis in enumerate(self.axes):

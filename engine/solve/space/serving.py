@@ -56,8 +56,6 @@ class ServingSpace:
     Attributes:
         plan: the plan as the user gave it: sizes that it leaves out follow from the others.
         resolved: the same with placeholders where it is open.
-        shape: sizes of the model.
-        catalog: facts.
         grid: the fields that vary, without values that no possible combination has.
         settings: the runs of its settings.
         rules: rules that a layout must keep.

@@ -139,8 +139,6 @@ class Excluded:
     """What one rule excluded that no rule before it did.
 
     Attributes:
-        rule: the rule.
-        count: combinations.
         example: plan fields of one of them.
         figures: the sizes of that one that show it.
     """
@@ -197,7 +195,6 @@ class Ranked:
 
     Attributes:
         order: what it was chosen by, column by column; less is better.
-        values: plan fields.
         block: the block that it is of.
         position: its position in the flattened grid of the block.
     """

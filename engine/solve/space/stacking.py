@@ -129,7 +129,6 @@ class Settings(Generic[Run]):
     Attributes:
         numbers: paths of axes that are no settings: a run takes their numbers as they are.
         run: returns the run of a plan with such settings; raises where they do not go together.
-        known: runs so far.
     """
 
     numbers: Collection[str]

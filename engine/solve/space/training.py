@@ -65,13 +65,10 @@ class TrainingSpace:
     Attributes:
         plan: the plan as the user gave it: sizes that it leaves out follow from the others.
         resolved: the same with placeholders where it is open.
-        shape: sizes of the model.
-        catalog: facts.
         grid: the fields that vary, without values that no possible combination has.
         excluded: what the rules excluded, rule by rule.
         rules: rules that a layout must keep.
         batch: sequences of a step, where the plan leaves them open.
-        known: runs of its settings so far.
     """
 
     plan: Plan
