@@ -129,6 +129,11 @@ def mean(value: Number) -> float:
     return float(np.mean(value)) if isinstance(value, np.ndarray) else float(value)
 
 
+def largest(value: Number) -> float:
+    """Return the largest of an array; a single number as it is, without the detour over an array."""
+    return float(np.max(value)) if isinstance(value, np.ndarray) else float(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Curve:
     """Speed of one kind of kernel at sampled sizes.

@@ -21,7 +21,7 @@ from capacity_tui.engine.solve import EstimatedPlan, explain
 from capacity_tui.engine.solve.advice import offers
 from capacity_tui.engine.solve.modes import Comparison as EngineComparison
 from capacity_tui.engine.solve.modes import (
-    Limit,
+    FieldLimit,
     ModePlan,
     compare,
     feasible_sizes,
@@ -109,7 +109,7 @@ class PlanDocument:
         """Yield what the plan would be with pairs of values of two fields, and whether that is the last word."""
         return tried_pairs(self.plan, self._compared.balanced, keys, pairs, self.machine)
 
-    def limit(self, mode: str, key: str) -> Limit:
+    def limit(self, mode: str, key: str) -> FieldLimit:
         """Return the largest value of a field with which the plan fits as a mode fills it."""
         if self.sizes(key):
             raise PlanError("a layout has no limit of its own", hint="+ and - step through the layouts that can be")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText, Part
     from capacity_tui.engine.present.pictures import Picture
-    from capacity_tui.engine.solve.modes import Limit
+    from capacity_tui.engine.solve.modes import FieldLimit
     from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
     from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row
     from capacity_tui.tui.shown.corpus import Corpus
@@ -61,7 +61,7 @@ class Document(Protocol):
     def foresee(self, change: Mapping[str, object]) -> None:
         """Estimate ahead what a change of the plan would come to; refused like ``edited``."""
 
-    def limit(self, mode: str, key: str) -> Limit:
+    def limit(self, mode: str, key: str) -> FieldLimit:
         """Return the largest value of a field with which the plan fits as a mode of its own fills it.
 
         Refused like ``edited``.

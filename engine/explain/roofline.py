@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from capacity_tui.engine.estimate import Answer, Phase
 from capacity_tui.engine.estimate.timing import operator_seconds
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import largest
 
 # Kernels that take the most time are shown; more would not be told apart.
 MOST_POINTS = 10
@@ -69,13 +67,13 @@ def roofline(answer: Answer) -> Roofline | None:
     """Return the roofline of an answered plan, from the work its estimate kept; None where it moves no memory."""
     device, estimate = answer.resolved.cluster.device, answer.estimate
     computation, bottleneck = estimate.computation, estimate.bottleneck
-    intensity, ridge = _number(bottleneck.arithmetic_intensity), _number(bottleneck.ridge_point)
-    bandwidth = _number(device.bandwidth)
+    intensity, ridge = largest(bottleneck.arithmetic_intensity), largest(bottleneck.ridge_point)
+    bandwidth = largest(device.bandwidth)
     if intensity <= 0 or ridge <= 0:
         return None
     reached = computation.model_flops_per_step / computation.step_seconds.value / computation.devices
     points = sorted(_points(estimate.work.phases), key=lambda point: -point.share)
-    return Roofline(device.name, ridge * bandwidth, bandwidth, intensity, _number(reached), tuple(points[:MOST_POINTS]))
+    return Roofline(device.name, ridge * bandwidth, bandwidth, intensity, largest(reached), tuple(points[:MOST_POINTS]))
 
 
 def _points(phases: tuple[Phase, ...]) -> Iterator[Point]:
@@ -85,9 +83,9 @@ def _points(phases: tuple[Phase, ...]) -> Iterator[Point]:
         ending = "" if len(phases) == 1 else f", {phase.name}"
         for operator in phase.operators:
             repeats = 1.0 if operator.where == "step" else phase.schedule.repeats
-            runs = _number(operator.count * repeats * phase.runs)
+            runs = largest(operator.count * repeats * phase.runs)
             sums = (operator.flops, operator.bytes, operator_seconds(operator), operator.flops / operator.rate)
-            flops, traffic, seconds, arithmetic = (_number(summed) * runs for summed in sums)
+            flops, traffic, seconds, arithmetic = (largest(summed) * runs for summed in sums)
             kinds.setdefault(_kind(operator.name) + ending, []).append((flops, traffic, seconds, arithmetic))
     total = sum(summed[2] for members in kinds.values() for summed in members)
     for name, members in kinds.items():
@@ -103,7 +101,3 @@ def _kind(name: str) -> str:
     for ending in _PASSES:
         name = name.removesuffix(ending)
     return name
-
-
-def _number(value: Number) -> float:
-    return float(np.max(np.asarray(value)))

@@ -8,8 +8,6 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import PlanError
@@ -19,7 +17,7 @@ from capacity_tui.engine.fleet.database import Database, database_for
 from capacity_tui.engine.fleet.options import TIME, USD, Option, Options, PlannedOption, assumed_startup, first_options
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
-from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.numeric import Number, largest, mean
 from capacity_tui.engine.plan import Plan, memory_searched
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice import kept_bytes
@@ -295,7 +293,7 @@ class _Finding:
             usd_per_hour=cluster.price.rate,
             price_source=cluster.price.rate_source,
             memory_bytes=row.memory_gb * GIGA * count if row is not None and row.memory_gb else None,
-            memory_needed_bytes=_most(estimate.memory.host_bytes) * devices,
+            memory_needed_bytes=largest(estimate.memory.host_bytes) * devices,
             cores=cores * count if cores else None,
             storage_bytes=data + checkpoints,
             storage_usd=None
@@ -313,7 +311,3 @@ def _of_instances(
     for option in sorted(options, key=figure):
         first.setdefault(option.option.name, option)
     return tuple(first.values())[:SHOWN]
-
-
-def _most(value: Number) -> float:
-    return float(np.max(np.asarray(value)))

@@ -25,7 +25,6 @@ from capacity_tui.engine.files import CONFIG_VARIABLE, config_folder
 from capacity_tui.engine.models import GROUP
 from capacity_tui.engine.solve.search import (
     BlockResult,
-    FrontRow,
     Prepared,
     Question,
     Refused,
@@ -34,7 +33,6 @@ from capacity_tui.engine.solve.search import (
     Scorer,
     TopK,
     goal_of,
-    refused_part,
     space_part,
     spaces_of,
 )
@@ -125,7 +123,7 @@ def _part(part: BlockResult) -> list[object]:
         [[entry.rule, entry.count, entry.example] for entry in part.missed],
         [[axis.path, axis.values] for axis in part.varied],
         [_row(row) for row in part.rows],
-        [[entry.point, _row(entry.row)] for entry in part.front],
+        [_row(row) for row in part.front],
     ]
 
 
@@ -139,18 +137,18 @@ def _read_part(data: Sequence[Any]) -> BlockResult:
         missed=tuple(Rejected(*fields) for fields in missed),
         varied=tuple(Axis(path, tuple(map(_value, values))) for path, values in varied),
         rows=tuple(map(_read_row, rows)),
-        front=tuple(FrontRow(tuple(point), _read_row(row)) for point, row in front),
+        front=tuple(map(_read_row, front)),
     )
 
 
 def _row(row: Row) -> list[object]:
-    return [row.order, row.change]
+    return [row.order, row.change, row.point]
 
 
 def _read_row(data: Sequence[Any]) -> Row:
-    order, change = data
+    order, change, point = data
     assert isinstance(change, Mapping)  # noqa: S101 - as written by _row
-    return Row(tuple(order), {path: _value(value) for path, value in change.items()})
+    return Row(tuple(order), {path: _value(value) for path, value in change.items()}, tuple(point))
 
 
 def _value(value: object) -> object:
@@ -189,10 +187,7 @@ class Evaluator:
     def _number(self, number: int, best: TopK) -> Outcome:
         """Return the outcome of a number; one that is large is not evaluated, but says how large it is."""
         candidates = self._spaces_at(number)
-        parts = [
-            refused_part(candidate) if isinstance(candidate, Refused) else space_part(candidate)
-            for candidate in candidates
-        ]
+        parts = [space_part(candidate) for candidate in candidates]
         spaces = [candidate.space for candidate in candidates if isinstance(candidate, Prepared)]
         pieces = sum(1 for _ in _pieces(candidates))
         chunks = self._cutting.chunks_of(pieces, sum(space.grid.size for space in spaces))

@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import Constraint, Estimate, ResolvedPlan, figure
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import Plan, chosen_last, edited, model_sizes, paths_where, with_values
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.solve.changes import plain_change
@@ -99,8 +100,8 @@ def checked_constraints(estimate: Estimate, limits: Iterable[Limit] = ()) -> Ite
     yield from (CheckedConstraint(constraint) for constraint in estimate.constraints if constraint.figure not in named)
 
 
-def _single(value: object) -> float | None:
-    return None if value is None else float(np.max(np.asarray(value)))
+def _single(value: Number | None) -> float | None:
+    return None if value is None else largest(value)
 
 
 GLOBAL_BATCH, MICRO_BATCH = Key.TRAINING_GLOBAL_BATCH, Key.TRAINING_MICRO_BATCH

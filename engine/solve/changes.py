@@ -28,7 +28,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate.serving import ServingRun, serving_run
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.numeric import largest, mean
 from capacity_tui.engine.plan import Values, all_fields, edited
 from capacity_tui.engine.schema import Section
 from capacity_tui.engine.solve.space.grid import Floats
@@ -167,7 +167,7 @@ def _signed(share: float) -> str:
 
 def reserved_bytes(estimate: Estimate) -> float:
     """Return the bytes on the fullest device."""
-    return float(np.max(np.asarray(estimate.memory.reserved_bytes.value)))
+    return largest(estimate.memory.reserved_bytes.value)
 
 
 def unit_seconds(estimate: Estimate) -> float:

@@ -119,11 +119,11 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[ScaledRun]:
     batch, own = _own_batch(case), int(case.resolved.cluster.devices)
     for devices in _counts_around(case):
         run = next(_runs(case, (devices,), batch, "data", growth), None)
-        if run is not None and (devices == own or _fits(run.candidate) is not False):
+        if run is not None and (devices == own or run.candidate.estimate.fits is not False):
             yield run
             continue
         split = _split(case, devices, _batch_on(case, devices, batch, growth))
-        better = run if split is None or (run is not None and _fits(split.candidate) is False) else split
+        better = run if split is None or (run is not None and split.candidate.estimate.fits is False) else split
         if better is not None:
             yield better
 
@@ -133,7 +133,7 @@ def scaling_points(runs: Iterable[ScaledRun], growth: Growth = "strong") -> tupl
     points = tuple(runs)
     # One sample's device-seconds where they are fewest: usually on the fewest devices, unless these waste the most, or
     # do not hold it.
-    holding = [run for run in points if _fits(run.candidate) is not False] or points
+    holding = [run for run in points if run.candidate.estimate.fits is not False] or points
     least = min((run.device_seconds for run in holding), default=0.0)
     before = (None, *points)[: len(points)]
     return tuple(_point(run, least, growth, last) for run, last in zip(points, before, strict=True))
@@ -173,7 +173,7 @@ def _point(run: ScaledRun, least: float, growth: Growth, before: ScaledRun | Non
         efficiency=efficiency,
         communication_share=communication_share(estimate),
         parallelism=run.parallelism,
-        fits=_fits(run.candidate),
+        fits=run.candidate.estimate.fits,
         limited_by=estimate.bottleneck.kind,
         growth=growth,
         job_seconds=seconds,
@@ -230,13 +230,13 @@ def _runs(
     """Yield the fastest run on each of some counts on which there is any."""
     for count in counts:
         whole = _batch_on(case, count, batch, growth)
-        fastest = min(case.pinned.feasible(_spread(case, count, whole, kind)), key=_seconds, default=None)
+        fastest = min(
+            case.pinned.feasible(_spread(case, count, whole, kind)),
+            key=lambda candidate: unit_seconds(candidate.estimate),
+            default=None,
+        )
         if fastest is not None:
             yield ScaledRun(count, whole, kind, {**case.filled_values, **fastest.change}, fastest)
-
-
-def _seconds(candidate: Candidate) -> float:
-    return unit_seconds(candidate.estimate)
 
 
 def _batch_on(case: EstimatedPlan, devices: int, batch: int, growth: Growth) -> int:
@@ -319,7 +319,3 @@ def _own_batch(case: EstimatedPlan) -> int:
     if case.plan.task == "infer":
         return int(case.plan.inference.batch) * int(case.plan.parallelism.dp or 1)
     return int(case.plan.training.global_batch or case.plan.training.micro_batch)
-
-
-def _fits(candidate: Candidate) -> bool | None:
-    return candidate.estimate.fits

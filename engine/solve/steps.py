@@ -240,11 +240,6 @@ def _concerns(known: PlanField, key: str, *, short: bool) -> bool:
     return known.path != Key.TRAINING_PRECISION or key not in MEASURES
 
 
-def neighbours(resolved: ResolvedPlan, catalog: Catalog) -> Iterator[tuple[PlanField, object]]:
-    """Yield every knob that can be stepped, with each value one step away."""
-    return one_step_away(resolved, catalog, _is_lever)
-
-
 def _is_lever(known: PlanField) -> bool:
     """Whether a field is a choice of how to run: not what to run, nor its price."""
     return known.knob.role in LEVERS and known.knob.kind in ("power-of-two", "choice")

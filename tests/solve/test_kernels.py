@@ -6,12 +6,12 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import estimate_plan, resolve_plan
+from capacity_tui.engine.estimate import ResolvedPlan, estimate_plan, resolve_plan
 from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present.frameworks import framework_files
 from capacity_tui.engine.solve import answer
-from capacity_tui.engine.solve.steps import neighbours
+from capacity_tui.engine.solve.steps import one_step_away
 
 
 def trained(hardware: str, model: str = "gpt2", **training: object) -> Plan:
@@ -33,6 +33,11 @@ def served(hardware: str, devices: int = 1, **inference: object) -> Plan:
 
 def warned(plan: Plan) -> set[str]:
     return {note.code for note in answer(plan).estimate.warnings}
+
+
+def weights_one_step_away(resolved: ResolvedPlan) -> set[str]:
+    steps = one_step_away(resolved, load_catalog(), lambda field: field.path == "inference.weights")
+    return {str(value) for _, value in steps}
 
 
 @pytest.mark.parametrize("hardware", ["t4", "v100-sxm2-32gb"])
@@ -72,11 +77,11 @@ def test_a_network_in_a_type_that_the_device_lacks_is_warned_of() -> None:
 def test_no_lever_leaves_the_engine_or_the_device() -> None:
     catalog = load_catalog()
     resolved = resolve_plan(served("h100-sxm-80gb", engine="vllm"), catalog)
-    tried = {str(value) for field, value in neighbours(resolved, catalog) if field.path == "inference.weights"}
+    tried = weights_one_step_away(resolved)
     assert tried
     assert not any(name.startswith(("mlx", "q4", "q5", "q6", "q8")) for name in tried)
     volta = resolve_plan(served("v100-sxm2-32gb", engine="vllm"), catalog)
-    older = {str(value) for field, value in neighbours(volta, catalog) if field.path == "inference.weights"}
+    older = weights_one_step_away(volta)
     assert not older & {"awq-4", "fp8"}
 
 

@@ -23,7 +23,7 @@ from capacity_tui.engine.files import config_folder, storage_error
 from capacity_tui.engine.plan.files import write_plan_file
 from capacity_tui.engine.present import ExplanationText, FormulaInput, TextPart
 from capacity_tui.engine.present.pictures import Picture
-from capacity_tui.engine.solve.modes import Limit
+from capacity_tui.engine.solve.modes import FieldLimit
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
 from capacity_tui.tui.shown.comparison import (
@@ -158,11 +158,11 @@ class FakeDocument(TakesRuns):
                 raise PlanError(f"{text} is out of range", hint=allowed)
         return replace(self, values=tuple({**dict(self.values), key: text}.items()))
 
-    def limit(self, mode: str, key: str) -> Limit:
+    def limit(self, mode: str, key: str) -> FieldLimit:
         for value in range(1, 1024):
             if self.edited(key, str(value)).column(mode).verdict is Verdict.DOES_NOT_FIT:
-                return Limit(key, value - 1 or None, value, Verdict.TIGHT)
-        return Limit(key, 1024, None, Verdict.FITS)
+                return FieldLimit(key, value - 1 or None, value, Verdict.TIGHT)
+        return FieldLimit(key, 1024, None, Verdict.FITS)
 
     def tried(self, key: str, text: str) -> Tried:
         if text == "broken":

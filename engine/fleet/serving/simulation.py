@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from capacity_tui.engine.estimate.serving import ServingRun, decode_pass, decode_phase, reading_phase
 from capacity_tui.engine.estimate.timing import phase_time
 from capacity_tui.engine.fleet.serving.question import Requests, Whole
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.solve.space import Floats
 
 # Stands for no time where something is divided by it.
@@ -256,7 +256,7 @@ def step_times(run: ServingRun, slots: int, longest: float, largest_chunk: float
         longest: tokens of the longest context.
         largest_chunk: tokens of prompts that a pass reads at most.
     """
-    budget = float(np.max(run.runtime.chunk_tokens)) * float(run.layout.pp)
+    budget = largest(run.runtime.chunk_tokens) * float(run.layout.pp)
     mixes = bool(np.any(run.runtime.mixes_prefill > 0)) and not run.shape.encoder_layers
     most = min(budget, largest_chunk) if budget else largest_chunk
     sequences = np.unique(np.concatenate([[0.0], np.round(np.geomspace(1.0, max(slots, 2), SEQUENCES))]))
@@ -271,7 +271,7 @@ def step_times(run: ServingRun, slots: int, longest: float, largest_chunk: float
     for axis, (have, want) in enumerate(zip((sequences, contexts, chunks), wanted, strict=True)):
         mixed = _along(mixed, have, want, axis)
     seconds = np.concatenate([alone[:, :, None], mixed], axis=2)
-    return StepTimes(seconds, context_cell, chunk_cell, slots, budget or np.inf, mixes, float(np.max(run.accepted)))
+    return StepTimes(seconds, context_cell, chunk_cell, slots, budget or np.inf, mixes, largest(run.accepted))
 
 
 def _answering(run: ServingRun, sequences: Floats, contexts: Floats) -> Floats:

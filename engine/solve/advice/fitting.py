@@ -10,9 +10,10 @@ import numpy as np
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import edited, memory_searched, with_values
 from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.solve.advice.hardware_remedies import SPOT, Remedy
+from capacity_tui.engine.solve.advice.hardware_remedies import SPOT, Remedy, can_grow
 from capacity_tui.engine.solve.advice.remedies import FURTHER, remedies
 from capacity_tui.engine.solve.candidate import Candidate, CheckedConstraint, EstimatedPlan, checked_constraints
 from capacity_tui.engine.solve.changes import cost_ratio, effects, reserved_bytes, value_of
@@ -82,7 +83,7 @@ def allowed(case: EstimatedPlan, remedy: Remedy, candidate: Candidate) -> bool:
     memory = after.memory
     if memory.capacity_bytes is None or candidate.violations:
         return True
-    most = float(np.max(np.asarray(memory.capacity_bytes))) * (case.catalog.modes["extreme"].utilization or 1.0)
+    most = largest(memory.capacity_bytes) * (case.catalog.modes["extreme"].utilization or 1.0)
     return reserved_bytes(after) <= most or reserved_bytes(after) < reserved_bytes(before)
 
 
@@ -95,7 +96,7 @@ def _share_left(constraint: CheckedConstraint, candidate: Candidate) -> float:
 def _surely_cheaper(before: Estimate, after: Estimate) -> bool:
     """Whether a job costs no more at the upper end of its range than it did; open jobs have no such range."""
     old, new = before.cost.interval, after.cost.interval
-    return old is None or new is None or float(np.max(new.high)) <= float(np.max(old.high))
+    return old is None or new is None or largest(new.high) <= largest(old.high)
 
 
 def _waits_longer(before: Estimate, after: Estimate) -> bool:
@@ -169,10 +170,9 @@ _BATCH, _DP = Key.TRAINING_GLOBAL_BATCH, Key.PARALLELISM_DP
 def _combined(case: EstimatedPlan) -> Candidate | None:
     """Return a combination of changes that fits, on as few times the devices as will do without being dear."""
     devices = int(case.resolved.cluster.devices)
-    can_grow = case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu"
     searched = case.resolved.shape is not None and case.plan.task != "infer"
     cheapest: Candidate | None = None
-    for doubling in range(_DOUBLINGS + 1 if can_grow else 1):
+    for doubling in range(_DOUBLINGS + 1 if can_grow(case) else 1):
         base: dict[str, object] = {Key.HARDWARE_DEVICES: devices * 2**doubling} if doubling else {}
         if doubling == 1 and not searched and _is_out_of_reach(case, devices * 2**_DOUBLINGS):
             return cheapest

@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import Accelerator, Instance
 from capacity_tui.engine.cluster import Price, device_price
 from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.solve.changes import change_text, reserved_bytes
 from capacity_tui.engine.units import devices_in_words, format_money, format_number
@@ -49,7 +50,8 @@ def hardware_remedies(case: EstimatedPlan) -> Iterator[Remedy]:
     yield from _spot(case)
 
 
-def _can_grow(case: EstimatedPlan) -> bool:
+def can_grow(case: EstimatedPlan) -> bool:
+    """Whether other numbers of devices can be had: not of a detected machine, nor of processors."""
     return case.plan.hardware.name != "detected" and case.resolved.cluster.device.kind != "cpu"
 
 
@@ -57,7 +59,7 @@ def _devices(case: EstimatedPlan) -> Iterator[Remedy]:
     count = int(case.resolved.cluster.devices)
     if count > 1:
         yield Remedy("fewer_devices", f"Use {devices_in_words(count // 2)}", {Key.HARDWARE_DEVICES: count // 2})
-    if not _can_grow(case):
+    if not can_grow(case):
         return
     is_split = case.plan.task == "infer" and case.estimate.verdict is Verdict.DOES_NOT_FIT
     for times in TIMES[1:] if is_split else TIMES[1:2]:
@@ -108,7 +110,7 @@ def _accelerators(case: EstimatedPlan) -> Iterator[Remedy]:
     if fixed or not mine or not speed or not rate or cluster.price.is_spot:
         return
     needed, devices = reserved_bytes(case.estimate), int(cluster.devices)
-    nodes = math.ceil(devices / float(np.max(cluster.direct_devices)))
+    nodes = math.ceil(devices / largest(cluster.direct_devices))
     cheaper: list[tuple[float, Accelerator, Price]] = []
     for row in catalog.accelerators.values():
         other = _speed(case, row)
@@ -146,7 +148,7 @@ def _at_worst(case: EstimatedPlan) -> str:
     cost = case.estimate.cost
     if cost.interval is None or cost.spot_interval is None:
         return ""
-    demand, spot = (float(np.max(np.asarray(range_.high))) for range_ in (cost.interval, cost.spot_interval))
+    demand, spot = (largest(range_.high) for range_ in (cost.interval, cost.spot_interval))
     if spot <= demand:
         return ""
     return f" Taken back more often it costs up to {format_money(spot, 0)}, on demand up to {format_money(demand, 0)}."
@@ -196,8 +198,8 @@ def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | N
     """Return the plan on the smallest of some devices that hold it, on more of them only where as many do not."""
     needed, own = reserved_bytes(case.estimate), case.resolved.cluster.device
     known = sorted(rows, key=_order)
-    for times in TIMES if _can_grow(case) else TIMES[:1]:
-        least = max(needed / times, 0.0 if times == 1 else float(np.max(own.memory_bytes or 0.0)) + 1.0)
+    for times in TIMES if can_grow(case) else TIMES[:1]:
+        least = max(needed / times, 0.0 if times == 1 else largest(own.memory_bytes or 0.0) + 1.0)
         larger = [row for row in known if row.memory_bytes >= least]
         roomiest = max(larger, key=lambda row: row.memory_bytes, default=None)
         if roomiest is not None and case.evaluate(_instead(case, roomiest, times)).fits:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from capacity_tui.engine.catalog import Catalog, Row
 from capacity_tui.engine.cluster import hardware_facts
 from capacity_tui.engine.estimate import (
@@ -22,6 +20,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, field_context, ineffective_fields, plan_layout, remarked
 from capacity_tui.engine.solve.advice.machine_notes import supply_note
 from capacity_tui.engine.solve.candidate import EstimatedPlan
@@ -83,10 +82,10 @@ def _long(case: EstimatedPlan) -> Iterator[Note]:
     computation, hardware = case.estimate.computation, case.plan.hardware
     if computation.steps is None:
         return
-    seconds = _number(job_seconds(computation.steps, computation.step_seconds.value))
+    seconds = largest(job_seconds(computation.steps, computation.step_seconds.value))
     if case.plan.task == "infer" or seconds < LONG_SECONDS:
         return
-    reached = "" if computation.mfu is None else f", at {format_percent(_number(computation.mfu))} of the peak"
+    reached = "" if computation.mfu is None else f", at {format_percent(largest(computation.mfu))} of the peak"
     detail = (
         f"{format_seconds(seconds)} on {case.resolved.cluster.words}{reached}. Check "
         f"hardware.name{'' if hardware.efficiency is None else ', hardware.efficiency'} and the length of the job; "
@@ -107,7 +106,7 @@ def _spot(case: EstimatedPlan) -> Iterator[Note]:
     """Say why a plan on spot capacity has no price, and where spot capacity costs more than on demand."""
     cost = case.estimate.cost
     if not case.resolved.cluster.price.is_spot and cost.usd is not None and cost.usd_spot is not None:
-        demand, spot = (float(np.max(np.asarray(usd))) for usd in (cost.usd, cost.usd_spot))
+        demand, spot = (largest(usd) for usd in (cost.usd, cost.usd_spot))
         if spot > demand:
             detail = f"{format_money(spot)} with its interruptions, {format_money(demand)} on demand: stay on demand."
             yield Note("spot_is_dearer", "Spot capacity would cost more", detail)
@@ -123,13 +122,13 @@ def _ignored(case: EstimatedPlan) -> Iterator[Note]:
 
 def _context(case: EstimatedPlan) -> Iterator[Note]:
     shape, plan = case.resolved.shape, case.plan
-    if shape is None or not _number(shape.max_context):
+    if shape is None or not largest(shape.max_context):
         return
     length = float(plan.training.seq_len)
     if plan.task == "infer":
         length = float(plan.inference.prompt_tokens + plan.inference.output_tokens)
-    if length > _number(shape.max_context):
-        detail = f"{format_number(length)} tokens, trained on up to {format_number(_number(shape.max_context))}."
+    if length > largest(shape.max_context):
+        detail = f"{format_number(length)} tokens, trained on up to {format_number(largest(shape.max_context))}."
         yield Note("beyond_context", "Sequences are longer than the model's context", detail)
 
 
@@ -143,10 +142,10 @@ def _layout(case: EstimatedPlan) -> Iterator[Note]:
     if tensor <= inside and inside % tensor == 0:
         return
     if tensor > 1 and int(cluster.devices) > inside:
-        share = _number(case.estimate.computation.parts.get("tensor_parallel", 0.0)) / _number(
+        share = largest(case.estimate.computation.parts.get("tensor_parallel", 0.0)) / largest(
             case.estimate.computation.step_seconds.value
         )
-        between, within = _number(cluster.node_bandwidth), _number(cluster.device.link_bandwidth)
+        between, within = largest(cluster.node_bandwidth), largest(cluster.device.link_bandwidth)
         detail = (
             f"Groups of {tensor} do not stay inside nodes of {inside}: {format_bandwidth(between)} between nodes, "
             f"{format_bandwidth(within)} inside; {format_percent(share)} of the step waits for it."
@@ -198,16 +197,16 @@ def _unread(case: EstimatedPlan) -> Iterator[Note]:
 def _tokens(case: EstimatedPlan) -> Iterator[Note]:
     """Say when the work of a training would teach a model of another size more."""
     learned, model = case.estimate.details, case.estimate.model
-    if OVERTRAINING not in learned or 1.0 / FAR <= _number(learned[OVERTRAINING]) <= FAR:
+    if OVERTRAINING not in learned or 1.0 / FAR <= largest(learned[OVERTRAINING]) <= FAR:
         return
-    best, on = _number(learned[BEST_SIZE]), _number(learned[BEST_TOKENS])
-    size, law = _number(model.parameters), next(iter(case.catalog.scaling_laws.values()))
+    best, on = largest(learned[BEST_SIZE]), largest(learned[BEST_TOKENS])
+    size, law = largest(model.parameters), next(iter(case.catalog.scaling_laws.values()))
     is_small = best > size
     ratio = best * on / size**2
     detail = (
-        f"{ratio:.{0 if ratio > FAR else 2}f} tokens a parameter, expected loss {_number(learned[LOSS]):.3g}. The same "
+        f"{ratio:.{0 if ratio > FAR else 2}f} tokens a parameter, expected loss {largest(learned[LOSS]):.3g}. The same "
         f"work brings {format_count(best)} parameters on {format_count(on)} tokens to "
-        f"{_number(learned[LEAST_LOSS]):.3g} ({law.name})."
+        f"{largest(learned[LEAST_LOSS]):.3g} ({law.name})."
     )
     title = (
         "Trained past the compute-optimal point, as is usual for models that are served a lot"
@@ -225,13 +224,13 @@ def _power(case: EstimatedPlan) -> Iterator[Note]:
     known = cluster.device.known.get("tdp_watts")
     if watts is None or limit is None or share is None or (known is not None and known.origin == "assumed"):
         return
-    device_watts = _number(watts / cluster.devices)
-    if device_watts >= share * _number(limit):
-        count = int(_number(cluster.devices))
+    device_watts = largest(watts / cluster.devices)
+    if device_watts >= share * largest(limit):
+        count = int(largest(cluster.devices))
         what = "processor" if cluster.device.kind == "cpu" else "device"
-        whole = "" if count == 1 else f" a {what}, {format_power(_number(watts))} in all"
+        whole = "" if count == 1 else f" a {what}, {format_power(largest(watts))} in all"
         detail = (
-            f"{format_power(device_watts)} of {format_power(_number(limit))}{whole}: supply and cooling must carry it "
+            f"{format_power(device_watts)} of {format_power(largest(limit))}{whole}: supply and cooling must carry it "
             f"for the whole run and keep the {what}{'' if count == 1 else 's'} below {alarm:g} C."
         )
         subject = f"The {what} runs near its" if count == 1 else f"All {what}s run near their"
@@ -260,26 +259,22 @@ def _assumed(case: EstimatedPlan) -> Iterator[Note]:
     """Say how much an assumed network between nodes matters, by halving it."""
     cluster, parts = case.resolved.cluster, case.estimate.computation.parts
     network = cluster.networks[0]
-    waits = sum(_number(parts.get(part, 0.0)) for part in NETWORK)
-    crosses = _number(cluster.devices) > _number(cluster.direct_devices)
+    waits = sum(largest(parts.get(part, 0.0)) for part in NETWORK)
+    crosses = largest(cluster.devices) > largest(cluster.direct_devices)
     if (
         not crosses
         or network.known.origin != "assumed"
-        or waits < MATTERS / 2 * _number(case.estimate.computation.step_seconds.value)
+        or waits < MATTERS / 2 * largest(case.estimate.computation.step_seconds.value)
     ):
         return
-    ports = _number(network.bandwidth) / 1e9
+    ports = largest(network.bandwidth) / 1e9
     slower = case.pinned.evaluate({Key.HARDWARE_SPEC: {**case.plan.hardware.spec, "node_gbs": ports / 2.0}})
     if slower.filled is None:
         return
     change = unit_seconds(slower.estimate) / unit_seconds(case.estimate) - 1.0
     if change >= MATTERS:
         detail = (
-            f"{network.link}, {format_bandwidth(_number(network.bandwidth))} a device. With half of it a step takes "
+            f"{network.link}, {format_bandwidth(largest(network.bandwidth))} a device. With half of it a step takes "
             f"{format_percent(change)} longer; give hardware.interconnect."
         )
         yield Note("assumed", "The time rests on an assumed network", detail)
-
-
-def _number(value: object) -> float:
-    return float(np.max(np.asarray(value)))

@@ -1,6 +1,6 @@
 from .fallbacks import fallbacks as fallbacks
 from .fallbacks import is_written as is_written
-from .field_limits import Limit as Limit
+from .field_limits import FieldLimit as FieldLimit
 from .field_limits import to_the_limit as to_the_limit
 from .mode_plan import ModePlan as ModePlan
 from .modes import Comparison as Comparison

@@ -12,8 +12,8 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.changes import change_text, plain_change
-from capacity_tui.engine.solve.modes.mode_plan import Values
 from capacity_tui.engine.solve.modes.training_settings import Search, Searched
+from capacity_tui.engine.solve.space.grid import Values
 from capacity_tui.engine.units import format_bytes
 
 # Sequences are not cut below this.

@@ -47,7 +47,7 @@ POINTS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class FieldLimit:
     """How far one field can go.
 
     Attributes:
@@ -95,7 +95,7 @@ def serving_needs(run: ServingRun) -> tuple[Floats, Flags]:
     return np.asarray(memory.reserved_bytes.value, dtype=np.float64), np.asarray(sequences >= run.batch)
 
 
-def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog: Catalog | None = None) -> Limit:
+def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog: Catalog | None = None) -> FieldLimit:
     """Return the largest value of an integer field with which a plan fits, everything else staying as it is.
 
     It is looked for from the plan's own value on where that fits, else from the field's smallest.
@@ -132,10 +132,10 @@ def to_the_limit(plan: Plan, path: str, machine: Machine | None = None, catalog:
         low = field.value
     value = largest_that_fits(holds, low, high)
     if value is None:
-        return Limit(path, None, low, Verdict.DOES_NOT_FIT)
+        return FieldLimit(path, None, low, Verdict.DOES_NOT_FIT)
     at_limit = estimated(value)
     verdict = Verdict.DOES_NOT_FIT if at_limit is None else at_limit.verdict
-    return Limit(path, value, value + 1 if value < high else None, verdict)
+    return FieldLimit(path, value, value + 1 if value < high else None, verdict)
 
 
 def serving_room(resolved: ResolvedPlan, catalog: Catalog) -> Mapping[str, Number]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
-
-import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Mode, Range, Warned
@@ -19,10 +18,12 @@ from capacity_tui.engine.estimate import (
     UsedShare,
     estimate_resolved,
     job_seconds,
+    job_steps,
     unsaid,
 )
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.models.transformer import count_parameters
+from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.solve.modes.field_limits import serving_room
@@ -51,7 +52,7 @@ def memory_budget(mode: Mode, cluster: Cluster) -> float | None:
     if capacity is None:
         return None
     system = mode.reserve.system_gb * 1e9 if cluster.device.kind == "cpu" else 0.0
-    return max(0.0, (float(np.max(capacity)) - system) * mode.utilization)
+    return max(0.0, (largest(capacity) - system) * mode.utilization)
 
 
 def memory_share(estimate: Estimate) -> float | None:
@@ -59,7 +60,7 @@ def memory_share(estimate: Estimate) -> float | None:
     memory = estimate.memory
     if memory.capacity_bytes is None:
         return None
-    return _number(memory.reserved_bytes.value / memory.capacity_bytes)
+    return largest(memory.reserved_bytes.value / memory.capacity_bytes)
 
 
 def power_share(estimate: Estimate, cluster: Cluster) -> float | None:
@@ -68,7 +69,7 @@ def power_share(estimate: Estimate, cluster: Cluster) -> float | None:
     known = cluster.device.known.get("tdp_watts")
     if known is not None and known.origin == "assumed":
         return None
-    return None if watts is None or limit is None else _number(watts / cluster.devices) / _number(limit)
+    return None if watts is None or limit is None else largest(watts / cluster.devices) / largest(limit)
 
 
 def used_shares(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[UsedShare, ...]:
@@ -76,19 +77,15 @@ def used_shares(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[UsedS
     shares = []
     memory, budget = memory_share(estimate), memory_budget(mode, cluster)
     if memory is not None and budget is not None:
-        allowed = budget / _number(estimate.memory.capacity_bytes or 1.0)
+        allowed = budget / largest(estimate.memory.capacity_bytes or 1.0)
         why = "nothing of what the plan leaves open keeps it inside"
         shares.append(UsedShare("memory", memory, allowed, why if memory > allowed + _SHARE_ROUNDING else ""))
     power, most = power_share(estimate, cluster), mode.power_share_range[1]
     if power is not None and most is not None:
-        limit = format_power(_number(cluster.device.tdp_watts or 0.0) * most)
+        limit = format_power(largest(cluster.device.tdp_watts or 0.0) * most)
         why = f"settings are chosen for speed; a power limit of {limit} for each device keeps it inside, and slows it"
         shares.append(UsedShare("power", power, most, why if power > most + _SHARE_ROUNDING else ""))
     return tuple(shares)
-
-
-def _number(value: Number) -> float:
-    return float(np.max(np.asarray(value)))
 
 
 _HOUR = 3600.0
@@ -107,7 +104,7 @@ def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[
     """
     if plan.task == "infer" or estimate.computation.unit != "token":
         return
-    training, size = plan.training, float(np.max(np.asarray(estimate.model.parameters)))
+    training, size = plan.training, largest(estimate.model.parameters)
     given = "the plan says so"
 
     def why(path: str, reason: str) -> str:
@@ -140,7 +137,7 @@ def outside_ranges(mode: Mode, plan: Plan, estimate: Estimate, reasons: Mapping[
         )
     if estimate.computation.steps is not None:
         seconds = job_seconds(estimate.computation.steps, estimate.computation.step_seconds.value)
-        hours = float(np.max(np.asarray(seconds))) / _HOUR
+        hours = largest(seconds) / _HOUR
         yield from _outside(
             "time",
             hours,
@@ -190,8 +187,6 @@ def mode_warnings(mode: Mode, estimate: Estimate, cluster: Cluster) -> tuple[Not
 def _holds(warned: Warned, used: Mapping[str, tuple[float, str]]) -> bool:
     return warned.figure in used and used[warned.figure][0] >= warned.least
 
-
-Values: TypeAlias = dict[str, object]
 
 Reasons: TypeAlias = dict[str, str]
 
@@ -255,9 +250,9 @@ class ModePlan(ShownInNotebooks):
         return FilledBy(self.mode.title, self.mode.line, shares, reserve_text(self.mode), tuple(outside))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settled:
-    """What one mode chose, before it is estimated.
+    """What one mode chose, estimated when that is first asked for.
 
     Attributes:
         resolved: the plan with everything filled in, and what its names stand for.
@@ -269,14 +264,27 @@ class Settled:
     mode: Mode
     resolved: ResolvedPlan
     reasons: Mapping[str, str]
+    catalog: Catalog
     notes: tuple[Note, ...] = ()
     step_seconds: float | None = None
 
-    def estimated(self, catalog: Catalog) -> ModePlan:
-        """Return the plan with its estimate."""
-        estimate = estimate_resolved(self.resolved, catalog)
+    @property
+    def parameters(self) -> float:
+        """Parameters of its model."""
+        shape = self.resolved.shape
+        return largest(self.filled.estimate.model.parameters) if shape is None else float(count_parameters(shape).total)
+
+    @property
+    def least_seconds(self) -> float:
+        """What the whole job takes at the least; 0 where nothing is known before it is estimated."""
+        return (job_steps(self.resolved.plan) or 0.0) * (self.step_seconds or 0.0)
+
+    @cached_property
+    def filled(self) -> ModePlan:
+        """The plan with its estimate."""
+        estimate = estimate_resolved(self.resolved, self.catalog)
         estimate = replace(estimate, warnings=(*estimate.warnings, *self.notes))
-        return ModePlan.of(self.mode, self.resolved, estimate, self.reasons, catalog)
+        return ModePlan.of(self.mode, self.resolved, estimate, self.reasons, self.catalog)
 
 
 def budget_text(mode: Mode, cluster: Cluster) -> str:

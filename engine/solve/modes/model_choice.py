@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.cluster import Cluster
-from capacity_tui.engine.estimate import job_steps
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Settled
@@ -36,10 +33,10 @@ def choose_model(
     """Return the plan with a model in place of ``auto``, filled and estimated, and why that model was chosen."""
     lower, upper = mode.training_hours_range
     hours = upper or OPEN_HOURS * (lower or 1.0)
-    tried: list[Tried] = []
+    settled_models: list[Settled] = []
     for row in _candidates(mode, cluster, catalog, hours):
-        candidate = Tried(settle(_named(plan, row.id)), catalog)
-        tried.append(candidate)
+        candidate = settle(_named(plan, row.id))
+        settled_models.append(candidate)
         # What takes too long by its steps alone needs no estimate, unless it turns out to be the smallest that fits.
         if candidate.least_seconds > hours * HOUR * MARGIN:
             continue
@@ -52,54 +49,20 @@ def choose_model(
             size = format_count(float(row.params_total or 0))
             time = format_seconds(seconds)
             return candidate.filled, f"largest model that trains within the mode's {hours:g} h: {size}, {time}"
-    by_size = sorted(tried, key=lambda model: model.size)
+    by_size = sorted(settled_models, key=lambda settled: settled.parameters)
     smallest = next(
         (candidate.filled for candidate in by_size if candidate.filled.estimate.verdict is not Verdict.DOES_NOT_FIT),
         None,
     )
     if smallest is None:
-        chosen = settle(_named(plan, smallest_model(catalog))).estimated(catalog)
+        chosen = settle(_named(plan, smallest_model(catalog))).filled
         return chosen, "nothing of the mode's range fits; this is the smallest model of the catalogue"
     return _shortened(plan, smallest, hours, settle)
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A model that may be chosen, estimated when that is first asked for.
-
-    Attributes:
-        settled: the plan that names it, with everything filled in.
-    """
-
-    settled: Settled
-    catalog: Catalog
-
-    @property
-    def size(self) -> float:
-        """Its parameters."""
-        shape = self.settled.resolved.shape
-        return plan_size(self.filled) if shape is None else float(count_parameters(shape).total)
-
-    @property
-    def least_seconds(self) -> float:
-        """What the whole job takes at the least; 0 where nothing is known before it is estimated."""
-        steps = job_steps(self.settled.resolved.plan)
-        return (steps or 0.0) * (self.settled.step_seconds or 0.0)
-
-    @cached_property
-    def filled(self) -> ModePlan:
-        """Its estimate."""
-        return self.settled.estimated(self.catalog)
 
 
 def smallest_model(catalog: Catalog) -> str:
     """Return the id of the smallest language model of the catalogue."""
     return min(_sized(catalog), key=lambda entry: entry.params_total or 0).id
-
-
-def plan_size(filled: ModePlan) -> float:
-    """Return the parameters of a filled plan's model."""
-    return float(filled.estimate.model.parameters)
 
 
 def job_seconds(filled: ModePlan) -> float | None:
@@ -117,7 +80,7 @@ def _shortened(plan: Plan, smallest: ModePlan, hours: float, settle: Callable[[P
     cut = _rounded_down(tokens * hours * HOUR / seconds)
     why = f"smallest of the mode's models; all its tokens would take {format_seconds(seconds)}, cut to {hours:g} h"
     named = _named(plan, str(smallest.plan.model.name))
-    filled = settle(with_values(named, {Key.TRAINING_TOKENS: cut})).estimated(smallest.catalog)
+    filled = settle(with_values(named, {Key.TRAINING_TOKENS: cut})).filled
     return replace(filled, reasons={**filled.reasons, Key.TRAINING_TOKENS: f"as many as end within {hours:g} h"}), why
 
 

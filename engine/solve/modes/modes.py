@@ -38,12 +38,12 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.fallbacks import explained, with_fallbacks
-from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Reasons, Settled, Values, memory_budget
+from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Reasons, Settled, memory_budget
 from capacity_tui.engine.solve.modes.model_choice import choose_model, smallest_model
 from capacity_tui.engine.solve.modes.network_settings import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.solve.modes.serving_settings import choose_serving
 from capacity_tui.engine.solve.modes.training_settings import Search
-from capacity_tui.engine.solve.space.grid import divisors
+from capacity_tui.engine.solve.space.grid import Values, divisors
 from capacity_tui.engine.solve.space.space import SpaceCache
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class Filler:
 
     def filled(self, plan: Plan, mode_name: ModeName, resolved: ResolvedPlan) -> ModePlan:
         """Fill the open fields of a plan that names its model; ``resolved`` holds placeholders in them."""
-        return self._settled(plan, mode_name, resolved).estimated(self.catalog)
+        return self._settled(plan, mode_name, resolved).filled
 
     def same_job(self, plan: Plan, mode_name: ModeName, balanced: ModePlan) -> ModePlan:
         """Fill a plan as a mode would, for the job that the balanced mode chose."""
@@ -211,7 +211,7 @@ class Filler:
             values, reasons, notes, step_seconds = _training(search, wanted)
         if isinstance(plan.training.global_batch, int):
             values[Key.TRAINING_GLOBAL_BATCH] = plan.training.global_batch
-        return Settled(mode, resolve(values), reasons, notes, step_seconds)
+        return Settled(mode, resolve(values), reasons, self.catalog, notes, step_seconds)
 
 
 def _training(search: Search, wanted: tuple[str, ...]) -> tuple[Values, Reasons, tuple[Note, ...], float]:

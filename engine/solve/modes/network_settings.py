@@ -11,10 +11,11 @@ from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate import Estimate, ResolvedPlan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import ClassicalSpec, LinearRegressionNormal
-from capacity_tui.engine.solve.modes.mode_plan import Reasons, Values
+from capacity_tui.engine.numeric import largest
+from capacity_tui.engine.solve.modes.mode_plan import Reasons
 from capacity_tui.engine.solve.modes.serving_settings import BATCH, FORMATS, LARGEST_BATCH, WEIGHTS
 from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH
-from capacity_tui.engine.solve.space.grid import powers_of_two
+from capacity_tui.engine.solve.space.grid import Values, powers_of_two
 from capacity_tui.engine.units import format_bytes, format_percent
 
 # Checkpointing that a network may use, the cheaper first.
@@ -49,7 +50,7 @@ def choose_served_batch(
     reasons: Reasons = {}
 
     def inside(estimate: Estimate) -> bool:
-        return budget is None or float(np.max(estimate.memory.reserved_bytes.value)) <= budget
+        return budget is None or largest(estimate.memory.reserved_bytes.value) <= budget
 
     if WEIGHTS in wanted:
         trials: list[Values] = [{WEIGHTS: name} for name in FORMATS]
@@ -70,7 +71,7 @@ def choose_served_batch(
 
 
 def _seconds(estimate: Estimate) -> float:
-    return float(np.max(estimate.computation.step_seconds.value))
+    return largest(estimate.computation.step_seconds.value)
 
 
 def _classical(spec: ClassicalSpec, cluster: Cluster, wanted: tuple[str, ...], mode: Mode) -> tuple[Values, Reasons]:
@@ -114,8 +115,8 @@ def _network(
             if Key.TRAINING_GLOBAL_BATCH in wanted:
                 trial[Key.TRAINING_GLOBAL_BATCH] = dp * max(mode.replica_batch, int(str(micro_batch)))
             estimated = estimate(trial)
-            held = float(np.max(estimated.memory.reserved_bytes.value))
-            speed = float(np.max(estimated.computation.units_per_step / estimated.computation.step_seconds.value))
+            held = largest(estimated.memory.reserved_bytes.value)
+            speed = largest(estimated.computation.units_per_step / estimated.computation.step_seconds.value)
             trials.append((held, speed, trial))
     inside = [trial for trial in trials if budget is None or trial[0] <= budget]
     held, _, chosen = max(inside, key=lambda trial: trial[1]) if inside else min(trials, key=lambda trial: trial[0])

@@ -28,7 +28,7 @@ from capacity_tui.engine.estimate.data import (
 )
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.networks import NetworkSpec
-from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.numeric import largest, mean
 from capacity_tui.engine.plan import DataPhase, DataSection, Plan, RecoverySection, WatchSection
 from capacity_tui.engine.schema import AUTO, Section, SpecValue
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_count, format_percent, format_seconds
@@ -104,7 +104,7 @@ def _checkpoint_every(mode: Mode, estimate: Estimate) -> tuple[float, str]:
     steps = estimate.computation.steps
     if steps is None:
         return least, f"{because(mode, within)}; the length of the job is open"
-    seconds = float(np.max(np.asarray(job_seconds(steps, estimate.computation.step_seconds.value))))
+    seconds = largest(job_seconds(steps, estimate.computation.step_seconds.value))
     share = mode.recovery.checkpoint_share
     every = float(round(min(max(share * seconds, least), most)))
     return every, because(mode, f"{format_percent(share)} of the {format_seconds(seconds)} it takes, {within}")

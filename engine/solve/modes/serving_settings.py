@@ -13,11 +13,11 @@ from capacity_tui.engine.estimate import Constraint, ResolvedPlan, resolve_plan
 from capacity_tui.engine.estimate.serving import limits_of, released_format
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.transformer import TransformerShape
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import Plan, plan_layout, with_values
-from capacity_tui.engine.solve.modes.mode_plan import Reasons, Values, budget_text, memory_budget
+from capacity_tui.engine.solve.modes.mode_plan import Reasons, budget_text, memory_budget
 from capacity_tui.engine.solve.space.axes import layout_axes
-from capacity_tui.engine.solve.space.grid import Axis, Grid, powers_of_two
+from capacity_tui.engine.solve.space.grid import Axis, Grid, Values, powers_of_two
 from capacity_tui.engine.solve.space.serving import serving_space
 from capacity_tui.engine.solve.space.space import Block, Ranked, SpaceCache, best, over
 from capacity_tui.engine.units import FP16_BITS, format_bytes, format_quantity, format_seconds
@@ -242,7 +242,7 @@ def _fewest_devices(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPla
     layout = _layout_words(values)
     if cluster.device.memory_bytes is None:
         return f"{layout}: no memory limit known"
-    capacity = float(np.max(cluster.device.memory_bytes))
+    capacity = largest(cluster.device.memory_bytes)
     size = int(_size(values, TENSOR, resolved) * _size(values, PIPELINE, resolved))
     given = choice.plan.parallelism.dp
     copies = given if isinstance(given, int) else int(np.max(cluster.devices)) // max(size, 1)

@@ -15,11 +15,11 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate import ResolvedPlan, resolve_plan
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.transformer import count_parameters
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import EQUAL_STAGES, LayoutRule, Plan, open_jobs, with_values
-from capacity_tui.engine.solve.modes.mode_plan import Reasons, Values, budget_text, memory_budget
+from capacity_tui.engine.solve.modes.mode_plan import Reasons, budget_text, memory_budget
 from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH, choices_of, open_axes, published_tokens
-from capacity_tui.engine.solve.space.grid import Grid
+from capacity_tui.engine.solve.space.grid import Grid, Values
 from capacity_tui.engine.solve.space.space import Block, Ranked, SpaceCache, best
 from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
 from capacity_tui.engine.units import format_bytes, format_count
@@ -171,7 +171,7 @@ class Search:
             inside = np.less_equal(reserved, budget) & (np.less_equal(peak, capacity) | (cluster.device.kind == "cpu"))
             fits = np.less_equal(reserved, capacity)
         if cluster.host_memory_bytes is not None:
-            there = float(np.max(cluster.host_memory_bytes))
+            there = largest(cluster.host_memory_bytes)
             host = max(0.0, there - reserve.system_gb * 1e9)
             inside = inside & np.less_equal(host_bytes, host * self.mode.utilization)
             fits = fits & np.less_equal(host_bytes, there)

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.cluster import HOUR, SIXTEEN_BIT, Cluster, resolve_cluster
 from capacity_tui.engine.errors import CapacityError
@@ -15,6 +13,7 @@ from capacity_tui.engine.estimate import REQUESTS
 from capacity_tui.engine.estimate.serving import released_format
 from capacity_tui.engine.estimate.transformer import base_format
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import ModelSection, Plan, edited
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.candidate import MEMORY
@@ -71,7 +70,7 @@ class Bounds:
                 bounds[USD] = seconds / HOUR * rate
         stored, room = self._stored_bytes(change), cluster.device.memory_bytes
         if PARAMETERS in bounds and room is not None:
-            bounds[MEMORY] = PERCENT * bounds[PARAMETERS] * stored / (_largest(cluster.devices) * _largest(room))
+            bounds[MEMORY] = PERCENT * bounds[PARAMETERS] * stored / (largest(cluster.devices) * largest(room))
         most = None if row is None else self._most_requests(row, cluster)
         return bounds if most is None else {**bounds, REQUESTS: most}
 
@@ -106,7 +105,7 @@ class Bounds:
         # What is open becomes one of the types of 16 bits.
         types = SIXTEEN_BIT if precision == AUTO else (precision,)
         peak = max(device.peak(name) for name in types) * max(device.efficiency.boost, 1.0)
-        return work / (_largest(cluster.devices) * peak)
+        return work / (largest(cluster.devices) * peak)
 
     @staticmethod
     def _looked_up(row: Architecture) -> float:
@@ -145,7 +144,7 @@ class Bounds:
         # Of a prompt, only the last token asks for the next one.
         head = float(row.vocab or 0) * row.hidden
         flops = _FORWARD * max(size - self._looked_up(row) - head, 1.0) * tokens
-        return _largest(cluster.devices) * max(cluster.device.peaks.values()) / flops
+        return largest(cluster.devices) * max(cluster.device.peaks.values()) / flops
 
 
 def missed_at_best(best: Mapping[str, float], limits: Iterable[Limit]) -> float:
@@ -165,7 +164,3 @@ def missed_at_best(best: Mapping[str, float], limits: Iterable[Limit]) -> float:
 def can_beat(best: float, reached: float | None, goal: Goal) -> bool:
     """Whether what reaches a goal so well at best can be better than what reaches it so well."""
     return reached is None or goal.sign * best < goal.sign * reached
-
-
-def _largest(value: object) -> float:
-    return float(np.max(np.asarray(value)))

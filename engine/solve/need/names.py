@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -61,20 +61,12 @@ class Named:
     complete: bool = True
 
 
-Trial: TypeAlias = Callable[[Choice, Evaluator], Candidate]
-
-
-def as_it_is(choice: Choice, trials: Evaluator) -> Candidate:
-    """Return what becomes of a choice."""
-    return trials.evaluate(choice.change)
-
-
 def best_name(
     choices: Sequence[Choice],
     trials: Evaluator,
     goal: Goal,
     stopped: Callable[[], bool],
-    trial: Trial = as_it_is,
+    evaluate: Callable[[Choice, Evaluator], Candidate] = lambda choice, evaluator: evaluator.evaluate(choice.change),
 ) -> Named:
     """Return the best of the choices that keep the limits, and the next that would be better.
 
@@ -92,7 +84,7 @@ def best_name(
             return Named(best, _beyond(best, left_out, trials, goal), False)
         if best is not None and not _may_beat(choice, best, goal):
             continue
-        tried = trial(choice, trials)
+        tried = evaluate(choice, trials)
         if tried.holds and (best is None or is_better(tried, best, goal)):
             best = tried
     beyond = _beyond(best, left_out, trials, goal)

@@ -84,7 +84,7 @@ def need(
     if needed.best is None:
         if needed.complete:
             _refuse_unknown(trials)
-        nearest = needed.nearest or min(trials.all, key=_distance, default=None)
+        nearest = needed.nearest or min(trials.all, key=lambda candidate: candidate.violation, default=None)
         needed = replace(needed, neighbour=None, nearest=nearest)
     return replace(needed, tried=len(trials.all), seconds=perf_counter() - began)
 
@@ -100,10 +100,6 @@ def _named(path: str, question: Question, trials: Evaluator, stopped: Callable[[
     named = best_name(tuple(affordable_choices(names, limits, facts)), trials, goal, stopped, with_paid_tokens)
     ended = "" if named.best is None else budget_of(named.best)
     return Needed(path, limits, goal, named.best, ended_by=ended, complete=named.complete)
-
-
-def _distance(tried: Candidate) -> float:
-    return tried.violation
 
 
 def _refuse_unknown(trials: Evaluator) -> None:

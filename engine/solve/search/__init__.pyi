@@ -1,3 +1,4 @@
+from .job_spaces import Refused as Refused
 from .question import INSTANCES as INSTANCES
 from .question import Question as Question
 from .question import hardware_ids as hardware_ids
@@ -8,13 +9,11 @@ from .question import parse_limit as parse_limit
 from .question import unit_of as unit_of
 from .results import Answer as Answer
 from .results import BlockResult as BlockResult
-from .results import FrontRow as FrontRow
 from .results import Rejected as Rejected
 from .results import Row as Row
 from .results import SearchResult as SearchResult
 from .scoring import Scorer as Scorer
 from .scoring import TopK as TopK
-from .scoring import refused_part as refused_part
 from .scoring import space_part as space_part
 from .search import REPORT_SECONDS as REPORT_SECONDS
 from .search import REPORT_SHARE as REPORT_SHARE
@@ -22,5 +21,4 @@ from .search import answerable as answerable
 from .search import goal_of as goal_of
 from .search import search as search
 from .spaces import Prepared as Prepared
-from .spaces import Refused as Refused
 from .spaces import spaces_of as spaces_of

@@ -36,17 +36,17 @@ MOST_LAYOUTS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
-    """Configurations that cannot be."""
+class Refused:
+    """A space, or combinations of one, that cannot be: ``change`` is what they have in common."""
 
-    values: Values
+    change: Values
     error: CapacityError
     count: int
 
 
 def trained_spaces(
     plan: Plan, resolved: ResolvedPlan, shape: TransformerShape, catalog: Catalog, axes: tuple[Axis, ...]
-) -> Iterator[Space | Unusable]:
+) -> Iterator[Space | Refused]:
     """Yield the spaces of a training plan, and values that no run can have.
 
     Args:
@@ -61,7 +61,7 @@ def trained_spaces(
     for axis in ordered:
         parts, unusable = _alike_parts(resolved, shape, catalog, axis)
         others = Grid(tuple(axes)).size // len(axis.values)
-        yield from (Unusable({axis.path: value}, error, others) for value, error in unusable)
+        yield from (Refused({axis.path: value}, error, others) for value, error in unusable)
         cuts.append(parts)
     replica_batch = None
     if plan.training.global_batch == AUTO and not any(axis.path == BATCH for axis in axes):

@@ -90,6 +90,35 @@ class Answer(ShownInNotebooks):
         return self.valid / self.seconds if self.seconds > 0 else 0.0
 
 
+# Fields by which rows are of one kind, where a question wants few of each.
+KIND_PATHS = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A configuration that may be among the best.
+
+    Attributes:
+        order: the goal's figure and what settles ties; less is better, and what has the same is the same to a user.
+        change: what makes it of the plan that was asked about.
+        point: of a row that may be on the front the compared figures, less of each being better.
+    """
+
+    order: tuple[float, ...]
+    change: Values
+    point: tuple[float, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """The goal's figure; less is better."""
+        return self.order[0]
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What runs on what."""
+        return tuple(str(self.change.get(path)) for path in KIND_PATHS)
+
+
 Positions: TypeAlias = NDArray[np.intp]
 
 
@@ -98,14 +127,14 @@ class Front:
 
     def __init__(self, figures: int) -> None:
         self.points: Floats = np.empty((0, figures))
-        self.owners: list[object] = []
+        self.owners: list[Row] = []
 
     def improving(self, points: Floats) -> Positions:
         """Return the positions of points that would join the front, in the order of their first figure."""
         places = np.flatnonzero(~self._behind(points))
         return places[undominated(points[places])]
 
-    def join(self, points: Floats, owners: list[object]) -> None:
+    def join(self, points: Floats, owners: list[Row]) -> None:
         """Take points that improve the front, and drop what they dominate."""
         together = np.concatenate([self.points, points])
         everyone = [*self.owners, *owners]
@@ -153,46 +182,6 @@ def dominator(points: Floats, place: int) -> int | None:
     return int(np.argmax(better)) if better.any() else None
 
 
-# Fields by which rows are of one kind, where a question wants few of each.
-KIND_PATHS = (Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES)
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A configuration that may be among the best.
-
-    Attributes:
-        order: the goal's figure and what settles ties; less is better, and what has the same is the same to a user.
-        change: what makes it of the plan that was asked about.
-    """
-
-    order: tuple[float, ...]
-    change: Values
-
-    @property
-    def score(self) -> float:
-        """The goal's figure; less is better."""
-        return self.order[0]
-
-    @property
-    def kind(self) -> tuple[str, ...]:
-        """What runs on what."""
-        return tuple(str(self.change.get(path)) for path in KIND_PATHS)
-
-
-@dataclass(frozen=True, slots=True)
-class FrontRow:
-    """A configuration that may be on the front.
-
-    Attributes:
-        point: the compared figures, less of each being better.
-        row: the configuration.
-    """
-
-    point: tuple[float, ...]
-    row: Row
-
-
 @dataclass(frozen=True, slots=True)
 class BlockResult:
     """A piece of a search: a block of a space, what rules exclude from a space, or a space that cannot be.
@@ -214,4 +203,4 @@ class BlockResult:
     missed: tuple[Rejected, ...] = ()
     varied: tuple[Axis, ...] = ()
     rows: tuple[Row, ...] = ()
-    front: tuple[FrontRow, ...] = ()
+    front: tuple[Row, ...] = ()

@@ -14,19 +14,19 @@ from capacity_tui.engine.estimate import estimate_resolved, figures_of, resolve_
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, mean
 from capacity_tui.engine.plan import edited, short_name
+from capacity_tui.engine.solve.search.job_spaces import Refused
 from capacity_tui.engine.solve.search.question import Goal, Question, better_of
 from capacity_tui.engine.solve.search.results import (
     Answer,
     BlockResult,
     Front,
-    FrontRow,
     Positions,
     Rejected,
     Row,
     SearchResult,
     dominator,
 )
-from capacity_tui.engine.solve.search.spaces import Prepared, Refused
+from capacity_tui.engine.solve.search.spaces import Prepared
 from capacity_tui.engine.solve.space.grid import Axis, Floats, Values
 from capacity_tui.engine.solve.space.space import Block, best_of, over
 
@@ -41,22 +41,19 @@ NOT_HELD = "does not fit into memory"
 TIE = Goal(Figure.TOKENS_PER_SECOND, "more")
 
 
-def refused_part(refused: Refused) -> BlockResult:
-    """Return what a space that cannot be comes to."""
-    error = refused.error
-    example = ": ".join(filter(None, (_setting_words(refused.change), error.detail or error.hint)))
-    return BlockResult(evaluated=refused.count, rejected=(Rejected(error.title, refused.count, example),))
-
-
-def space_part(prepared: Prepared) -> BlockResult:
-    """Return what rules exclude from a space, and what varies in it."""
+def space_part(space: Prepared | Refused) -> BlockResult:
+    """Return what rules exclude from a space and what varies in it, or what a space comes to that cannot be."""
+    if isinstance(space, Refused):
+        error = space.error
+        example = ": ".join(filter(None, (_setting_words(space.change), error.detail or error.hint)))
+        return BlockResult(evaluated=space.count, rejected=(Rejected(error.title, space.count, example),))
     rejected = tuple(
         Rejected(excluded.rule.broken, excluded.count, f"{_setting_words(excluded.example)}: {excluded.figures}")
-        for excluded in prepared.space.excluded
+        for excluded in space.space.excluded
     )
-    apart = (Axis(path, (value,)) for path, value in prepared.apart.items())
+    apart = (Axis(path, (value,)) for path, value in space.apart.items())
     evaluated = sum(excluded.count for excluded in rejected)
-    return BlockResult(evaluated=evaluated, rejected=rejected, varied=(*prepared.space.grid.axes, *apart))
+    return BlockResult(evaluated=evaluated, rejected=rejected, varied=(*space.space.grid.axes, *apart))
 
 
 class Scorer:
@@ -112,7 +109,7 @@ class Scorer:
 
     def _joining(
         self, front: Front, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats
-    ) -> tuple[FrontRow, ...]:
+    ) -> tuple[Row, ...]:
         """Return the rows of a block that join the front."""
         columns = []
         for key, sign in zip(self._question.pareto, self._signs, strict=True):
@@ -122,7 +119,7 @@ class Scorer:
             columns.append(sign * over(value, block.grid)[places])
         points = np.stack(columns, axis=1)
         return tuple(
-            FrontRow(tuple(points[place].tolist()), _row(prepared, block, int(places[place]), scores, ties, scores))
+            _row(prepared, block, int(places[place]), scores, ties, scores, point=tuple(points[place].tolist()))
             for place in front.improving(points)
         )
 
@@ -149,9 +146,9 @@ class Scorer:
         return kept, missed
 
 
-def _row(prepared: Prepared, block: Block, place: int, *order: Floats) -> Row:
-    values = prepared.space.settled(block.grid.at(place))
-    return Row(tuple(float(figures[place]) for figures in order), {**prepared.change, **values})
+def _row(prepared: Prepared, block: Block, position: int, *order: Floats, point: tuple[float, ...] = ()) -> Row:
+    values = prepared.space.settled(block.grid.at(position))
+    return Row(tuple(float(figures[position]) for figures in order), {**prepared.change, **values}, point)
 
 
 def _without(after: Flags, before: Flags, why: str, prepared: Prepared, block: Block, missed: list[Rejected]) -> Flags:
@@ -215,8 +212,7 @@ class TopK:
         if part.rows:
             self._take_top(part.rows)
         if self.front is not None and part.front:
-            points = np.array([rejected.point for rejected in part.front])
-            self.front.join(points, [rejected.row for rejected in part.front])
+            self.front.join(np.array([row.point for row in part.front]), [*part.front])
 
     def _take_top(self, rows: tuple[Row, ...]) -> None:
         ordered = sorted([*self._rows, *rows], key=lambda row: row.order)
@@ -263,9 +259,7 @@ class TopK:
         owners = [] if self.front is None else self.front.owners
         step = max(1.0, len(owners) / MOST_OF_FRONT)
         for number in range(min(len(owners), MOST_OF_FRONT)):
-            owner = owners[int(number * step)]
-            if isinstance(owner, Row):
-                yield owner.change
+            yield owners[int(number * step)].change
 
     def _compared(self, rows: list[SearchResult]) -> tuple[str, ...]:
         """Return the figures that tell which of two configurations dominates."""

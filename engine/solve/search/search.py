@@ -13,10 +13,11 @@ from capacity_tui.engine.estimate import open_length
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import LENGTHS, with_values
 from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.solve.search.job_spaces import Refused
 from capacity_tui.engine.solve.search.question import TIME, Goal, Question, better_of
 from capacity_tui.engine.solve.search.results import Answer
-from capacity_tui.engine.solve.search.scoring import Scorer, TopK, refused_part, space_part
-from capacity_tui.engine.solve.search.spaces import Refused, spaces_of
+from capacity_tui.engine.solve.search.scoring import Scorer, TopK, space_part
+from capacity_tui.engine.solve.search.spaces import spaces_of
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -49,11 +50,10 @@ def search(
     for number, prepared in spaces.all():
         if stopped():
             return best.answer(monotonic() - started, share, complete=False)
+        best.add(space_part(prepared))
         if isinstance(prepared, Refused):
             refused.append(prepared)
-            best.add(refused_part(prepared))
             continue
-        best.add(space_part(prepared))
         done = 0
         for piece in prepared.space.lazy_blocks():
             block = piece()

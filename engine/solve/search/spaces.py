@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from capacity_tui.engine.plan import FOLLOWING, LENGTHS, LayoutRule, Plan, edite
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.modes import fill, open_fields
 from capacity_tui.engine.solve.modes.training_settings import chosen_precision
-from capacity_tui.engine.solve.search.job_spaces import BATCH, Unusable, served_space, trained_spaces
+from capacity_tui.engine.solve.search.job_spaces import BATCH, Refused, served_space, trained_spaces
 from capacity_tui.engine.solve.search.question import SERVED, Question, hardware_ids, model_names
 from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, open_axes, open_fields_of_training
 from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
@@ -55,15 +55,6 @@ class Prepared:
     change: Values
     space: Space
     apart: Values
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A space that cannot be."""
-
-    change: Values
-    error: CapacityError
-    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +131,8 @@ class Spaces:
             filled = {**filled, _GROUP: base.parallelism.shard}
         axes = (*self.inner, *usual)
         for made in trained_spaces(base, resolved, resolved.shape, self.catalog, axes):
-            if isinstance(made, Unusable):
-                yield Refused({**change, **made.values}, made.error, made.count)
+            if isinstance(made, Refused):
+                yield replace(made, change={**change, **made.change})
             else:
                 yield Prepared({**change, **filled}, made, change)
 

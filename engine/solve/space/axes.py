@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import ResolvedPlan
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import TransformerShape, count_parameters
-from capacity_tui.engine.numeric import Flags, Number
+from capacity_tui.engine.numeric import Flags, Number, largest
 from capacity_tui.engine.plan import (
     FOLLOWING,
     Layout,
@@ -84,7 +84,7 @@ def expected_batch(plan: Plan, resolved: ResolvedPlan, replica_batch: float, cat
     given, shape = plan.training.global_batch, resolved.shape
     if given != AUTO or shape is None:
         return float(given) if isinstance(given, int) else None
-    devices, length = float(np.max(np.asarray(resolved.cluster.devices))), float(resolved.plan.training.seq_len)
+    devices, length = largest(resolved.cluster.devices), float(resolved.plan.training.seq_len)
     return open_batch(shape, devices, length, replica_batch, catalog).usual
 
 

@@ -114,7 +114,7 @@ Kinds: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Conflict:
     """Why settings do not go together."""
 
     title: str
@@ -133,15 +133,15 @@ class Settings(Generic[Run]):
 
     numbers: Collection[str]
     run: Callable[[Values], Run]
-    known: dict[str, Run | Refused] = field(default_factory=dict, compare=False, repr=False)
+    known: dict[str, Run | Conflict] = field(default_factory=dict, compare=False, repr=False)
 
     def parts(self, grid: Grid) -> Iterator[Grid]:
         """Yield parts of a grid whose runs are alike; settings that do not go together are left out."""
-        return (part for part, run in self._parts(grid) if not isinstance(run, Refused))
+        return (part for part, run in self._parts(grid) if not isinstance(run, Conflict))
 
-    def refused(self, grid: Grid) -> Iterator[tuple[Grid, Refused]]:
+    def refused(self, grid: Grid) -> Iterator[tuple[Grid, Conflict]]:
         """Yield parts of a grid whose settings do not go together, and why."""
-        return ((part, run) for part, run in self._parts(grid) if isinstance(run, Refused))
+        return ((part, run) for part, run in self._parts(grid) if isinstance(run, Conflict))
 
     def over(self, grid: Grid) -> Run:
         """Return the runs of a part of a grid as one run of arrays.
@@ -152,13 +152,13 @@ class Settings(Generic[Run]):
         """
         runs = []
         for run in self._runs(grid):
-            if isinstance(run, Refused):
+            if isinstance(run, Conflict):
                 raise PlanError(run.title, run.detail, run.hint)
             runs.append(run)
         return stacked(runs, self._settings(grid).shape)
 
-    def _parts(self, grid: Grid) -> Iterator[tuple[Grid, Run | Refused]]:
-        first: list[Run | Refused] = []
+    def _parts(self, grid: Grid) -> Iterator[tuple[Grid, Run | Conflict]]:
+        first: list[Run | Conflict] = []
         kinds = np.array([_kind(run, first) for run in self._runs(grid)], dtype=np.intp)
         kinds = kinds.reshape(self._settings(grid).shape)
         return ((part, first[kind]) for part, kind in _alike_parts(grid, kinds))
@@ -166,11 +166,11 @@ class Settings(Generic[Run]):
     def _settings(self, grid: Grid) -> Grid:
         return grid.over(axis.path for axis in grid.axes if axis.path not in self.numbers)
 
-    def _runs(self, grid: Grid) -> Iterator[Run | Refused]:
+    def _runs(self, grid: Grid) -> Iterator[Run | Conflict]:
         for values in self._settings(grid).combinations():
             yield self._run({path: value for path, value in values.items() if path not in self.numbers})
 
-    def _run(self, values: Values) -> Run | Refused:
+    def _run(self, values: Values) -> Run | Conflict:
         key = repr(values)
         if key not in self.known:
             if len(self.known) >= MOST_KNOWN:
@@ -178,11 +178,11 @@ class Settings(Generic[Run]):
             try:
                 self.known[key] = self.run(values)
             except CapacityError as error:
-                self.known[key] = Refused(error.title, error.detail, error.hint)
+                self.known[key] = Conflict(error.title, error.detail, error.hint)
         return self.known[key]
 
 
-def _kind(run: Run | Refused, first: list[Run | Refused]) -> int:
+def _kind(run: Run | Conflict, first: list[Run | Conflict]) -> int:
     """Return which of the first runs of each kind a run is like; one that is like none is the first of its own."""
     for place, other in enumerate(first):
         if alike(run, other):

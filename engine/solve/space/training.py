@@ -22,7 +22,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate.transformer import TransformerRun, transformer_run
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import TransformerShape
-from capacity_tui.engine.numeric import Flags, Number
+from capacity_tui.engine.numeric import Flags, Number, largest
 from capacity_tui.engine.plan import (
     Layout,
     LayoutRule,
@@ -36,7 +36,7 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, OpenBatch, open_batch, sizes_over
 from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
 from capacity_tui.engine.solve.space.space import BLOCK, Block, Excluded, LazyBlock, Space, excluded, satisfied
-from capacity_tui.engine.solve.space.stacking import Refused, Settings
+from capacity_tui.engine.solve.space.stacking import Conflict, Settings
 from capacity_tui.engine.uncertainty import Evidence
 
 # Numbers that a run takes from the plan as they are; every other field is a setting, which may change several.
@@ -79,7 +79,7 @@ class TrainingSpace:
     rules: tuple[LayoutRule, ...]
     batch: OpenBatch | None = None
     excluded: tuple[Excluded, ...] = ()
-    known: dict[str, TransformerRun | Refused] = field(default_factory=dict, compare=False, repr=False)
+    known: dict[str, TransformerRun | Conflict] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def size(self) -> int:
@@ -114,7 +114,7 @@ class TrainingSpace:
         if self.batch is None or Key.TRAINING_GLOBAL_BATCH in values:
             return values
         one = Grid(tuple(Axis(path, (value,)) for path, value in values.items()))
-        return {**values, Key.TRAINING_GLOBAL_BATCH: round(float(np.max(self.run(one).data.global_batch)))}
+        return {**values, Key.TRAINING_GLOBAL_BATCH: round(largest(self.run(one).data.global_batch))}
 
     def reused(self, other: Space, blocks: tuple[Block, ...]) -> tuple[Block, ...] | None:
         """Return the blocks of another space as far as they hold this one's combinations; None where they do not.

@@ -22,7 +22,7 @@ from capacity_tui.tui.views.dialogs.map import MapDialog
 from capacity_tui.tui.views.plan.field_list import FieldList
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.solve.modes import Limit
+    from capacity_tui.engine.solve.modes import FieldLimit
 
 SWEEP_AFTER_SECONDS = 0.15
 
@@ -86,7 +86,7 @@ class Sweeping:
         take = partial(self._take_limit, self._store.generation, field.key)
         self._session.ask(self._screen, "limit", lambda _: document.limit(column.mode, field.key), take)
 
-    def _take_limit(self, generation: int, key: str, limit: Limit) -> None:
+    def _take_limit(self, generation: int, key: str, limit: FieldLimit) -> None:
         """Take the value that was found, unless the plan has changed meanwhile."""
         field = next((field for field in self._described() if field.key == key), None)
         if generation != self._store.generation or field is None:
