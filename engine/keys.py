@@ -26,6 +26,7 @@ class Key(StrEnum):
     TRAINING_STEPS = "training.steps"
     TRAINING_EPOCHS = "training.epochs"
     TRAINING_SAMPLES = "training.samples"
+    TRAINING_DROPOUT = "training.dropout"
     TRAINING_OBJECTIVE = "training.objective"
     TRAINING_REFERENCE = "training.reference"
     TRAINING_LENGTHS = "training.lengths"

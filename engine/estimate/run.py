@@ -65,6 +65,7 @@ class RunData:
         local_batches: times the pipeline is filled and emptied for a step.
         seq_len: tokens in a sequence.
         document: mean tokens of a document where attention stops at its ends; 0 where it spans the sequence.
+        dropout: what each block leaves out at random; None where the model's kind decides.
         varied: 1 where micro-batches differ in length.
         predicted: tokens of a sequence whose logits over the vocabulary the loss reads, all where there are more.
         tiles: pieces of the sequence that feed-forwards work through one after another.
@@ -79,6 +80,7 @@ class RunData:
     sequences: Number = 1.0
     seq_len: Number = 1.0
     document: Number = 0.0
+    dropout: Number | None = None
     varied: Number = 0.0
     predicted: Number = np.inf
     tiles: Number = 1.0

@@ -297,6 +297,7 @@ class JobFields(Section):
     gradients: str | None = None
     optimizer: str = "adamw"
     learning_rate: Amount | None = None
+    dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     objective: Literal["likelihood", "dpo", "grpo", "ppo"] = "likelihood"
     reference: Literal["kept", "precomputed"] = "kept"
 

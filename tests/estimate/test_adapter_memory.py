@@ -138,3 +138,32 @@ def test_separate_operations_of_an_optimizer_take_a_sixth_time_four_bytes_a_para
     """2 of weights, 2 of gradients; 4 of master copy, 8 of states, 4 of cast gradients and 4 written aside, sharded."""
     found = trained("internevo", seq_len=64, checkpointing="full")
     assert float(found.per_device_bytes.value) == pytest.approx((4 + 20 / 8) * 8_030_261_248, rel=0.02)
+
+
+def test_dropout_keeps_two_masks_of_a_byte_an_element_in_each_layer():
+    tokens = 1024
+    without, dropped = (trained("megatron", dropout=share, micro_batch=8, global_batch=64) for share in (0.0, 0.1))
+    assert activations(dropped) - activations(without) == pytest.approx(8 * tokens * LAYERS * HIDDEN * 2, rel=0.05)
+
+
+def test_ranks_of_a_model_have_groups_of_their_own():
+    def context(framework: str, **parallelism: int) -> float:
+        data = {
+            "task": "train",
+            "model": {"name": "gpt2-large"},
+            "training": {"seq_len": 1024, "global_batch": 64, "framework": framework},
+            "hardware": {"name": "h200-sxm", "devices": 8},
+            "parallelism": parallelism,
+        }
+        return float(estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory.parts["context"])
+
+    groups = {}
+    for name in ("megatron", "fsdp"):
+        alone = context(name, dp=8)
+        communicator = context(name, dp=4, tp=2) - alone
+        groups[name] = (communicator, context(name, dp=4, pp=2) - alone)
+    each = groups["fsdp"][0]
+    assert groups["megatron"][0] == pytest.approx(2 * each)
+    # The first and the last stage of a pipeline share the embedding.
+    assert groups["megatron"][1] == pytest.approx(3 * each)
+    assert groups["fsdp"][1] == pytest.approx(each)

@@ -119,6 +119,9 @@ class Framework(Row):
     )
     stage_gather: float = Field(ge=0, le=1, description="1: sharded pipeline stages stay whole between micro-batches")
     gathered_inputs: float = Field(ge=0, le=1, description="1: inputs gathered for tensor-parallel products are kept")
+    model_groups: int = Field(
+        0, ge=0, le=1, description="1: ranks of a model have groups for the norm of gradients and for tied embeddings"
+    )
     loads_whole: float = Field(ge=0, le=1, description="1: every device reads the whole checkpoint first")
     loss: Literal["standard", "kernel", "chunked", "fused"] = Field(
         "standard", description="loss where the plan names none"

@@ -197,8 +197,8 @@ def norm_elements(run: TransformerRun, recompute: Recompute) -> Number:
     fused = (run.software.compiled > 0) | (run.shape.norm == LAYER_NORM)
     saved = where(fused, software.saved_norm_fused, software.saved_norm)
     inputs = where(run.adapter.frozen_bytes > 0, 0.0, 2.0 * (1.0 - run.narrowed))
-    # Masks of both residual dropouts, a byte an element, of models that have them: those without a gate, with biases.
-    masks = 2.0 / run.numerics.element_bytes if "output" in run.shape.biases and not run.shape.gated else 0.0
+    # A mask has a byte an element.
+    masks = run.dropout_masks / run.numerics.element_bytes
     return kept_norms(saved * (1.0 - recompute.norm), masks, run.shape.hidden / run.split, inputs, run.column_input)
 
 

@@ -12,8 +12,6 @@ from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import TrainingSection
 
 LIKELIHOOD, PRECOMPUTED = "likelihood", "precomputed"
-GENERATED = frozenset({"grpo", "ppo"})
-"""Objectives whose sequences a model writes before it learns from them."""
 ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
 
 
@@ -36,6 +34,36 @@ class Objective:
     generates: Number = 0.0
 
 
+# Of each objective without a reference, and the references it compares with.
+OBJECTIVES = {
+    "dpo": Objective(
+        counted("dpo-sequences"),
+        counted("dpo-trained-models"),
+        counted("dpo-frozen-models"),
+        counted("dpo-forward-passes"),
+    ),
+    "grpo": Objective(
+        counted("grpo-sequences"),
+        counted("grpo-trained-models"),
+        counted("grpo-frozen-models"),
+        counted("grpo-forward-passes"),
+        generates=1.0,
+    ),
+    "ppo": Objective(
+        counted("ppo-sequences"),
+        counted("ppo-trained-models"),
+        counted("ppo-frozen-models"),
+        counted("ppo-forward-passes"),
+        generates=1.0,
+    ),
+}
+REFERENCES = {
+    "dpo": counted("dpo-references"),
+    "grpo": counted("grpo-references"),
+    "ppo": counted("ppo-references"),
+}
+
+
 def objective_of(training: TrainingSection) -> Objective:
     """Return what a plan's objective runs.
 
@@ -44,16 +72,11 @@ def objective_of(training: TrainingSection) -> Objective:
     name = training.objective
     if name == LIKELIHOOD:
         return Objective()
-    reads = training.reference != PRECOMPUTED
-    reference = counted(f"{name}-references") * reads
-    others = counted(f"{name}-frozen-models")
-    return Objective(
-        sequences=counted(f"{name}-sequences"),
-        trained=counted(f"{name}-trained-models") if training.adapter is None else 1.0,
-        frozen=others + (reference if training.adapter is None else 0.0),
-        forwards=counted(f"{name}-forward-passes") + reference,
-        generates=float(name in GENERATED),
-    )
+    alone, reference = OBJECTIVES[name], REFERENCES[name] * (training.reference != PRECOMPUTED)
+    forwards = alone.forwards + reference
+    if training.adapter is not None:
+        return replace(alone, trained=1.0, forwards=forwards)
+    return replace(alone, frozen=alone.frozen + reference, forwards=forwards)
 
 
 @equation(

@@ -145,6 +145,7 @@ def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalo
         sequences=objective_of(training).sequences,
         seq_len=float(training.seq_len),
         document=float(training.document_tokens or 0),
+        dropout=training.dropout,
         varied=float(training.lengths == VARIED),
         predicted=_predicted(plan, shape),
         tiles=float(training.sequence_tiles),

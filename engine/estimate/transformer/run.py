@@ -35,7 +35,7 @@ class Recompute:
     latent: Number = 0.0
 
 
-DROPOUT_PASSES = counted("dropout-passes")
+DROPOUT_PASSES, RESIDUAL_MASKS = counted("dropout-passes"), counted("residual-masks")
 # Stage of ZeRO that shares the parameters out as well.
 SHARDED_PARAMETERS = 3
 
@@ -78,7 +78,16 @@ class TransformerRun:
     @property
     def dropout_passes(self) -> Number:
         """Passes over a tensor that dropout takes, each way; 0 without it."""
-        return DROPOUT_PASSES * (self.shape.kind == "encoder")
+        given = self.data.dropout
+        return DROPOUT_PASSES * (self.shape.kind == "encoder" if given is None else present(given))
+
+    @property
+    def dropout_masks(self) -> Number:
+        """Masks of dropped residuals that a layer keeps; models with biases and no gate are trained with dropout."""
+        given = self.data.dropout
+        if given is None:
+            return RESIDUAL_MASKS * ("output" in self.shape.biases and not self.shape.gated)
+        return RESIDUAL_MASKS * present(given)
 
     @property
     def logit_tokens(self) -> Number:

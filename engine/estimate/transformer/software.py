@@ -56,6 +56,7 @@ class Software:
     stage_stall_seconds: Number
     stage_gather: Number
     gathered_inputs: Number
+    model_groups: Number
     loads_whole: Number
     logit_bytes: Number
     sharded_logit_bytes: Number

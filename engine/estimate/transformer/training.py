@@ -18,7 +18,7 @@ from capacity_tui.engine.estimate.transformer.optimizer import WHOLE_MATRICES
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import ModelFacts, Phase, Schedule, Work
 from capacity_tui.engine.models.transformer import forward_attention_flops, forward_flops_per_token
-from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.numeric import Number, added, any_true, where
 
 METHOD = "operator roofline with collectives and pipeline schedule; memory term by term"
 
@@ -74,7 +74,8 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
     memory = training_memory(run)
     chosen = narrow_where_it_pays(run)
     device = run.cluster.device
-    groups = (layout.tp > 1) * 1.0 + (run.replica_ranks > 1) * 1.0 + (layout.pp > 1) * 1.0 + (layout.ep > 1) * 1.0
+    sizes = (layout.tp, run.replica_ranks, layout.pp, layout.ep)
+    groups = added((size > 1) * 1.0 for size in sizes) + run.software.model_groups * _model_groups(run)
     objective, length = run.objective, data.sequences * data.seq_len
     units = data.global_batch * length
     learns = {} if data.law is None or steps is None else learned(data.law, facts.parameters, steps * units)
@@ -113,6 +114,13 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         details=learns,
         delivery=None if data.supply is None else data.supply.delivery(units),
     )
+
+
+def _model_groups(run: TransformerRun) -> Number:
+    """Groups beside those that share the work: of all ranks of a model, and of the stages that tie embeddings."""
+    layout = run.layout
+    tied = 1.0 if run.shape.tied_embeddings else 0.0
+    return (layout.tp * layout.pp > 1) * 1.0 + (layout.pp > 1) * tied
 
 
 def _host_holds(run: TransformerRun) -> str:
