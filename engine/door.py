@@ -1,6 +1,6 @@
 """The door of a package: the names that others use, each written once, in the ``__init__.pyi`` beside its ``__init__``.
 
-Type checkers read that file as it stands. At run time a name is loaded from its module when it is first asked for, so
+Type checkers read that file directly. At run time a name is loaded from its module when it is first asked for, so
 that importing a package costs nothing.
 """
 

@@ -13,7 +13,7 @@ _LONGEST_FIELD = 200
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in the user's material an error lies; any part may be unknown.
+    """Where in the user's input an error is; any part may be unknown.
 
     Attributes:
         file: path as the user gave it.

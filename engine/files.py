@@ -54,21 +54,21 @@ _NEW_FILE_MODE = 0o666
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where the program keeps what the user made with it; the folder need not exist."""
+    """Return the folder of what the user made with the program; it need not exist."""
     from platformdirs import user_data_path  # noqa: PLC0415 - most users of this module need no folder
 
     return _folder(environment.get(DATA_VARIABLE), partial(user_data_path, "capacity-tui", appauthor=False))
 
 
 def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where settings, themes and the user's own catalogue rows lie; the folder need not exist."""
+    """Return the folder of settings, themes and the user's catalogue rows; the folder need not exist."""
     from platformdirs import user_config_path  # noqa: PLC0415 - as above
 
     return _folder(environment.get(CONFIG_VARIABLE), partial(user_config_path, "capacity-tui"))
 
 
 def cache_folder() -> Path:
-    """Return where the program keeps what it can compute again; the folder need not exist."""
+    """Return the folder of what the program can compute again; it need not exist."""
     from platformdirs import user_cache_path  # noqa: PLC0415 - as above
 
     return _folder(None, partial(user_cache_path, "capacity-tui"))
@@ -83,7 +83,7 @@ def _folder(chosen: str | None, usual: Callable[[], Path]) -> Path:
 
 
 def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return where edits that are not saved yet and notes on mistakes lie; the folder need not exist."""
+    """Return the folder of unsaved edits and notes on mistakes; the folder need not exist."""
     from platformdirs import user_state_path  # noqa: PLC0415 - as above
 
     return _folder(environment.get(STATE_VARIABLE), partial(user_state_path, "capacity-tui", appauthor=False))

@@ -1,6 +1,6 @@
 """Names of everything that can be asked for: fields of a plan, and figures of its result.
 
-A member is its key, so that it stands wherever the text of the key does, in mappings and in files too. Its name is the
+A member is its key, so that it can replace the text of the key in mappings and files. Its name is the
 key in capitals. Names of figures leave out ``computation``, ``infer`` and ``parts``, which sort results and say nothing
 of the figure.
 """

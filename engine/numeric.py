@@ -1,4 +1,4 @@
-"""The types every formula speaks: one number, or an array of them that broadcasts; one word, or an array of them."""
+"""The types of every formula: a number or an array of numbers that broadcasts; a word or an array of words."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _places(number: Number) -> int:
 
 
 class OnDemand(Mapping[str, Value]):
-    """Results by name, each worked out when it is first asked for: a search over arrays asks for few of them."""
+    """Results by name, each computed on first use: a search over arrays uses few of them."""
 
     def __init__(self, names: Iterable[str], work_out: Callable[[str], Value]) -> None:
         self._names = tuple(names)

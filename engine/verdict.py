@@ -1,4 +1,4 @@
-"""Whether a run can be and keeps its limits: the one verdict of screen, tables, reports and scripts."""
+"""Whether a run is possible and meets its limits: the one verdict of screen, tables, reports and scripts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Tone: TypeAlias = Literal["good", "warn", "bad", "dim"]
 
 
 class Holds(StrEnum):
-    """Whether a run keeps one constraint: at the far end of its range too, by its estimate alone, or not at all."""
+    """Whether a run meets one constraint: at the far end of its range too, by its estimate alone, or not at all."""
 
     YES = "yes"
     LIKELY = "likely"
@@ -20,7 +20,7 @@ class Holds(StrEnum):
 class Verdict(StrEnum):
     """The verdict of all constraints of a run: the worst decides.
 
-    A run fits where it keeps every constraint at the far end of its range too, is tight where it keeps one by its
+    A run fits where it meets every constraint at the far end of its range too, is tight where it meets one by its
     estimate alone, misses a limit of latency, load, time or money, does not fit where memory of its devices or of
     their host is too small for the estimate itself, and cannot run where it breaks a rule.
     """
@@ -54,7 +54,7 @@ class Verdict(StrEnum):
 
     @property
     def gravity(self) -> int:
-        """How grave it is: 0 for a run that fits, the most for one that cannot be."""
+        """How severe it is: 0 for a run that fits, the most for one that is impossible."""
         return _GRAVITY.index(self)
 
     @property

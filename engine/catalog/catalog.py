@@ -29,7 +29,7 @@ class Catalog:
     """The tables, each read when it is first used.
 
     Args:
-        user_directory: where the user's own files lie: ``accelerators.yaml`` or ``accelerators/*.yaml``
+        user_directory: folder of the user's own files: ``accelerators.yaml`` or ``accelerators/*.yaml``
             adds to the accelerators, ``aliases.yaml`` adds names, and so on.
         fleet_files: JSON files of the fleet guide, which are laid over both.
     """
@@ -305,7 +305,7 @@ class Catalog:
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
-        """What of the files of the fleet guide was read otherwise than it is written."""
+        """What of the files of the fleet guide was interpreted differently from how it is written."""
         return tuple(self._fleet_content.remarks)
 
     def sold_together(self, name: str) -> int:

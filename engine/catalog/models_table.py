@@ -50,7 +50,7 @@ class ArchitectureTable(Table[Architecture]):
         return super().__getitem__(row_id)
 
     def find_id(self, name: str) -> str | None:
-        """Return the id that a name stands for; None when nothing is called that."""
+        """Return the id that a name stands for; None where there is none."""
         row_id = super().find_id(name)
         plain = map(super().find_id, self._plain_names(name)) if row_id is None else ()
         return row_id or self._id_by_count(name) or next(filter(None, plain), None) or self._id_within(name)

@@ -45,7 +45,7 @@ EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+")
 
 @dataclass(frozen=True)
 class Document:
-    """Plain data and where each part of it stands.
+    """Plain data and the line of each part of it.
 
     Attributes:
         data: what the document holds; None when it is empty.

@@ -130,7 +130,7 @@ class Table(Mapping[str, RowT], Generic[RowT]):
         return self[row_id]
 
     def find_id(self, name: str) -> str | None:
-        """Return the id that a name stands for; None when nothing is called that."""
+        """Return the id that a name stands for; None where there is none."""
         if name in self:
             return name
         row_id = self._ids_by_key.get(key_of(name)) or self._ids_by_name.get(key_of(name))

@@ -198,7 +198,7 @@ class Interruptions:
     Attributes:
         seconds_between: mean seconds between interruptions of the whole job.
         spread: how many times more or less often that may be.
-        restart_seconds: from an interruption until work goes on.
+        restart_seconds: from an interruption until work resumes.
         checkpoint_seconds: to write a checkpoint.
         checkpoint_bandwidth: bytes a second that one device writes to a checkpoint.
     """

@@ -15,7 +15,7 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.units import GIGA, MEGA, format_bandwidth, format_number
 
 NOT_LOCAL = ("tmpfs", "network")
-"""Kinds of disks that hold nothing for a run, or lie on another machine."""
+"""Kinds of disks that hold nothing for a run, or are on another machine."""
 BITS = 8.0
 THREADS_OF_CORE = 2.0
 """Virtual processors of a cloud that share a core: they count the threads of its processors."""

@@ -141,7 +141,7 @@ def region_id(name: str, catalog: Catalog, field: str = Key.PRICING_REGION) -> s
         field: where it was typed, for messages.
 
     Raises:
-        PlanError: none is called that; the hint names the nearest.
+        PlanError: there is none of this name; the hint names the nearest.
     """
     try:
         return catalog.regions.find(name).id

@@ -43,7 +43,7 @@ class Mount:
 
     @property
     def remote(self) -> bool:
-        """Whether the data lies on another machine."""
+        """Whether the data is on another machine."""
         fuse = self.file_system.startswith("fuse.") and self.file_system not in LOCAL_FUSE
         return self.file_system in NETWORK_FILE_SYSTEMS or fuse
 
@@ -57,7 +57,7 @@ def probe_disks(host: Host) -> tuple[Disk, ...]:
 
 
 def is_on_a_share(path: Path, host: Host) -> bool:
-    """Return whether a file, or where one would be made, lies on another machine."""
+    """Return whether a file, or the place of a new one, is on another machine."""
     mounts = _macos_mounts() if host.system == "Darwin" else _all_mounts(host)
     resolved = path.resolve()
     above = [mount for mount in mounts if resolved.is_relative_to(mount.point)]
@@ -188,7 +188,7 @@ SLOWEST_FIRST: tuple[SwapKind, ...] = ("HDD", "file", "SSD", "NVMe", "compressed
 
 
 def probe_swap(host: Host) -> Swap:
-    """Return total and free swap space in bytes, and the kind of what it lies on."""
+    """Return total and free swap space in bytes, and the kind of disk below it."""
     if host.system == "Darwin":
         usage = host.command("sysctl", "-n", "vm.swapusage")
         total, free = _macos_swap(usage, "total"), _macos_swap(usage, "free")

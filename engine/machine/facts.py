@@ -54,7 +54,7 @@ class Fact(Generic[T_co]):
     """One value with its provenance; whatever a file, a tool or a driver says, its texts are printable.
 
     Attributes:
-        value: the value, or None when it could not be had.
+        value: the value, or None when it could not be read.
         source: where it is from, such as ``/proc/meminfo`` or ``NVML nvmlDeviceGetMemoryInfo``.
         reason: why the value is missing; never empty when it is.
     """
@@ -101,5 +101,5 @@ def assumed(value: U, source: str) -> Fact[U]:
 
 
 def missing(source: str, reason: str) -> Fact[Never]:
-    """Return a value that could not be had from ``source``, and why."""
+    """Return a value that could not be read from ``source``, and why."""
     return Fact(None, "detected", source, reason)

@@ -46,7 +46,7 @@ class Cache:
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """The processors; ``usable_threads`` is what affinity and the cgroup quota leave this process."""
+    """The processors; ``usable_threads`` is the threads that affinity and the cgroup quota leave this process."""
 
     model: Fact[str]
     vendor: Fact[str]
@@ -151,9 +151,9 @@ class NetworkInterface:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """Battery and mains; what the processor's package may draw for long, how warm it is, how often heat held it back.
+    """Battery and mains; what the processor's package may draw for long, how warm it is, how often heat throttled it.
 
-    ``package_throttles`` counts since the system started, of the package that was held back most often.
+    ``package_throttles`` counts since the system started, of the package that was throttled most often.
     """
 
     battery_percent: Fact[float]

@@ -169,7 +169,7 @@ def _inactive_file(text: str) -> int:
 
 
 def _group(host: Host, controller: str) -> Group | None:
-    """Return where a controller's files lie; version 1 wins when both know the controller."""
+    """Return the folder of a controller's files; version 1 wins when both know the controller."""
     paths = _group_paths(host)
     for kind, number, key in (("cgroup", 1, controller), ("cgroup2", 2, "")):
         mount = _mount(host, kind, controller)

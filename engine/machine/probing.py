@@ -20,7 +20,7 @@ from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.machine import Probe, ProbeOutcome
 from capacity_tui.engine.printable import printable
 
-TOOLS = ("/usr/sbin", "/sbin")  # where sysctl and its like lie, often outside PATH
+TOOLS = ("/usr/sbin", "/sbin")  # folders of sysctl and the like, often outside PATH
 
 MOST_BYTES = 1 << 20  # the longest reports of tools have some 20 KiB for a device
 
@@ -182,7 +182,7 @@ class Host:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is the machine that runs this program, whose drivers can be called."""
+        """Whether it is the machine that runs this program, with drivers that can be called."""
         return self.root == Path("/") and self.recorded is None
 
     @property
@@ -241,7 +241,7 @@ class Host:
         """Return what a command prints, missing if it is not installed, fails or hangs; one that hangs is run once.
 
         Args:
-            folder: where the command lies if not on the search path.
+            folder: folder of the command if it is not on the search path.
         """
         source = " ".join(words)
         if words[0] in self.silent:

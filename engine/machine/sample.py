@@ -1,4 +1,4 @@
-"""One cheap live sample of what the machine does, for graphs; counters are kept between samples."""
+"""One cheap live sample of the machine's activity, for graphs; counters are kept between samples."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Sampler:
         host: the machine to sample; this one by default.
         counters: reads the running totals; the kernel's by default.
         clock: monotonic clock in seconds.
-        detailed: read of GPUs what graphs do without too: what holds clocks down, limits, processes.
+        detailed: read of GPUs what graphs do without too: what throttles clocks, limits, processes.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class NodeFacts(BaseModel):
         device: catalogue id of its accelerators, of most of them where they are unlike; empty without any.
         processor: catalogue id of its processors; empty where they are not in the catalogue.
         ports: what joins it to other nodes.
-        traits: what equal nodes have alike, as words by what it is.
+        traits: traits that equal nodes share, as words by trait.
         troubles: what is wrong with it, a sentence each.
         holders: the switches or racks above it, the nearest first.
     """
@@ -182,7 +182,7 @@ class Inventory(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is otherwise than it was kept.
+    """What has changed at a node since its cluster was kept.
 
     Attributes:
         what: the trait, or what happened to the node.
@@ -241,7 +241,7 @@ _SAME_MEMORY = 1.03
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a node has otherwise than most of its kind.
+    """A trait in which a node differs from most of its kind.
 
     Attributes:
         here: as it is on this node.
@@ -261,7 +261,7 @@ class Kind:
     """Equal nodes, and those that should be but are not quite.
 
     Attributes:
-        usual: what most have, as words by what it is.
+        usual: what most nodes have, as words by trait.
         odd: how nodes differ from that, by name.
         typical: one that has what most have.
     """

@@ -164,7 +164,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-T")
-"""Never asks, gives up on hosts that do not answer, and notices those that die meanwhile."""
+"""Never prompts, gives up on hosts that do not answer, and notices those that die."""
 
 _PAIR, _RACK = "=", "rack"
 
@@ -175,7 +175,7 @@ class Ssh:
 
     Attributes:
         hosts: how ``ssh`` knows them.
-        racks: what the file says of where they stand, by host.
+        racks: racks that the file gives, by host.
     """
 
     hosts: tuple[str, ...]
@@ -206,7 +206,7 @@ class Ssh:
 def read_hosts(path: Path) -> Ssh:
     """Return the hosts of a file: one a line, as ``ssh`` knows it, with ``rack=NAME`` behind it where that is known.
 
-    What stands behind a ``#`` is a remark; other words behind a host (``slots=8`` of MPI) are left alone.
+    Text after a ``#`` is a comment; other words after a host (``slots=8`` of MPI) are left alone.
 
     Raises:
         LauncherError: there is none in it, or one that cannot be a host.

@@ -276,7 +276,7 @@ _Counts: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class MapRow:
-    """Nodes that stand in one row.
+    """Nodes of one row.
 
     Attributes:
         name: what they are called: the first, and the last where there are several.

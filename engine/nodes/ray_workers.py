@@ -40,7 +40,7 @@ MOST_LOSSES = 5
 """How often a chunk may lose its worker before the chunk is taken for what kills it."""
 
 FIRST_PAUSE_SECONDS = 1.0
-"""Before a chunk is given again, twice as long each time: Ray may send tasks to a node that it takes for alive."""
+"""Before a chunk is given again, twice as long each time: Ray may send tasks to a node that it believes to be alive."""
 
 FETCH_SECONDS = 30.0
 """How long an outcome that is there may take to come here: one on a node that was lost never comes."""

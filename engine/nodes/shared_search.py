@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 Filled: TypeAlias = Mapping[tuple[object, ...], Values]
 Outcomes: TypeAlias = tuple[Outcome, ...]
-# Chunks that may wait for an earlier one, over the chunks that workers have: what came back is held in memory.
+# Chunks that may wait for an earlier one, over the chunks that workers have: their outcomes are held in memory.
 MOST_WAITING = 16
 
 
 class Workers(Protocol):
-    """Those who evaluate chunks."""
+    """Workers that evaluate chunks."""
 
     @property
     def room(self) -> int:

@@ -1,4 +1,4 @@
-"""What the user asks for: the plan, its sections and its fields."""
+"""What the user wants: the plan, its sections and its fields."""
 
 from capacity_tui.engine.door import open_door
 

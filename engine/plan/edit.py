@@ -361,7 +361,7 @@ def renamed(plan: Plan, name: str, new: str) -> Plan:
     """Return a plan with another name for one of its compared plans, which stays in its place.
 
     Raises:
-        PlanError: nothing may be called so, or another one is.
+        PlanError: the name is invalid or taken.
     """
     new = new.strip()
     if not is_scenario_name(new):

@@ -202,7 +202,7 @@ def placeholders() -> Mapping[str, object]:
 
 @cache
 def chosen_last() -> tuple[str, ...]:
-    """Return the fields that the modes choose once everything else stands."""
+    """Return the fields that the modes choose once everything else is settled."""
     return paths_where(_is_chosen_last)
 
 

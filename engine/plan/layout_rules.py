@@ -39,7 +39,7 @@ class Layout:
         shard: ranks of a group that shares states.
         sequence_parallel: 1 where what lies between tensor-parallel products is split too.
         interleave: pipeline chunks a device holds.
-        heads, kv_heads: attention heads that ask, and that keep keys and values.
+        heads, kv_heads: heads of queries, and heads of keys and values.
         ffn: width of the feed-forward.
         experts: routed experts of a layer, 0 for a dense model.
         expert_ffn: width of an expert.

@@ -1,4 +1,4 @@
-"""Names in a plan that stand for rows of a catalogue, the user's own among them."""
+"""Names in a plan that refer to catalogue rows, the user's own among them."""
 
 from __future__ import annotations
 

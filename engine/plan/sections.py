@@ -1,4 +1,4 @@
-"""The sections of a plan: types and defaults of their fields. Labels, ranges and help stand in profiles/fields.yaml."""
+"""The sections of a plan: types and defaults of their fields. Labels, ranges and help are in profiles/fields.yaml."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SHARES_ROUNDED = 0.011
 
 
 class DataPhase(Section):
-    """A part of a training with data or settings of its own: a share of its tokens, and what differs meanwhile."""
+    """A part of a training with data or settings of its own: a share of its tokens, and what differs in it."""
 
     name: Annotated[str, Field(min_length=1, max_length=40)]
     share: Annotated[float, Field(gt=0, le=1)]
@@ -74,7 +74,7 @@ class DataPhase(Section):
 
 
 class DataSection(Section):
-    """The data of a training; the model learns the same from them wherever they lie."""
+    """The data of a training; where they are stored does not change what the model learns."""
 
     format: str = AUTO
     source: Literal["auto", "local", "network", "bucket", "streaming"] = "local"
@@ -88,7 +88,7 @@ class DataSection(Section):
 
     @property
     def is_stated(self) -> bool:
-        """Whether the plan says how or where its data lie, so that reading them is a term of its time."""
+        """Whether the plan says how or where its data are stored, so that reading them is a term of its time."""
         return self.format != AUTO or self.source != "local" or self.read_gbs is not None
 
     @model_validator(mode="after")
@@ -224,7 +224,7 @@ class WatchSection(Section):
 
 
 class BatteryFields(Section):
-    """How a run goes on when its machine runs on battery."""
+    """How a run continues while its machine is on battery."""
 
     pause_below: AutoShare = AUTO
     threads: AutoCount = AUTO
@@ -252,7 +252,7 @@ _NAME = re.compile(r"[^\s.](?:[^.\n]{0,38}[^\s.])?")
 
 
 def is_scenario_name(name: str) -> bool:
-    """Whether a scenario may be called so."""
+    """Whether a scenario may have this name."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -260,7 +260,7 @@ def checked_names(scenarios: Mapping[str, object]) -> Mapping[str, object]:
     """Return scenarios as they are; used by the plan's validator.
 
     Raises:
-        ValueError: one cannot be called so, or there are too many.
+        ValueError: one name is invalid, or there are too many.
     """
     for name in scenarios:
         if not is_scenario_name(name):

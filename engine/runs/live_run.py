@@ -1,6 +1,6 @@
 """Live and recent runs: a folder each, which any process of the user can read.
 
-``run.json`` says what runs and who watches it; ``events.jsonl`` has a line for each look and each event.
+``run.json`` says what runs and who watches it; ``events.jsonl`` has a line for each sample and each event.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class LiveRun:
         return tuple(map(str, words)) if isinstance(words, list | tuple) else ()
 
     def data(self) -> dict[str, object]:
-        """Return what stands in its file."""
+        """Return the content of its file."""
         return {
             "record": as_data(self.record),
             "by": self.by,
@@ -175,7 +175,7 @@ class LiveRun:
 
 
 def runs_folder() -> Path:
-    """Return where runs lie; the folder need not exist."""
+    """Return the folder of runs, which need not exist."""
     return state_folder() / "runs"
 
 
@@ -207,7 +207,7 @@ def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:
     """Return all known runs, live ones first, then the newest first.
 
     Args:
-        folder: where they lie; by default among what the user's programs keep.
+        folder: the folder of runs; by default in the user's state folder.
     """
     runs = []
     home = folder or runs_folder()

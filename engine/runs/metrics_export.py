@@ -84,7 +84,7 @@ class MetricsServer:
 
     Raises:
         MissingPartError: prometheus-client is not installed.
-        CapacityError: the address cannot be had, or others could read without a token.
+        CapacityError: the address is unavailable, or others could read without a token.
     """
 
     def __init__(self, address: ServingAddress, token: str | None = None) -> None:
@@ -117,7 +117,7 @@ class MetricsServer:
         self._thread.start()
 
     def show(self, gauges: Iterable[Gauge]) -> None:
-        """Serve these numbers from now on; what could not be had is left out, not shown as nothing."""
+        """Serve these numbers from now on; what could not be read is left out, not shown as nothing."""
         self._gauges = tuple(gauges)
 
     def collect(self) -> Iterator[Metric]:
@@ -168,7 +168,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Reader(BaseHTTPRequestHandler):
-    """One reader; who shows no token learns nothing."""
+    """One client; without the token it is refused."""
 
     server: _Server
     timeout = _ANSWER_SECONDS
@@ -244,7 +244,7 @@ class Outlets:
         address: where to serve metrics, as ``serving_address`` reads it; None for nowhere.
 
     Raises:
-        CapacityError: either cannot be had.
+        CapacityError: either is unavailable.
     """
 
     def __init__(self, lines: Path | None, address: str | None) -> None:

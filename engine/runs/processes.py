@@ -113,7 +113,7 @@ class ProcessTree:
 
     @property
     def alive(self) -> bool:
-        """Whether any process of the tree ran at the last look."""
+        """Whether any process of the tree ran at the last sample."""
         return any(not process.ended for process in self._last.values())
 
     def sample(self) -> TreeSample:

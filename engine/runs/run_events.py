@@ -94,7 +94,7 @@ def _event(line: str) -> Event | None:
 
 
 def newest_look(folder: Path) -> Event:
-    """Return the newest look at a run, from the end of its events; empty where there is none."""
+    """Return the newest sample of a run, from the end of its events; empty where there is none."""
     try:
         with (folder / EVENTS).open("rb") as file:
             file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
@@ -112,17 +112,17 @@ Curve: TypeAlias = list[tuple[float, float]]
 MOST_POINTS = 500
 
 MOST_EVENTS = 200
-"""Events besides looks that are kept, the newest."""
+"""Events besides samples that are kept, the newest."""
 
 COURSE = "course"
-"""The event with what a log held before the first look: steps, and figures by name, as lists."""
+"""The event with what a log held before the first sample: steps, and figures by name, as lists."""
 
 LOSS, STEP_SECONDS, TOKENS, SAMPLES = "loss", "step_seconds", "tokens_per_second", "samples_per_second"
 
 DEVICE_MEMORY, MAIN_MEMORY = "device_memory_bytes", "main_memory_bytes"
 
 _LOOK_FIGURES = (LOSS, TOKENS, SAMPLES)
-"""Figures that a look has directly."""
+"""Figures that a sample has directly."""
 
 _MAIN_MEMORY = ("rss_bytes", "memory_bytes")
 
@@ -134,7 +134,7 @@ class RunCourse:
     Attributes:
         curves: by figure, points of rising place on the figure's axis.
         axes: the axis of each figure.
-        look: the newest look; empty before the first.
+        look: the newest sample; empty before the first.
         events: other events, the newest last.
     """
 
@@ -163,7 +163,7 @@ class RunCourse:
         for figure in _LOOK_FIGURES:
             self._put(figure, step, seconds, number(event.get(figure)))
         if step is not None:
-            # Between two looks, so that evaluations and checkpoints count as often as they came.
+            # Between two samples, so that evaluations and checkpoints count as often as they came.
             if self._before is not None and step > self._before[0]:
                 self._put(STEP_SECONDS, step, seconds, (moment_seconds - self._before[1]) / (step - self._before[0]))
             if self._before is None or step != self._before[0]:
@@ -196,7 +196,7 @@ class RunCourse:
 
 
 def course_of(curve: RunCurve, most: int = MOST_POINTS) -> Event:
-    """Return the event with what a log held before the first look, thinned to at most this many steps."""
+    """Return the event with what a log held before the first sample, thinned to at most this many steps."""
     seconds = dict(zip(*(column.tolist() for column in curve.step_seconds()), strict=True))
     points = curve.points[:: max(1, -(-len(curve.points) // most))]
     columns = {name: [finite(point.figures.get(name)) for point in points] for name in _LOOK_FIGURES}
@@ -216,7 +216,7 @@ def number(value: object) -> float | None:
 
 
 def gpus_of(event: Event) -> tuple[Mapping[str, object], ...]:
-    """Return a look's data of each GPU, under the names of ``monitor``."""
+    """Return a sample's data of each GPU, under the names of ``monitor``."""
     gpus = event.get("gpus")
     return tuple(gpu for gpu in gpus if isinstance(gpu, dict)) if isinstance(gpus, list) else ()
 
@@ -239,7 +239,7 @@ def _main_memory(event: Event) -> float | None:
 
 
 MOST_BYTES = 4 << 20
-"""Bytes of events; when there are more, those of every look are thinned out."""
+"""Bytes of events; when there are more, those of every sample are thinned out."""
 THINNED_LOOKS = 1_000
 _THINNED_EVENTS = 1_000
 _FOLDER_MODE, _FILE_MODE = 0o700, 0o600
@@ -253,7 +253,7 @@ class RunWriter:
     Args:
         record: what is known of it to begin with: plan, prediction, machine, and its command among the details.
         pid: its first process; None where only its log is watched.
-        folder: where runs lie; by default among what the user's programs keep.
+        folder: the folder of runs; by default in the user's state folder.
 
     Attributes:
         problem: what went wrong first, in one line; empty as long as all is well.
@@ -348,7 +348,7 @@ class RunWriter:
         self._is_within_line = False
 
     def _thin_out(self) -> None:
-        """Rewrite the file with fewer looks; readers see another file, and read it from its start."""
+        """Rewrite the file with fewer samples; readers see another file, and read it from its start."""
         path = self.run.folder / EVENTS
         lines = thinned(path.read_text(encoding="utf-8", errors="replace").splitlines())
         write_atomically(path, "".join(f"{line}\n" for line in lines), overwrite=True)
@@ -365,7 +365,7 @@ class RunWriter:
 
 
 def thinned(lines: Sequence[str], looks: int = THINNED_LOOKS, events: int = _THINNED_EVENTS) -> list[str]:
-    """Return fewer lines of events: looks evenly over time with the newest of them, and the newest other events."""
+    """Return fewer lines of events: samples evenly over time with the newest of them, and the newest other events."""
     entries = [(line, event) for line in lines if (event := _event(line)) is not None]
     repeated = [moment(event) for _, event in entries if event.get("event") in LOOKS]
     step = (repeated[-1] - repeated[0]) / looks if repeated else 0.0

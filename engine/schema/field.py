@@ -84,7 +84,7 @@ surroundings: which software, network and prices there are.
 setting: how it is run; a lever.
 memory: likewise, but slower or another result: a lever where memory is short alone.
 derived: a size that follows from others.
-running: how a run is looked after while it goes on; no estimate depends on it.
+running: how a run is supervised; no estimate depends on it.
 output: what is analysed and reported beside the estimate.
 """
 Rule = Literal[
@@ -162,7 +162,7 @@ class Knob:
 
     Attributes:
         kind: how ``+`` and ``-`` move it: by ``step``, by a factor of two, or through ``choices``.
-        group: heading below which the field stands.
+        group: heading of the field.
         unit: unit of the value, empty for a pure count.
         maximum: largest value allowed; stepping stops there.
         step: one step of an ``integer`` or ``number``.
@@ -179,7 +179,7 @@ class Knob:
         keeps_result: whether model and answers are the same regardless of its value, which costs time or memory alone.
         resolved_from_others: whether its default follows from other fields.
         chosen_for: tasks in which the modes choose the value also where the plan gives none.
-        chosen_last: whether the modes choose it once everything else stands, from what the run then needs.
+        chosen_last: whether the modes choose it once everything else is settled, from what the run then needs.
         placeholder: what it holds while its value is still being chosen; None for its default.
         broadcasts: whether one estimate takes many values of it as an array.
         catalogue: catalogue that a value is picked from; empty for none.

@@ -34,7 +34,7 @@ SHOWN = Informational("is shown with the row, to say whose figures they are")
 class Row(BaseModel):
     """One row of a catalogue; frozen, and without any field the file did not name correctly.
 
-    Units stand in the field names; an unpublished field is None.
+    Units are in the field names; an unpublished field is None.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)

@@ -267,7 +267,7 @@ class StorageTier(Row):
 
 
 class CheckpointFiles(Row):
-    """What the checkpoints of one kind of software look like."""
+    """The form of the checkpoints of one kind of software."""
 
     names: tuple[str, ...] = Field(description="globs of a checkpoint's folder or file")
     holds: tuple[str, ...] = Field((), description="globs of which each must be found in its folder")

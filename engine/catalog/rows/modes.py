@@ -118,7 +118,7 @@ class Mode(Row):
 
     @property
     def title(self) -> str:
-        """The name as it stands over a column."""
+        """The name as the head of a column."""
         return self.name.lower()
 
     @property

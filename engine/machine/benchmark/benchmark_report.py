@@ -288,7 +288,7 @@ class BenchmarkReport:
 
 
 def benchmarks_folder() -> Path:
-    """Return where results are kept."""
+    """Return the folder of results."""
     return data_folder() / FOLDER
 
 

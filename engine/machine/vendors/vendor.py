@@ -40,7 +40,7 @@ class GpuSample:
         memory_used_bytes: held by all processes.
         memory_total_bytes: what it has.
         temperature_celsius: of its core.
-        throttle: what holds its clock down, nothing if that runs free.
+        throttle: what throttles its clock; empty for nothing.
         memory_activity_percent: share of the last moments in which its memory was read or written.
         power_limit_watts: what its driver lets it draw.
         holders: processes that hold its memory: process id, and bytes where the driver knows them.

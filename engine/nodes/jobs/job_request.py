@@ -1,4 +1,4 @@
-"""What a plan asks of whatever queues jobs: nodes, devices, processors, memory, time."""
+"""What a plan requests of a queue of jobs: nodes, devices, processors, memory, time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What a job asks for.
+    """The resources that a job requests.
 
     Attributes:
         device: the plan's device, by its id and its name in the catalogue.
@@ -103,7 +103,7 @@ def request_of(
     *,
     may_fail: bool = False,
 ) -> JobRequest:
-    """Return what an estimated plan asks for.
+    """Return the resources that an estimated plan requests.
 
     Args:
         name: of the job; by default from model and task.
@@ -154,7 +154,7 @@ def request_of(
 
 
 def safe_name(name: str) -> str:
-    """Return a name of a job or file that no shell, no queue and no folder understands otherwise."""
+    """Return a name of a job or file that is safe in shells, queues and folders."""
     return _STRANGE.sub("-", name).strip("-.")[:60] or "capacity"
 
 
@@ -279,7 +279,7 @@ def launch_of(
     Args:
         words: the command; nothing for a training script by its usual name.
         launcher: what starts the processes; as the plan's framework and the command want by default.
-        is_guarded: whether a guard stands around it.
+        is_guarded: whether it runs under a guard.
 
     Raises:
         PlanError: a placeholder names no field of plans, or one that only a guard can fill.

@@ -34,7 +34,7 @@ def proposal_as_dict(proposal: JobProposal) -> dict[str, object]:
 
 
 def proposal_parts(proposal: JobProposal, *, with_script: bool = True) -> Iterator[Part]:
-    """Yield the script where it is wanted, what it asks for, and what each partition says to that."""
+    """Yield the script where asked for, the resources it requests, and the offer of each partition."""
     request = proposal.request
     if proposal.script and with_script:
         yield TextPart(proposal.script.rstrip("\n"))

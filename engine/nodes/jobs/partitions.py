@@ -256,7 +256,7 @@ def cost_on(partition: str, request: JobRequest, prices: Prices, file: str) -> P
     """Return what a job costs on a partition.
 
     Args:
-        request: what the job asks for, with what is predicted of it.
+        request: the resources that the job requests, with its predictions.
     """
     price = prices.get(partition)
     if price is not None:

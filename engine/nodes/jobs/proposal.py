@@ -98,7 +98,7 @@ def slurm_proposal(
 
     Args:
         names: partitions to look at; all by default.
-        prices: by partition, and the file they stand in.
+        prices: by partition, and the file with them.
 
     Raises:
         CapacityError: Slurm is not here, does not answer, or knows no such partition.
@@ -282,7 +282,7 @@ class JobSettings:
         name: of the job; from model and task where empty.
         limit_seconds: of its time; from the predicted range by default.
         launcher: what starts its processes; as framework and command want by default.
-        is_guarded: whether a guard stands around it.
+        is_guarded: whether it runs under a guard.
         may_fail: whether a plan that does not fit is taken all the same.
         partitions: of Slurm to look at; all by default.
     """

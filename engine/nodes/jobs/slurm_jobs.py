@@ -227,7 +227,7 @@ class QueuedJob:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended for good."""
+        """Whether it has ended and is not requeued."""
         return self.state in _OVER
 
 

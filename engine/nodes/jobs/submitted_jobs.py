@@ -31,7 +31,7 @@ class SubmittedJob:
 
     Attributes:
         cluster: that has it, by the name it gives itself.
-        entry: what was predicted, as it stands in the history.
+        entry: what was predicted, as stored in the history.
         usd_per_hour: of its nodes; None where unknown.
         is_reported: whether the history has how it went.
     """
@@ -44,7 +44,7 @@ class SubmittedJob:
 
     @property
     def file(self) -> Path:
-        """Where it is kept."""
+        """Its file."""
         return _folder() / f"{safe_name(self.cluster)}-{safe_name(self.job)}.json"
 
     def write(self) -> None:
@@ -206,7 +206,7 @@ def _watts(jobs: Sequence[QueuedJob]) -> dict[str, float]:
 
 
 FOLLOW_SECONDS = 5.0
-"""Between two looks at a job; a controller has many to answer."""
+"""Seconds between two polls of a job; a controller serves many users."""
 
 _SHORTEST_WAIT = 0.1
 
@@ -242,11 +242,11 @@ def job_now(job: str) -> QueuedJob | None:
 
 
 def follow_job(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SECONDS) -> Iterator[QueuedJob]:
-    """Yield a job at every look until it is over, or nothing knows it any more.
+    """Yield a job at every poll until it is over or forgotten.
 
     Args:
         stopped: whether to stop watching; the job continues.
-        seconds: between two looks.
+        seconds: between two polls.
 
     Raises:
         CapacityError: Slurm does not answer.

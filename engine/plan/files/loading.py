@@ -260,7 +260,7 @@ def _model_and_task(plan: Plan, entries: Mapping[FieldPath, object]) -> dict[str
 
 
 def place_in_document(document: Document, field: str | None) -> Place:
-    """Return where a field stands in a plan's document, for what only shows once the plan is estimated."""
+    """Return the place of a field in a plan's document, for what only shows once the plan is estimated."""
     data = document.data if isinstance(document.data, dict) else {}
     parts = tuple(field.split(".")) if field else ()
     return place_of(document, *from_planner_form(data).origins.get(parts, parts))

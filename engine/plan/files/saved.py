@@ -55,7 +55,7 @@ class SavedPlan:
 
 
 def plans_folder() -> Path:
-    """Return where saved plans lie; the folder need not exist."""
+    """Return the folder of saved plans, which need not exist."""
     return data_folder() / "plans"
 
 

@@ -28,7 +28,7 @@ class PlanSource:
         document: its data, with the line of each key.
         folder: where a model file that it names may lie; None for what has no folder.
         made: the plan itself where the document does not say all of it; None where it does.
-        places: where fields stand that no document of a plan has: in files of other tools.
+        places: places of fields that come from files of other tools.
         assumed: what a line leaves open.
         not_understood: words, keys and options that have no meaning in the plan.
     """

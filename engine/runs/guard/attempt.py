@@ -153,7 +153,7 @@ class Attempt:
                 os.kill(children[0].pid, number)
             else:
                 os.killpg(pid, number)
-        if number in _ENDING:  # one that stands still would hear nothing
+        if number in _ENDING:  # a halted process would not receive it
             self.send_to_all(signal.SIGCONT)
 
     def send_to_all(self, number: int) -> None:

@@ -114,7 +114,7 @@ class Following:
         self._monitor.take(self._output.poll(last), self._clock())
 
     def _look(self) -> Failure | None:
-        """Look at the run; return the trouble for which it is to end now, mostly none."""
+        """Check the run; return the failure for which it is to end now, if any."""
         state = self._monitor.look()
         self._listeners.state(state, False)
         self._tell_limits()

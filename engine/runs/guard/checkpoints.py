@@ -72,7 +72,7 @@ class CheckpointFolder:
         return tuple(sorted(complete, key=lambda checkpoint: checkpoint.saved_at, reverse=True))
 
     def look(self) -> tuple[Checkpoint, ...]:
-        """Return those that were completed since the last look, also while the run writes: their size stands still."""
+        """Return those completed since the last call, also while the run writes: their size no longer changes."""
         now, present, new = self._clock(), {}, []
         for path, kind, checkpoint in self._candidates():
             present[path] = checkpoint

@@ -1,4 +1,4 @@
-"""Everything an attempt reports: its output, the events of its trainer's callback, and who listens."""
+"""Everything an attempt reports: its output, the events of its trainer's callback, and its listeners."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class _Record:
 
 
 class _WaitingLines:
-    """Lines that are still to be read; where there are too many, the oldest give way."""
+    """Lines that are still to be read; of too many the oldest are dropped."""
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque()
@@ -191,7 +191,7 @@ class Listeners:
 
     Attributes:
         event: takes what happened, as plain data.
-        state: takes how the run stands after each look, and whether that was the last of an attempt.
+        state: receives the state of the run after each sample, and whether that was the last of an attempt.
         entry: keeps the result of the run; called once or, where guards were killed, more often with the same id.
     """
 

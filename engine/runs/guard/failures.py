@@ -47,7 +47,7 @@ class Failure:
     """Why a run ended, or is about to.
 
     Attributes:
-        where: whose memory ended, device or host; empty for other trouble.
+        where: which memory ran out, device or host; empty for other trouble.
         evidence: the line or the number that says so.
         device: number of the device it is about; None where unknown.
     """
@@ -90,7 +90,7 @@ def failure_of_alarm(kind: str, name: str, where: str, detail: str) -> Failure |
     """Return the failure that an alarm of a running job stands for; None for one that calls for no step.
 
     Args:
-        where: what it is about, such as ``GPU 3``.
+        where: what it concerns, such as ``GPU 3``.
     """
     trouble = _ALARM_TROUBLES.get(kind)
     if trouble is None:

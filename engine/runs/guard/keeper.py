@@ -21,7 +21,7 @@ OUTPUTS = ("stdout", "stderr")
 OLDER = ".1"
 """What the name of the part of a record before the newest ends in."""
 PART_BYTES = 4 << 20
-"""A record has two parts of this size at most; the older one gives way."""
+"""A record has two parts of this size at most; the older one is replaced."""
 _PIECE = 1 << 18
 _LITTLE, _GATHER_SECONDS = 1 << 12, 0.002
 _LAST_BYTES = 1 << 20

@@ -34,7 +34,7 @@ class PauseAction:
     reason: str
 
     def data(self) -> dict[str, object]:
-        """Return it as plain data, as it is announced and kept."""
+        """Return this as plain data, as announced and stored."""
         return {"action": self.action, "cause": self.cause, "reason": self.reason}
 
 
@@ -54,7 +54,7 @@ def heat_action(
         plan: the plan, filled in: ``watch.temperature_c`` and ``recovery.heat``.
         temperatures: degrees Celsius, one row a sample and one column a device; NaN where there was no reading.
         paused_seconds: for how long it has been paused for heat; None where it runs.
-        is_throttled: whether the driver holds clocks down for heat.
+        is_throttled: whether the driver throttles clocks for heat.
     """
     limit = plan.watch.temperature_c
     if not isinstance(limit, float):
@@ -201,7 +201,7 @@ class PausePolicy:
 
     Attributes:
         cores: cores that the run may use.
-        since: when it was halted for each cause, on the clock of the looks.
+        since: when it was halted for each cause, on the clock of the samples.
         battery: how it continues on battery; None on mains.
     """
 
@@ -213,7 +213,7 @@ class PausePolicy:
 
     @property
     def is_halted(self) -> bool:
-        """Whether the run is to stand still now."""
+        """Whether the run is to be paused now."""
         return bool(self.since)
 
     def look(
@@ -267,7 +267,7 @@ class PausePolicy:
 
 
 _SUPPLY_SECONDS = 5.0
-"""How often is looked where power comes from."""
+"""Seconds between two readings of the power supply."""
 
 _NEWEST_STEPS = 50
 
@@ -295,7 +295,7 @@ class PauseControl:
 
     @property
     def seconds(self) -> float:
-        """For how long it stood still so far."""
+        """Seconds for which it was paused so far."""
         return self._passed + (time.monotonic() - self._began if self._pauses else 0.0)
 
     def look(self, monitor: RunMonitor, state: RunState) -> None:
@@ -323,14 +323,14 @@ class PauseControl:
         self._halted.clear()
 
     def _halt(self) -> None:
-        """Halt its processes, also those that others of them started meanwhile; who stands still starts none."""
+        """Halt its processes, also those that others of them started meanwhile: a halted process starts none."""
         while fresh := [process.pid for process in self._attempt.processes() if process.pid not in self._halted]:
             self._pauses.append(Pause(fresh))
             self._halted.update(fresh)
 
 
 def step_seconds_of(monitor: RunMonitor) -> float | None:
-    """Return what a step takes of late; None where too few were seen."""
+    """Return what a step takes recently; None where too few were seen."""
     passed = monitor.curve.passed_seconds()[1][-_NEWEST_STEPS:]
     return float(np.median(passed)) if passed.size else None
 

@@ -114,7 +114,7 @@ class Step:
         return self.answer.plan
 
     def data(self) -> dict[str, object]:
-        """Return the step as plain data, as it is announced and kept."""
+        """Return the step as plain data, as announced and stored."""
         return {
             "trouble": self.trouble,
             "remedy": self.remedy,

@@ -121,7 +121,7 @@ class Supervisor:
         )
 
     def _battery_variables(self) -> dict[str, str]:
-        """Return what an attempt is given besides while there is no power but the battery's; mostly nothing."""
+        """Return what an attempt is given besides while there is no power but the battery's; usually nothing."""
         battery = battery_plan(self._order.plan, supply_now(), os.cpu_count() or 1)
         if battery is None:
             return {}

@@ -139,7 +139,7 @@ MOST_WAITING = 4 * 2**20
 
 
 def record_run(entry: RunRecord, where: Where = None) -> str:
-    """Keep an entry where entries are kept by themselves, and return a note for the user; mostly none.
+    """Keep an entry where entries are kept by themselves, and return a note for the user; usually none.
 
     Never raises for a history that cannot be written. An estimate is put down to be stored when the history is next
     read: its command should not wait for a database.

@@ -205,7 +205,7 @@ def _version(connection: sqlite3.Connection, path: Path, known: int) -> int:
 
 
 def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]]) -> None:
-    """Bring the file up to date in one transaction; what it was is kept next to it."""
+    """Bring the file up to date in one transaction; a copy of the old file stays next to it."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another program may have done so since.
@@ -241,5 +241,5 @@ def _write_ahead(connection: sqlite3.Connection, path: Path) -> None:
     """Let readers and a writer work at once, where the file system can; a rollback journal serves elsewhere."""
     if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal" or is_on_a_share(path, Host()):
         return
-    with suppress(sqlite3.OperationalError):  # somebody reads right now, or shared memory cannot be had
+    with suppress(sqlite3.OperationalError):  # another process is reading, or shared memory is unavailable
         connection.execute("PRAGMA journal_mode = WAL")

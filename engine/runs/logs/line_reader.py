@@ -153,7 +153,7 @@ class LogEntry:
 
     Attributes:
         figures: by the names of ``LOG_FIGURES``, in basic units; at least one, unless there is a precision.
-        program: who writes so, by the name of its row; empty for a user's own expression.
+        program: the program that writes such lines, by the id of its row; empty for a user's own expression.
         at_seconds: the time the entry gives itself, in seconds of some clock; None where it gives none.
         precision: number format that the line says; empty where it says none.
     """

@@ -57,14 +57,14 @@ class RunCurve:
         """Add entries.
 
         Args:
-            arrived_at: when they came, on any clock; NaN for what was there before the first look.
+            arrived_at: when they came, on any clock; NaN for what was there before the first sample.
         """
         for entry in entries:
             self._take(entry, arrived_at)
 
     @property
     def program(self) -> str:
-        """Who wrote most of the log, by name; empty where nothing was read."""
+        """The program that wrote most of the log; empty where nothing was read."""
         return self.programs.most_common(1)[0][0] if self.programs else ""
 
     @property

@@ -38,7 +38,7 @@ from capacity_tui.engine.units import (
 )
 
 LOOKS_UNTIL_OVER = 30
-"""Looks without a sign of an alarm after which it is reported again."""
+"""Samples without a sign of an alarm after which it is reported again."""
 LARGEST_SHARE = 0.005
 """Share of the time that the detectors may take: after hours there is much to look at."""
 NEWEST_LOSSES = 2000
@@ -77,7 +77,7 @@ class Alarm:
     """Something that goes wrong, or is about to.
 
     Attributes:
-        where: what it is about, such as ``GPU 3``; empty for the run.
+        where: what it concerns, such as ``GPU 3``; empty for the run.
         cause: why, in a word, where the detector distinguishes causes.
     """
 

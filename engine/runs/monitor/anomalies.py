@@ -333,7 +333,7 @@ class Throttling:
 def throttling(
     reasons: Sequence[tuple[str, ...]], limits: Mapping[str, float], causes: Mapping[str, Sequence[str]]
 ) -> Throttling | None:
-    """Return why a device's clocks were held down of late; None where they were not, or by its settings alone.
+    """Return why a device's clocks were throttled recently; None where they were not, or by its settings alone.
 
     Args:
         reasons: the driver's reasons with each sample, the newest last.
@@ -368,7 +368,7 @@ class Straggler:
 
 
 def stragglers(readings: Numbers, limits: Mapping[str, float]) -> tuple[Straggler, ...]:
-    """Return the devices that stood out all the time of late, below or above.
+    """Return the devices that stood out all the time recently, below or above.
 
     Args:
         readings: one row a sample, one column a device; NaN where there was no reading.

@@ -34,7 +34,7 @@ class RunState:
     """A run at one moment.
 
     Attributes:
-        program: who writes its log, by name; empty where nothing was read.
+        program: the program that writes its log; empty where nothing was read.
         left: time it still takes, None where its end or its pace is not known.
         actual: its recent figures, by result key.
         alarms: what is new and goes wrong.
@@ -101,7 +101,7 @@ class RunMonitor:
         self.curve.add((self._with_rates(entry, seconds) for entry in entries), seconds)
 
     def look(self, last: bool = False) -> RunState:
-        """Read what is new of log and machine, and return how the run stands.
+        """Read what is new of log and machine, and return its state.
 
         Args:
             last: the log is read to its end, whether a line is complete or not.

@@ -1,4 +1,4 @@
-"""Profiles: what a run used from its start to its end, what held it up, and how fast its stages went."""
+"""Profiles: what a run used from its start to its end, its bottleneck, and how fast its stages went."""
 
 from capacity_tui.engine.door import open_door
 

@@ -1,4 +1,4 @@
-"""What held a run up: a weighed score for each resource, and for GPUs what they waited for or were held down by."""
+"""The bottleneck of a run: a weighed score for each resource, and what GPUs waited for or were throttled by."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OTHERS = ", mostly for other programs"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that holds a run up: how sure that is, from 0 to 1, and by what that shows."""
+    """One possible bottleneck: how sure it is, from 0 to 1, and the evidence."""
 
     kind: str
     score: float
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """What held a run up.
+    """The bottleneck of a run.
 
     Attributes:
         kind: ``cpu``, ``memory``, ``disk``, ``network`` or ``gpu``; where a GPU is used also ``input`` (it waits for
@@ -39,7 +39,7 @@ class Bottleneck:
             ``waiting``; empty where nothing could be had.
         confidence: the score of that, from 0 to 1.
         evidence: by what it shows, in words.
-        scores: of each resource, None where its use could not be had.
+        scores: of each resource, None where its use could not be read.
         findings: all that reached its threshold, the surest first.
     """
 
@@ -100,7 +100,7 @@ def _no_threshold(name: str, text: str) -> CapacityError:
 def bottleneck_of(
     usage: Usage, latency_ms: float | None = None, thresholds: Mapping[str, float] | None = None
 ) -> Bottleneck:
-    """Return what held a run up.
+    """Return the bottleneck of a run.
 
     Args:
         usage: what the run and its machine used.
@@ -139,7 +139,7 @@ def _uses(usage: Usage, latency_ms: float | None) -> dict[str, float | None]:
 
 
 def _busiest(usage: Usage) -> float | None:
-    """Return what the busiest process took of its core; of a run too short for two looks, what all of it took."""
+    """Return what the busiest process took of its core; of a run too short for two samples, what all of it took."""
     busiest = usage.mean("busiest_process_percent")
     seconds = usage.totals.get("cpu_seconds")
     if busiest is not None or seconds is None or usage.seconds <= 0:
@@ -198,7 +198,7 @@ def taken_by_others(name: str, usage: Usage) -> bool:
 def _gpu_findings(
     usage: Usage, gpus: tuple[GpuUsage, ...], limits: Mapping[str, float], plain: list[Finding]
 ) -> Iterator[Finding]:
-    """Yield what GPUs waited for or were held down by, what holds the run up most first."""
+    """Yield what GPUs waited for or were throttled by, the worst first."""
     rule = rules().gpu
     busy = _utilization(gpus)
     if busy is None:
@@ -238,7 +238,7 @@ def _starved(usage: Usage, busy: float, plain: list[Finding]) -> Finding:
 
 
 def _throttled_findings(gpus: tuple[GpuUsage, ...], least: float) -> Iterator[Finding]:
-    """Yield by what drivers held clocks down."""
+    """Yield what drivers throttled clocks for."""
     for kind, reasons, cause in (("gpu_heat", _HEAT, "heat"), ("gpu_power", _POWER, "its power limit")):
         shares = [sum(gpu.throttled.get(reason, 0.0) for reason in reasons) for gpu in gpus]
         share = min(1.0, max(shares, default=0.0))

@@ -114,10 +114,10 @@ MEGABYTE = 1e6
 
 @dataclass(frozen=True, slots=True)
 class ProfilingSummary:
-    """The result of a run; numbers that could not be had are None, and ``usage.reasons`` says why.
+    """The result of a run; numbers that could not be read are None, and ``usage.reasons`` says why.
 
     Attributes:
-        interval: seconds between looks.
+        interval: seconds between samples.
         usage: what the run and its machine used.
         samples: work that it got done, in samples; None where unknown.
         latency: of the endpoint; None where none was named.
@@ -157,7 +157,7 @@ class ProfilingSummary:
 
     @property
     def memory_growth_bytes_per_sample(self) -> float | None:
-        """By how much memory grew from the first look to its peak, over samples."""
+        """By how much memory grew from the first sample to its peak, over samples."""
         peak, first = self.usage.peak_memory_bytes, self.usage.first_memory_bytes
         return None if peak is None or first is None else _over(max(0.0, peak - first), self.samples)
 
@@ -174,7 +174,7 @@ class ProfilingSummary:
 
     @property
     def cpu_peak_percent(self) -> float | None:
-        """The most of it between two looks."""
+        """The most of it between two samples."""
         return self.usage.peak("cpu_percent")
 
     @property
@@ -189,7 +189,7 @@ class ProfilingSummary:
 
     @property
     def primary_bottleneck(self) -> str:
-        """What held it up; empty where unknown."""
+        """Its bottleneck; empty where unknown."""
         return self.bottleneck.kind
 
     @property
@@ -205,7 +205,7 @@ class Profile:
     Attributes:
         command: what ran; empty for this program's own work.
         ended: how a command ended; None for this program's own work.
-        timeline: snapshots from its start to its end; of long runs each stands for several looks.
+        timeline: snapshots from its start to its end; of long runs each stands for several samples.
         problems: what went wrong with profiling itself.
     """
 
@@ -235,7 +235,7 @@ def profile_as_json(profile: Profile) -> str:
 
 
 def profile_as_dict(profile: Profile) -> dict[str, object]:
-    """Return a profile as plain data; a number that could not be had is None, and ``missing`` says why."""
+    """Return a profile as plain data; a number that could not be read is None, and ``missing`` says why."""
     summary, ended = profile.summary, profile.ended
     return {
         "command": list(profile.command),
@@ -315,7 +315,7 @@ def snapshot_as_dict(snapshot: ResourceSnapshot) -> dict[str, object]:
 
 
 def missing_of(summary: ProfilingSummary) -> dict[str, str]:
-    """Return why anything of a profile could not be had, by name."""
+    """Return why anything of a profile could not be read, by name."""
     missing = dict(summary.usage.reasons)
     if summary.samples is None:
         missing["memory_bytes_per_sample"] = NOT_COUNTED

@@ -31,7 +31,7 @@ from capacity_tui.engine.runs.profile.usage import Account, LatencyProbe
 SHORTEST_INTERVAL = 0.05
 
 FIRST_WAIT = 0.05
-"""Seconds to the second look; each wait doubles until it is the interval, so that short runs are seen too."""
+"""Seconds to the second sample; each wait doubles until it is the interval, so that short runs have samples too."""
 
 _STOP_SECONDS = 1.0
 
@@ -42,11 +42,11 @@ class ProfilingEngine:
     What goes wrong in that thread ends the watching, never the run.
 
     Args:
-        sampling_interval: seconds from one look to the next.
+        sampling_interval: seconds from one sample to the next.
         pid: the process to watch; this one by default.
         url: an endpoint that the run depends on, probed meanwhile.
         thresholds: in the place of the shipped ones, by resource: cpu, memory, disk, network, gpu.
-        seen: called with every snapshot, in the thread that looks.
+        seen: called with every snapshot, in the sampling thread.
 
     Raises:
         CapacityError: the interval is too short, or the endpoint is no web address.
@@ -90,7 +90,7 @@ class ProfilingEngine:
         self.stop()
 
     def start(self, pid: int | None = None) -> None:
-        """Begin to watch; the first look is taken before this returns.
+        """Begin to watch; the first sample is taken before this returns.
 
         Args:
             pid: the process to watch, where that was not known before.
@@ -126,7 +126,7 @@ class ProfilingEngine:
         self._problems.append(text)
 
     def stop(self, ended: Ended | None = None) -> ProfilingSummary:
-        """Take the last look and return the result of the run.
+        """Take the last sample and return the result of the run.
 
         Args:
             ended: how a command ended that was watched.
@@ -179,7 +179,7 @@ class ProfilingEngine:
         return sum(counted) if counted else None
 
     def _work(self) -> None:
-        """Look until stopped, and once more then."""
+        """Sample until stopped, and once more then."""
         wait, due = min(FIRST_WAIT, self.interval), time.monotonic()
         while not self._stopped.is_set():
             due = max(due + wait, time.monotonic())

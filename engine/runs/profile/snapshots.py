@@ -1,4 +1,4 @@
-"""One moment of a profiled run, as plain numbers; what could not be had is None, and why is kept once."""
+"""One moment of a profiled run, as plain numbers; what could not be read is None, and why is kept once."""
 
 from __future__ import annotations
 

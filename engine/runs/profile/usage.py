@@ -22,7 +22,7 @@ _COUNTED: Mapping[str, Callable[[Ended], float | None]] = {
     "cpu_seconds": lambda ended: ended.cpu_seconds,
     "written_bytes": lambda ended: ended.written_bytes,
 }
-"""What the kernel counts to the end, past the last look."""
+"""What the kernel counts to the end, past the last sample."""
 _SYSTEM_COUNTS = (
     "disk_read",
     "disk_written",
@@ -66,7 +66,7 @@ class GpuUsage:
     Attributes:
         index: in the order of detection.
         numbers: mean and peak of each number of a snapshot of it, by name.
-        throttled: share of the time in which each reason held its clock down.
+        throttled: share of the time in which each reason throttled its clock.
     """
 
     index: int
@@ -80,13 +80,13 @@ class Usage:
 
     Attributes:
         numbers: mean and peak of each number of a snapshot, by name.
-        cores: mean use of each logical CPU in percent; None where it could not be had.
-        totals: CPU seconds, bytes and operations of the run, by name; None where they could not be had.
+        cores: mean use of each logical CPU in percent; None where it could not be read.
+        totals: CPU seconds, bytes and operations of the run, by name; None where they could not be read.
         system_totals: bytes, operations and packets of the machine meanwhile, likewise.
-        first_memory_bytes: what the run held at the first look.
-        peak_memory_bytes: the most it held, at any look or, of its largest process, at any time.
+        first_memory_bytes: what the run held at the first sample.
+        peak_memory_bytes: the most it held, at any sample or, of its largest process, at any time.
         gpus: in the order of detection.
-        reasons: why anything could not be had, by name.
+        reasons: why anything could not be read, by name.
     """
 
     seconds: float
@@ -124,7 +124,7 @@ class _GpuCourse:
                 self.throttled[reason] = self.throttled.get(reason, 0.0) + seconds
 
     def shares(self) -> dict[str, float]:
-        """Return the share of the time in which each reason held the clock down."""
+        """Return the share of the time in which each reason throttled the clock."""
         return {
             why: throttled_seconds / self.seconds for why, throttled_seconds in self.throttled.items() if self.seconds
         }
@@ -188,7 +188,7 @@ class Account:
         )
 
     def _total(self, name: str, ended: Ended | None) -> float | None:
-        """Return what the run has used since the first look, or in all if this program started it."""
+        """Return what the run has used since the first sample, or in all if this program started it."""
         counted = None if ended is None else _COUNTED.get(name, _nothing)(ended)
         if self._first is None or self._last is None:
             return counted
@@ -196,7 +196,7 @@ class Account:
         if end.value is None:
             self.snapshots.reasons.setdefault(name, end.reason)
             return counted
-        # A command that is started here has used nothing before the first look.
+        # A command that is started here has used nothing before the first sample.
         total = float(end.value if ended else end.value - (start.value or 0))
         return total if counted is None else max(counted, total)
 
@@ -222,7 +222,7 @@ def _copied(courses: Mapping[str, Course]) -> dict[str, Course]:
 
 
 _MOST = 100_000
-"""Answers kept; of more, the older half goes."""
+"""Most answers kept; beyond that the older half is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +248,10 @@ class Latency:
 
 
 class LatencyProbe:
-    """Asks an endpoint again and again.
+    """Polls an endpoint.
 
     Args:
-        url: where to ask; the answer is read and dropped.
+        url: the endpoint; answers are read and dropped.
         interval: seconds from one question to the next.
 
     Raises:
@@ -270,11 +270,11 @@ class LatencyProbe:
         self._thread = threading.Thread(target=self._work, name="latency", daemon=True)
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start polling."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask no more; a question on its way is left behind."""
+        """Stop polling; a request under way is abandoned."""
         self._stopped.set()
 
     @property
