@@ -36,17 +36,11 @@ class Objective:
 
 # Of each objective without a reference, and the references it compares with.
 OBJECTIVES = {
-    "dpo": Objective(
-        counted("dpo-sequences"),
-        counted("dpo-trained-models"),
-        counted("dpo-frozen-models"),
-        counted("dpo-forward-passes"),
-    ),
+    "dpo": Objective(counted("dpo-sequences"), counted("dpo-trained-models")),
     "grpo": Objective(
         counted("grpo-sequences"),
         counted("grpo-trained-models"),
-        counted("grpo-frozen-models"),
-        counted("grpo-forward-passes"),
+        forwards=counted("grpo-forward-passes"),
         generates=1.0,
     ),
     "ppo": Objective(
