@@ -148,12 +148,12 @@ def bare_number(word: str, task: str, has_sequence: bool) -> Meaning:
         return Meaning(fault=PlanError(error.title, error.detail, error.hint))
     is_job = suffix in ("m", "b", "t") or count >= words.fewest_tokens
     if task == FIT or (task == INFER and (is_job or has_sequence)) or (is_job and suffix == "g"):
-        return _fault("a number that says not what it counts", word, f"say what it counts, {_EXAMPLES}")
+        return _fault("what does this number count?", word, f"write a word with it, {_EXAMPLES}")
     if is_job:
         meaning = field_value(str(tokens.field(task)), word, task, tokens.name)
         return Meaning(meaning.words, meaning.values, f"{word}: tokens of the whole job", meaning.fault)
     if has_sequence or count < _SHORTEST_SEQUENCE or count > _LONGEST_SEQUENCE:
-        return _fault("a number that says not what it counts", word, f"say what it counts, {_EXAMPLES}")
+        return _fault("what does this number count?", word, f"write a word with it, {_EXAMPLES}")
     meaning = field_value(str(sequence.field(task)), word, task, _length_name(task))
     return Meaning(meaning.words, meaning.values, f"{word}: {_length_name(task)} in tokens", meaning.fault)
 
