@@ -91,8 +91,6 @@ def under_power(efficiency: Efficiency, watts: float | None, peak: float, measur
     """Return what matrix products reach at the clock that the power of a device leaves them.
 
     Args:
-        efficiency: of its generation.
-        watts: its power limit.
         peak: its dense 16-bit peak, FLOP/s.
         measured: watts for a TFLOP/s of the part that was measured; 0 where power has no say.
     """

@@ -199,7 +199,6 @@ class Interruptions:
         seconds_between: mean seconds between interruptions of the whole job.
         spread: how many times more or less often that may be.
         restart_seconds: from an interruption until work resumes.
-        checkpoint_seconds: to write a checkpoint.
         checkpoint_bandwidth: bytes a second that one device writes to a checkpoint.
     """
 
@@ -220,7 +219,6 @@ class Price:
         source: provider, instance, region and date.
         spot_usd_per_hour: on capacity that may be taken back; None where unknown.
         spot_source: provider, instance, region and date of that, which may be others.
-        interruptions: of spot capacity.
         is_spot: whether the plan runs on spot capacity.
         quotes: prices of one instance each that the price is of; none where the plan gives it.
         spot_quotes: the same of the price on spot capacity.
@@ -268,7 +266,6 @@ class Cluster:
         rented: instances rented whole for it, as ``2 x aws-p5-48xlarge``; empty where none is named.
         mix: the unlike devices it stands for, in words; empty where all are alike.
         mix_reason: why these of several unlike devices are used; empty where there are no others.
-        assumed: what was not given.
         host: what else a node has besides its devices.
     """
 

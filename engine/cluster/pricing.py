@@ -50,8 +50,6 @@ def device_price(accelerator: str, devices: int, nodes: int, pricing: PricingSec
     instances that state one come before those that do not, and prices that were seen before those only recalled.
 
     Args:
-        accelerator: id in the catalogue.
-        nodes: nodes they fill.
         pricing: region and commitment that are asked for.
     """
     rows = catalog.instances_with(accelerator)

@@ -306,10 +306,10 @@ class MeasuredFacts:
 
     Attributes:
         fp32_flops: matrix products on the processor, FLOP/s.
-        fp64_flops: FLOP/s, likewise.
+        fp64_flops: matrix products in double precision, FLOP/s.
         memory_bandwidth: bytes a second.
         disk_read: bytes a second, in sequence.
-        disk_write: likewise.
+        disk_write: bytes a second, in sequence.
         random_reads: reads of a page a second, one after the other.
         loopback_seconds: one byte there and back through TCP on this machine.
         stored_patterns: patterns stored a second in an embedded database, one after the other.

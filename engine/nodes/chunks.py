@@ -313,7 +313,6 @@ class Work:
     Attributes:
         machine: the detected machine, for plans that run on it.
         own_files: the user's own files, by their path below the folder of what the user writes.
-        rests_on: what must be alike.
     """
 
     question: Question

@@ -49,7 +49,6 @@ def table_of(path: str, text: str, is_list: bool) -> object:
     """Return the table, or the list of them, that a typed text stands for; an empty text stands for none.
 
     Args:
-        path: the field, for messages.
         text: what was typed: words and ``key=value`` with spaces between, ``;`` between tables of a list; or YAML.
         is_list: whether the field holds a list of tables.
 

@@ -40,10 +40,8 @@ class Layout:
         sequence_parallel: 1 where what lies between tensor-parallel products is split too.
         interleave: pipeline chunks a device holds.
         heads, kv_heads: heads of queries, and heads of keys and values.
-        ffn: width of the feed-forward.
         experts: routed experts of a layer, 0 for a dense model.
         expert_ffn: width of an expert.
-        vocab: entries of the vocabulary.
         seq_len: tokens in a sequence, 0 where sequences are not split.
         micro_batches: micro-batches of a replica for one step, 0 where there are no steps.
         global_batch: sequences of a step over all replicas, 0 where there are no steps.
@@ -92,7 +90,6 @@ class LayoutRule:
     """One condition of a layout that can be.
 
     Attributes:
-        id: stable name.
         broken: what is wrong where it does not hold, in words.
         numbers: the sizes that show it; names in braces are those of ``Layout``.
         refuses: whether nothing runs without it; otherwise it is worth a remark.

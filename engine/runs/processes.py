@@ -72,7 +72,6 @@ class TreeSample:
         processes: those that live, the oldest number first.
         rss_bytes: main memory resident, pages that several share counted for each.
         pss_bytes: the same with shared pages counted once; not read with every sample, because reading it takes long.
-        cpu_seconds: CPU time used.
         cpu_percent: of one core, since the sample before.
     """
 

@@ -162,7 +162,6 @@ class Knob:
 
     Attributes:
         kind: how ``+`` and ``-`` move it: by ``step``, by a factor of two, or through ``choices``.
-        group: heading of the field.
         unit: unit of the value, empty for a pure count.
         maximum: largest value allowed; stepping stops there.
         step: one step of an ``integer`` or ``number``.

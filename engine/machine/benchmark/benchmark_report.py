@@ -318,7 +318,6 @@ def facts_of(reports: Iterable[BenchmarkReport], machine: Machine, where: str) -
     """Return the figures of reports that count on a machine, of several the first.
 
     Args:
-        reports: reports, the newest first.
         where: source of the reports, for facts that are in none.
     """
     matching = [report for report in reports if _same(report, machine)]

@@ -38,8 +38,6 @@ class GpuSample:
         index: its place in the order of detection.
         utilization_percent: share of the last moments in which a kernel ran.
         memory_used_bytes: held by all processes.
-        memory_total_bytes: what it has.
-        temperature_celsius: of its core.
         throttle: what throttles its clock; empty for nothing.
         memory_activity_percent: share of the last moments in which its memory was read or written.
         power_limit_watts: what its driver lets it draw.

@@ -225,7 +225,6 @@ def bottleneck(
     """1x1, 3x3 and 1x1 convolutions around a shortcut.
 
     Args:
-        in_channels: channels of its input.
         width: a quarter of the channels after it.
         stride: of the 3x3 convolution.
         groups: of the 3x3 convolution (Xie et al. 2017).
@@ -248,8 +247,6 @@ def regnet_block(in_channels: int, width: int, stride: int = 1, group_width: int
     """A bottleneck that does not narrow, with grouped 3x3 convolutions (Radosavovic et al. 2020).
 
     Args:
-        in_channels: channels of its input.
-        width: channels after it.
         stride: of the 3x3 convolution.
         group_width: channels of a group.
         gate: channels inside its gate over those before it; 0 without one.
@@ -278,8 +275,6 @@ def inverted_residual(
     """A depthwise convolution between two 1x1, wider inside than outside (Sandler et al. 2018).
 
     Args:
-        in_channels: channels of its input.
-        width: channels after it.
         stride: of the depthwise convolution.
         expand: channels inside over those before it.
         kernel: of the depthwise convolution.

@@ -163,7 +163,6 @@ class LayerBuilder:
         """Add the core of attention over packed queries, keys and values, or over queries and a context alone.
 
         Args:
-            heads: heads side by side.
             window: side of the square windows within which positions attend to each other; 0 for the whole image.
             context: tokens of a context that is attended to in place of the image; 0 for none.
             fused: whether scores stay inside one kernel.

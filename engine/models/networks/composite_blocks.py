@@ -29,8 +29,6 @@ def transformer_block(
     """Attention over all positions, or within windows, and a feed-forward, each behind a layer normalization.
 
     Args:
-        in_channels: channels of its input.
-        width: channels of a position.
         ratio: width of the feed-forward over that of a position.
         window: side of the windows; 0 for the whole image.
         fused: whether scores stay inside one kernel.
@@ -136,7 +134,6 @@ def diffusion_unet(
     """The U-Net of latent diffusion: residual blocks, and attention to a text where the depth of a level asks for it.
 
     Args:
-        in_channels: channels of its input.
         widths: channels of each level, from the finest.
         depths: transformer blocks behind each residual block of a level; 0 for none.
         context: width of the text's tokens.
@@ -262,11 +259,7 @@ def feature_pyramid(_channels: int, levels: list[str], width: int = 256) -> Entr
 
 
 def proposals(_channels: int, levels: list[str], width: int, anchors: int) -> Entries:
-    """Score and shift boxes at every position of every level (Ren et al. 2015).
-
-    Args:
-        anchors: boxes of a position.
-    """
+    """Score and shift boxes at every position of every level (Ren et al. 2015)."""
     head = [
         {"conv": {"out": width}},
         "activation",
@@ -280,7 +273,6 @@ def dense_boxes(_channels: int, levels: list[str], width: int, anchors: int, dep
     """Classify and shift boxes at every position of every level without looking again (Lin et al. 2018).
 
     Args:
-        anchors: boxes of a position.
         depth: convolutions before each result.
     """
     tower = {"repeat": {"count": depth, "layers": [{"conv": {"out": width}}, "activation"]}}
@@ -294,10 +286,8 @@ def region_boxes(_channels: int, level: str, count: int, training: int, size: in
 
     Args:
         level: saved level that regions are cut from.
-        count: regions of an image.
-        training: the same in training.
+        training: regions of an image in training.
         size: points a side of a region.
-        width: of the linear layers.
     """
     return [
         {"resume": level},
@@ -325,8 +315,7 @@ def stage_boxes(
 
     Args:
         level: saved level that regions are cut from.
-        count: regions of an image.
-        training: the same in training.
+        training: regions of an image in training.
         depth: blocks of the stage.
         size: points a side of a region.
         width: a quarter of the stage's channels.
@@ -361,11 +350,9 @@ def region_masks(
 
     Args:
         level: saved level that regions are cut from.
-        count: regions of an image.
-        training: the same in training.
+        training: regions of an image in training.
         depth: convolutions before the mask.
         size: points a side of a region.
-        width: channels inside.
     """
     return [
         {"resume": level},

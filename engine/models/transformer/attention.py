@@ -91,8 +91,6 @@ class GlobalAttention:
     """Attention of the full-context layers where it differs from that of the windowed ones (Gemma 4).
 
     Attributes:
-        kv_heads: key and value heads.
-        head_dim: width of a head.
         keys_are_values: one projection serves as keys and as values.
     """
 
@@ -129,8 +127,6 @@ class AttentionSizes:
     Attributes:
         layers: blocks; of an encoder-decoder, of the decoder alone.
         hidden: width of the residual stream.
-        heads: query heads.
-        kv_heads: key and value heads.
         head_dim: width of a query and key head.
         v_head_dim: width of a value head.
         attention: how keys and values are shared, as the catalogue says (``MHA``, ``GQA``, ``MLA`` ...).

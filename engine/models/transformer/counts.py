@@ -259,7 +259,6 @@ def mean_context(seq_len: Number, window: Number = 0, causal: bool = True) -> Nu
     Causal: ``w − w (w − 1) / (2 s)`` with ``w = min(window, s)``, which is ``(s + 1) / 2`` without a window.
 
     Args:
-        seq_len: tokens in the sequence.
         window: most tokens a token may see; 0 for no limit.
         causal: whether a token sees only earlier ones.
     """
@@ -300,8 +299,6 @@ def forward_flops_per_token(shape: TransformerShape, seq_len: Number, causal: bo
     A backward pass takes twice as many.
 
     Args:
-        shape: the model.
-        seq_len: tokens in the sequence.
         causal: whether a decoder's masked half is skipped; False counts every pair, as PaLM's convention
             (arXiv:2204.02311, appendix B) does.
     """
@@ -312,8 +309,6 @@ def prompt_flops(shape: TransformerShape, prompt: Number, logits: Number = 1.0) 
     """Operations of reading one prompt; of an encoder-decoder its encoder alone.
 
     Args:
-        shape: the model.
-        prompt: tokens of the prompt.
         logits: of them, those that reach the output head.
     """
     if shape.kind == "encoder-decoder":

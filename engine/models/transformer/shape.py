@@ -23,7 +23,6 @@ class Condition:
     """What a configuration key changes when it has a certain value.
 
     Attributes:
-        key: the configuration key.
         value: the value it must have.
         unless: another key that, when true, keeps the condition from holding.
         fields: shape fields it sets; biases are added to those there are.
@@ -46,7 +45,6 @@ class ModelClass:
     """What one model class adds to Llama's structure.
 
     Attributes:
-        fields: shape fields.
         keys: configuration keys that differ from the usual ones, by shape field.
         omitted: sizes its published configurations leave out.
         conditions: what further configuration keys change.
@@ -177,7 +175,6 @@ class TransformerShape(LatentSizes):
         architecture: model class the shape follows, empty if none.
         gated: whether feed-forwards have a gate projection beside the up projection.
         tied_embeddings: whether the output head is the token embedding.
-        max_context: longest context, tokens.
         encoder_layers: blocks of the encoder of an encoder-decoder.
         experts: routed experts of a mixture layer.
         experts_active: routed experts a token visits.

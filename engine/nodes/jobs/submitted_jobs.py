@@ -246,7 +246,6 @@ def follow_job(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SE
 
     Args:
         stopped: whether to stop watching; the job continues.
-        seconds: between two polls.
 
     Raises:
         CapacityError: Slurm does not answer.

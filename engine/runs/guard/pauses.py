@@ -231,8 +231,6 @@ class PausePolicy:
         Args:
             at: seconds on a monotonic clock.
             supply: where power comes from; None where unknown.
-            step: the newest optimizer step.
-            step_seconds: of one.
         """
         throttled = any(alarm.kind == "throttling" and alarm.cause == _HEAT for alarm in alarms)
         paused = at - self.since[_HEAT] if _HEAT in self.since else None

@@ -75,7 +75,6 @@ def filled(
 
     Args:
         text: words of a command, or what a file holds.
-        values: by key.
         quoted: makes of the text before a placeholder, its value and its place what stands there instead.
 
     Raises:

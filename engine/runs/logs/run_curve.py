@@ -38,7 +38,6 @@ class RunCurve:
     """Figures of a run by step.
 
     Attributes:
-        peak_bytes: largest memory logged.
         programs: how often each program's way of writing was read.
         precision: number format in the log, empty without one.
         resumed: steps from which the run went on after it had been further.

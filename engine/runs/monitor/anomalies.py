@@ -182,7 +182,6 @@ class DiskFilling:
     """When a disk is full.
 
     Attributes:
-        free_bytes: free now.
         rise_bytes: the largest that it took at once; 0 where it takes little by little.
         seconds: until it is full at this rate; infinite where it never is.
     """
@@ -198,7 +197,6 @@ def filling(times: Numbers, free: Numbers, total: float, limits: Mapping[str, fl
     Args:
         times: seconds, ascending.
         free: free bytes at those times.
-        total: bytes of the disk.
         limits: thresholds of the detector ``disk``.
     """
     finite = np.isfinite(free)

@@ -117,7 +117,6 @@ class ProfilingSummary:
     """The result of a run; numbers that could not be read are None, and ``usage.reasons`` says why.
 
     Attributes:
-        interval: seconds between samples.
         usage: what the run and its machine used.
         samples: work that it got done, in samples; None where unknown.
         latency: of the endpoint; None where none was named.
