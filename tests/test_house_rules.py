@@ -25,15 +25,10 @@ VAGUE = {
 }
 # Names that still hold such words, by room.
 VAGUE_NAMES: dict[str, int] = {
-    "tui/views": 258,
     "engine/estimate": 62,
-    "tui": 27,
-    "tui/shown": 8,
-    "tui/widgets": 7,
     "engine/plan": 1,
     "engine/machine": 1,
     "engine/runs": 3,
-    "tui/terminal": 1,
 }
 # Folders that still hold more files.
 WIDE_FOLDERS: dict[str, int] = {

@@ -69,11 +69,11 @@ VIEWS = {"plan": "p", "find": "f", "cloud": "c", "run": "r", "scale": "s", "clus
 """The views of the plan in order, each with its key in the strip that lists them."""
 
 PANELS = ("hardware", "config", "plans", "why", "live", "advice")
-ASKING_PANELS = ("question", "found")
+QUERY_PANELS = ("question", "found")
 SCALE_PANELS = ("devices", "storage", "corpus", "levels")
 RUN_PANELS = ("runs", "curves", "usage", "events")
 CLUSTER_PANELS = ("nodes", "placement", "queue")
-ASKING_VIEWS = ("find", "cloud")
+QUERY_VIEWS = ("find", "cloud")
 """Views with a question, and rows that answer it."""
 
 
@@ -99,7 +99,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("view.back", "view", "escape", "Stop what runs, leave the zoom, or go back to Plan", "Views"),
     *_VIEW_ACTIONS,
     *_panel_actions("plan", PANELS),
-    *_panel_actions("asking", ASKING_PANELS),
+    *_panel_actions("asking", QUERY_PANELS),
     *_panel_actions("scale", SCALE_PANELS),
     *_panel_actions("run", RUN_PANELS),
     *_panel_actions("cluster", CLUSTER_PANELS),
@@ -235,7 +235,7 @@ def bindings(scope: str) -> list[BindingType]:
     """Return the bindings that are heard in one place; what a panel's keys do is the screen's to know."""
     performs = (
         "screen.perform"
-        if scope in (*PANELS, *ASKING_PANELS, *RUN_PANELS, *SCALE_PANELS, *CLUSTER_PANELS)
+        if scope in (*PANELS, *QUERY_PANELS, *RUN_PANELS, *SCALE_PANELS, *CLUSTER_PANELS)
         else "perform"
     )
     return [
@@ -287,7 +287,7 @@ def checked_keymap(keymap: Mapping[str, str], file: str) -> dict[str, str]:
 
 def heard_in(view: str) -> frozenset[str]:
     """Return the scopes whose keys are heard in a view, whatever panel has the focus."""
-    return frozenset(("app", "view", view, *(("asking",) if view in ASKING_VIEWS else ())))
+    return frozenset(("app", "view", view, *(("asking",) if view in QUERY_VIEWS else ())))
 
 
 def _places(scope: str) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ class CapacityEngine:
 
     def machine_report(self, document: Document | None, ascii_only: bool) -> tuple[Part, ...]:
         """Return all that is known about this machine, and what the plan meets on it."""
-        machine = self._found()
+        machine = self._detected()
         shown = document if isinstance(document, PlanDocument) else self.propose()
         if shown.plan.hardware.name != "detected":
             shown = self.propose()
@@ -69,11 +69,11 @@ class CapacityEngine:
         """Return how full and how busy this machine is."""
         sampler = LiveSampler()
         time.sleep(_LOAD_SECONDS)
-        return load_rows(self._found(), sampler.sample())
+        return load_rows(self._detected(), sampler.sample())
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:
         """Measure this machine, keep what was measured, and look at the machine again."""
-        return self._benchmarks.run(self._found(), progress, cancelled, self.detect)
+        return self._benchmarks.run(self._detected(), progress, cancelled, self.detect)
 
     def renewed(self, document: Document) -> Document:
         """Return the same plan on this machine as it was last looked at."""
@@ -86,12 +86,12 @@ class CapacityEngine:
     def read_line(self, text: str, cursor: int) -> Understood:
         """Return what a line says."""
         line = read_line(text, self._catalog)
-        found = completions(text, cursor, self._catalog)
+        completed = completions(text, cursor, self._catalog)
         return Understood(
             line.understood,
             line.guesses,
             tuple(fault.one_line() for fault in line.faults),
-            tuple(Suggestion(entry.text, entry.kind, entry.line, entry.cursor) for entry in found),
+            tuple(Suggestion(entry.text, entry.kind, entry.line, entry.cursor) for entry in completed),
         )
 
     def is_line(self, name: str) -> bool:
@@ -106,7 +106,7 @@ class CapacityEngine:
         if hardware:
             line = line.changed_by(line_of_flags(PlanFlags(gpu=hardware), line.task, self._catalog))
         before = document.plan.hardware if isinstance(document, PlanDocument) else None
-        made = plan_of_line(line, self._found(), before, self._catalog)
+        made = plan_of_line(line, self._detected(), before, self._catalog)
         return self._document(made.plan), made.assumed
 
     def locate(self, source: Path) -> Path | str:
@@ -141,14 +141,14 @@ class CapacityEngine:
 
     def runs(self, history: str) -> WatchedRuns:
         """Return the reader of runs that go on and are past."""
-        return WatchedRuns(self._catalog, self._found, self._document, history)
+        return WatchedRuns(self._catalog, self._detected, self._document, history)
 
     def _plan_of_file(self, path: Path) -> Plan:
         source = read_source(str(path))
         refuse_files_of_tools(source.document)
         return source.plan()
 
-    def _found(self) -> Machine:
+    def _detected(self) -> Machine:
         if self._machine is None:
             self.detect()
         return cast("Machine", self._machine)

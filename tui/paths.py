@@ -60,6 +60,6 @@ def read(text: str, file: str) -> dict[str, object]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = _LINE.search(str(error))
-        place = Place(file, int(found[1])) if found else Place(file)
+        match = _LINE.search(str(error))
+        place = Place(file, int(match[1])) if match else Place(file)
         raise CapacityError(_LINE.sub("", str(error)), hint='write `key = "value"`', place=place) from error

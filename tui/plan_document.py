@@ -60,14 +60,14 @@ class PlanDocument:
         plan: the plan.
         machine: what was detected.
         catalog: the catalogues.
-        beside: estimates of the plans beside it.
+        pinned_plans: estimates of the plans beside it.
         followed: what moved along with the change that made the plan, each with the reason.
     """
 
     plan: Plan
     machine: Machine | None
     catalog: Catalog = field(compare=False, repr=False)
-    beside: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
+    pinned_plans: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
     followed: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -125,7 +125,7 @@ class PlanDocument:
         cluster = compared.balanced.resolved.cluster
         columns = (
             *(column(group, self.catalog, self.machine) for group in compared.groups),
-            *(self.beside.column(*pin, self.machine, self.catalog) for pin in self.plan.scenarios.items()),
+            *(self.pinned_plans.column(*pin, self.machine, self.catalog) for pin in self.plan.scenarios.items()),
         )
         return Comparison(
             title=" · ".join((self.name, run_words(compared.balanced.plan), hardware_words(self.plan, cluster))),
@@ -153,18 +153,18 @@ class PlanDocument:
         filled = self._mode(mode)
         return stored_rows(self.machine, Answer(filled.resolved, filled.estimate), self.catalog)
 
-    def corpus(self, said: Mapping[str, str]) -> PlanCorpus:
+    def corpus(self, given: Mapping[str, str]) -> PlanCorpus:
         """Return the plan's data as a corpus of patterns."""
-        return PlanCorpus(_alone(self.plan), self.machine, self.catalog, said)
+        return PlanCorpus(_alone(self.plan), self.machine, self.catalog, given)
 
     def explain(self, mode: str, key: str) -> ExplanationText:
         """Say where a number of a mode comes from."""
         filled = self._mode(mode)
         if chosen := setting_reason(filled, mode, key):
             return chosen
-        found = explanation_text(explain(filled.plan, key, self.machine, self.catalog), mode)
+        explanation = explanation_text(explain(filled.plan, key, self.machine, self.catalog), mode)
         picture = picture_of(key, Answer(filled.resolved, filled.estimate))
-        return replace(found, remarks=(*found.remarks, *warning_lines(filled.estimate)), picture=picture)
+        return replace(explanation, remarks=(*explanation.remarks, *warning_lines(filled.estimate)), picture=picture)
 
     def dump(self, mode: str | None = None) -> str:
         """Return the plan as YAML; of a mode with everything chosen, without one as it was written."""
@@ -185,7 +185,7 @@ class PlanDocument:
         changed = edited(_alone(self.plan), change, self.catalog).plan
         return replace(self, plan=pinned(self.plan, fill(changed, "balanced", self.machine, self.catalog).plan))
 
-    def pinned_beside(self, other: Document) -> PlanDocument:
+    def pinned_with_plan(self, other: Document) -> PlanDocument:
         """Return the plan with another one beside it."""
         return replace(self, plan=pinned(self.plan, cast("PlanDocument", other).plan))
 
@@ -194,14 +194,14 @@ class PlanDocument:
         plan = cast("PlanDocument", other).plan.model_copy(update={"scenarios": self.plan.scenarios})
         return replace(self, plan=plan, followed={})
 
-    def question(self, said: Mapping[str, str]) -> SearchQuestion:
+    def question(self, given: Mapping[str, str]) -> SearchQuestion:
         """Return what to search for around the plan."""
-        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, said)
+        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, given)
 
-    def migration(self, mode: str, said: Mapping[str, str]) -> OffersQuestion:
+    def migration(self, mode: str, given: Mapping[str, str]) -> OffersQuestion:
         """Return what the plan as a mode fills it would be worth on other machines."""
         filled_by = self._mode(mode).mode.id if mode else ""
-        return OffersQuestion(_alone(self.plan), self.machine, self.catalog, said, filled_by)
+        return OffersQuestion(_alone(self.plan), self.machine, self.catalog, given, filled_by)
 
     def unpinned(self, name: str) -> PlanDocument:
         """Return the plan without one of those beside it."""
@@ -220,9 +220,9 @@ class PlanDocument:
         filled = self._mode(mode)
         # What leaves open what the balanced mode fills is the shorter plan of the same.
         is_usual = mode not in self.pins() and filled.mode.id == self._compared.balanced.mode.id
-        said, settled = _alone(self.plan if is_usual else filled.plan), _alone(filled.plan)
+        written, settled = _alone(self.plan if is_usual else filled.plan), _alone(filled.plan)
         name = _NOT_IN_NAMES.sub("-", f"{self.name}-{mode}".casefold()).strip("-")
-        return exports_of(said, settled, name, self._what(mode), self.machine, self.catalog)
+        return exports_of(written, settled, name, self._what(mode), self.machine, self.catalog)
 
     def pictures(self, mode: str) -> tuple[tuple[str, Picture], ...]:
         """Return what there is to draw of the plan as a mode fills it, with titles."""
@@ -244,7 +244,7 @@ class PlanDocument:
         """Return the plan of a mode, or one that is pinned."""
         pin = self.plan.scenarios.get(mode)
         if pin is not None:
-            return self.beside.filled(pin, self.machine, self.catalog)
+            return self.pinned_plans.filled(pin, self.machine, self.catalog)
         return next(plan for plan in self._compared.columns if plan.mode.title == mode)
 
     @cached_property

@@ -146,12 +146,12 @@ def _take_over(old: Path, path: Path) -> None:
     import yaml
 
     try:
-        found = yaml.safe_load(_text_of(old) or "")
+        document = yaml.safe_load(_text_of(old) or "")
     except yaml.YAMLError as error:
         raise CapacityError("settings cannot be read", str(error), "mend or remove it", Place(str(old))) from error
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise CapacityError("settings are no table", hint="mend or remove it", place=Place(str(old)))
-    write_atomically(path, tomlkit.dumps({str(name): value for name, value in found.items()}), overwrite=False)
+    write_atomically(path, tomlkit.dumps({str(name): value for name, value in document.items()}), overwrite=False)
     old.replace(old.with_suffix(".yaml.old"))
 
 

@@ -65,8 +65,8 @@ class Baseline:
         """Return the column to compare this one with, None when it is itself the baseline."""
         source = self.pinned or comparison
         mode = self.mode or column.mode
-        found = source.column(mode)
-        return None if found is column else found
+        baseline = source.column(mode)
+        return None if baseline is column else baseline
 
 
 class Store:
@@ -144,11 +144,11 @@ class Store:
     @property
     def unsaved(self) -> list[tuple[Document, Path | None]]:
         """Plans with changes that no file holds, the present one first, and the files they belong to."""
-        found = {id(self._origin): (self.document, self.path)} if self.document is not None and self.is_changed else {}
+        plans = {id(self._origin): (self.document, self.path)} if self.document is not None and self.is_changed else {}
         for edit in reversed(self._undo):
             if edit.leaves_unsaved:
-                found.setdefault(id(edit.origin), (edit.before, edit.origin.path))
-        return list(found.values())
+                plans.setdefault(id(edit.origin), (edit.before, edit.origin.path))
+        return list(plans.values())
 
     @property
     def edits(self) -> int:
@@ -273,7 +273,7 @@ class Store:
         """Choose the column that is explained, copied and exported."""
         self.mode = mode
 
-    def choose_beside(self, offset: int) -> None:
+    def choose_next(self, offset: int) -> None:
         """Choose the column that many places further, around the end."""
         if self.comparison is None or self.column is None:
             return

@@ -159,14 +159,14 @@ class Swap:
 
     def left_behind(self) -> list[LeftBehind]:
         """Return what other runs of the program left behind, the latest first; damaged files are set aside."""
-        found = []
+        left_behind = []
         with suppress(OSError):
             files = sorted(self._where().glob(f"*{_SUFFIX}"), key=lambda file: file.stat().st_mtime, reverse=True)
             for file in files:
                 lock = None if file == self._file else _locked(_lock_file(file))
                 if lock is not None and (kept := _read(file, lock)):
-                    found.append(kept)
-        return found
+                    left_behind.append(kept)
+        return left_behind
 
     def _where(self) -> Path:
         return self._folder or state_folder() / "unsaved"

@@ -73,10 +73,10 @@ class Document(Protocol):
     def advice(self, mode: str, is_wanted: Callable[[], bool]) -> tuple[Advice, ...]:
         """Return what would improve the plan as a mode of its own fills it, the best first, while that is wanted."""
 
-    def question(self, said: Mapping[str, str]) -> Question:
+    def question(self, given: Mapping[str, str]) -> Question:
         """Return what to search for around the plan: what is said, and what makes sense at once for the rest."""
 
-    def migration(self, mode: str, said: Mapping[str, str]) -> Question:
+    def migration(self, mode: str, given: Mapping[str, str]) -> Question:
         """Return what the plan as a mode fills it would be worth on other machines: what is said, and the rest."""
 
     def scaled(self, mode: str, growth: str) -> Iterator[ScaledPlan]:
@@ -88,7 +88,7 @@ class Document(Protocol):
     def stored(self, mode: str) -> tuple[Row, ...]:
         """Return what the plan as a mode of its own fills it keeps on disk, and reads from there."""
 
-    def corpus(self, said: Mapping[str, str]) -> Corpus:
+    def corpus(self, given: Mapping[str, str]) -> Corpus:
         """Return the plan's data as a corpus of patterns: what is said of it, and what makes sense for the rest."""
 
     def explain(self, mode: str, key: str) -> ExplanationText:
@@ -103,7 +103,7 @@ class Document(Protocol):
     def pinned_with(self, change: Mapping[str, object]) -> Document:
         """Return the plan with what a change makes of it beside it; refused like ``pinned`` and ``edited``."""
 
-    def pinned_beside(self, other: Document) -> Document:
+    def pinned_with_plan(self, other: Document) -> Document:
         """Return the plan with another one beside it; refused where there are too many."""
 
     def replaced_by(self, other: Document) -> Document:

@@ -41,13 +41,13 @@ class FakeOffers(FakeQuestion):
     """What the plan would be worth elsewhere."""
 
     def fields(self) -> tuple[Field, ...]:
-        return tuple(replace(part, text=self.said.get(part.key, part.text)) for part in FIELDS)
+        return tuple(replace(part, text=self.given.get(part.key, part.text)) for part in FIELDS)
 
     def edited(self, key: str, text: str) -> FakeOffers:
         if key == "hours" and text and not text.isdecimal():
             raise PlanError(f"{text} is no month", hint="such as 160")
-        said = {**self.said, key: text}
-        return replace(self, said={name: value for name, value in said.items() if value})
+        given = {**self.given, key: text}
+        return replace(self, given={name: value for name, value in given.items() if value})
 
     def command(self) -> str:
         return shlex.join(["capacity-tui", "fleet", "migrate", "--hours", self.get("hours")])
@@ -86,7 +86,7 @@ class FakeOffers(FakeQuestion):
             rows.append(ResultRow({"hardware.name": "l4"}, Verdict.DOES_NOT_FIT, short, ("1 × l4", "12.0 GiB short")))
         return rows
 
-    def found(self, rows: list[ResultRow], count: int) -> Results:
+    def results(self, rows: list[ResultRow], count: int) -> Results:
         complete = count == len(rows)
         verdict = "→ move: h100-sxm-80gb saves" if complete else "= stay so far"
         return Results(

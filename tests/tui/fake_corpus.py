@@ -41,24 +41,24 @@ STORED = (
 class FakeCorpus:
     """A corpus of which every sample takes as many bytes as a chunk has tokens, a thousand times."""
 
-    said: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def fields(self) -> tuple[Field, ...]:
         return tuple(
             replace(
                 each,
-                text=self.said.get(each.key, ""),
-                value=float(self.said[each.key]) if each.key in self.said else None,
-                is_auto=each.key not in self.said,
+                text=self.given.get(each.key, ""),
+                value=float(self.given[each.key]) if each.key in self.given else None,
+                is_auto=each.key not in self.given,
             )
             for each in FIELDS
         )
 
     def chosen(self) -> Mapping[str, Chosen]:
-        return {key: chosen for key, chosen in USUAL.items() if key not in self.said}
+        return {key: chosen for key, chosen in USUAL.items() if key not in self.given}
 
     def edited(self, key: str, text: str) -> FakeCorpus:
-        rest = {name: value for name, value in self.said.items() if name != key}
+        rest = {name: value for name, value in self.given.items() if name != key}
         if not text:
             return FakeCorpus(rest)
         if not text.replace(".", "").isdigit():
@@ -69,7 +69,7 @@ class FakeCorpus:
         return f"capacity-tui storage estimate --samples {self.number('samples'):.0f}"
 
     def number(self, key: str) -> float:
-        return float(self.said.get(key, USUAL[key].value or 0))
+        return float(self.given.get(key, USUAL[key].value or 0))
 
     def tried(self, key: str, text: str) -> Tried:
         size = self.edited(key, text).patterns().growth.here[1]

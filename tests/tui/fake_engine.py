@@ -79,14 +79,14 @@ class FakeDocument(TakesRuns):
     def stored(self, mode: str) -> tuple[Row, ...]:
         return STORED
 
-    def corpus(self, said: Mapping[str, str]) -> FakeCorpus:
-        return FakeCorpus(said)
+    def corpus(self, given: Mapping[str, str]) -> FakeCorpus:
+        return FakeCorpus(given)
 
-    def question(self, said: Mapping[str, str]) -> FakeQuestion:
-        return FakeQuestion(self, said, self.engine.pace)
+    def question(self, given: Mapping[str, str]) -> FakeQuestion:
+        return FakeQuestion(self, given, self.engine.pace)
 
-    def migration(self, mode: str, said: Mapping[str, str]) -> FakeOffers:
-        return FakeOffers(self, said, self.engine.pace)
+    def migration(self, mode: str, given: Mapping[str, str]) -> FakeOffers:
+        return FakeOffers(self, given, self.engine.pace)
 
     def unpinned(self, name: str) -> FakeDocument:
         return replace(self, beside=tuple(pin for pin in self.beside if pin[0] != name))

@@ -27,7 +27,7 @@ ALARM = RunEvent("10:00:07", "warning", "memory grows (GPU 0): 2 MB/s, full in 4
 class TakesRuns:
     """A plan that takes the plan of a run."""
 
-    def pinned_beside(self, other: FakeDocument) -> FakeDocument:
+    def pinned_with_plan(self, other: FakeDocument) -> FakeDocument:
         return replace(self, beside=(*self.beside, *other.pinned("balanced").beside))
 
     def replaced_by(self, other: FakeDocument) -> FakeDocument:

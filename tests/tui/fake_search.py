@@ -45,12 +45,12 @@ class Pace:
     Attributes:
         steps: set while it may go on.
         searched: how many searches there were.
-        told: how often the best so far was told.
+        report: how often the best so far was told.
     """
 
     steps: threading.Event = field(default_factory=threading.Event)
     searched: int = 0
-    told: int = 0
+    report: int = 0
 
     def __post_init__(self) -> None:
         self.steps.set()
@@ -61,11 +61,11 @@ class FakeQuestion:
     """A question as texts."""
 
     document: FakeDocument
-    said: Mapping[str, str]
+    given: Mapping[str, str]
     pace: Pace
 
     def fields(self) -> tuple[Field, ...]:
-        return tuple(replace(part, text=self.said.get(part.key, part.text)) for part in FIELDS)
+        return tuple(replace(part, text=self.given.get(part.key, part.text)) for part in FIELDS)
 
     def get(self, key: str) -> str:
         return next(part.text for part in self.fields() if part.key == key)
@@ -73,28 +73,28 @@ class FakeQuestion:
     def edited(self, key: str, text: str) -> FakeQuestion:
         if key == "time" and text and not text[:-1].isdigit():
             raise PlanError(f"{text} is not a time", hint="such as 24h")
-        said = {**self.said, key: text}
-        return replace(self, said={name: value for name, value in said.items() if value})
+        given = {**self.given, key: text}
+        return replace(self, given={name: value for name, value in given.items() if value})
 
     def command(self) -> str:
-        flags = [f"--{key}={value}" for key, value in self.said.items()]
+        flags = [f"--{key}={value}" for key, value in self.given.items()]
         return shlex.join(["capacity-tui", "search", "--model", self.document.name, *flags])
 
-    def answer(self, told: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
+    def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         self.pace.searched += 1
         if self.document.name == "broken":
             raise PlanError("the model has no layers", hint="choose another model")
         rows = self.rows()
         for count in range(1, len(rows) + 1):
-            so_far = self.found(rows, count)
-            self.pace.told += 1
-            told(so_far)
+            so_far = self.results(rows, count)
+            self.pace.report += 1
+            report(so_far)
             while not self.pace.steps.wait(0.01):
                 if stopped():
                     return so_far
-        return self.found(rows, len(rows))
+        return self.results(rows, len(rows))
 
-    def found(self, rows: list[ResultRow], count: int) -> Results:
+    def results(self, rows: list[ResultRow], count: int) -> Results:
         complete, place = count == len(rows), {"cheapest": 7, "fastest": 5}[self.get("goal")]
         kept = sorted(rows[:count], key=lambda row: row.cells[place].number)
         points = [(row.cells[5].number, row.cells[7].number) for row in kept]

@@ -34,30 +34,30 @@ def document() -> PlanDocument:
 
 
 @pytest.fixture(scope="module")
-def found(document: PlanDocument) -> Results:
+def results(document: PlanDocument) -> Results:
     return document.migration(USUAL, {**SAID, "precision": "fp16", "region": "europe"}).answer(
         lambda _: None, lambda: False
     )
 
 
-def named(found: Results, name: str) -> ResultRow:
-    return next(row for row in found.rows if row.cells[0].text == name)
+def named(results: Results, name: str) -> ResultRow:
+    return next(row for row in results.rows if row.cells[0].text == name)
 
 
-def cell(found: Results, row: ResultRow, title: str) -> str:
-    return row.cells[[column.title for column in found.columns].index(title)].text
+def cell(results: Results, row: ResultRow, title: str) -> str:
+    return row.cells[[column.title for column in results.columns].index(title)].text
 
 
-def test_the_machine_of_the_plan_stands_first_and_a_verdict_above(found: Results) -> None:
-    assert found.is_complete
-    assert found.rows[0].cells[0].text == "aws-p5-48xlarge"
-    assert cell(found, found.rows[0], "saving") == "now"
-    assert found.remarks[0].startswith(("→ move", "= stay"))
-    assert "$/h" in [column.title for column in found.columns]
+def test_the_machine_of_the_plan_stands_first_and_a_verdict_above(results: Results) -> None:
+    assert results.is_complete
+    assert results.rows[0].cells[0].text == "aws-p5-48xlarge"
+    assert cell(results, results.rows[0], "saving") == "now"
+    assert results.remarks[0].startswith(("→ move", "= stay"))
+    assert "$/h" in [column.title for column in results.columns]
 
 
-def test_taking_an_offer_makes_the_plan_what_it_says(found: Results, document: PlanDocument) -> None:
-    row = named(found, "runpod-h100-sxm")
+def test_taking_an_offer_makes_the_plan_what_it_says(results: Results, document: PlanDocument) -> None:
+    row = named(results, "runpod-h100-sxm")
     plan = document.changed(row.change).plan
     assert plan.hardware.name == "runpod-h100-sxm"
     assert plan.training.precision == "fp16"
@@ -67,31 +67,31 @@ def test_taking_an_offer_makes_the_plan_what_it_says(found: Results, document: P
 
 def test_what_does_not_hold_the_job_says_by_how_much(document: PlanDocument) -> None:
     large = document.edited("model.name", "llama-3.1-70b")
-    said = {"instances": "aws-g4dn-xlarge"}
-    assert len(large.migration(USUAL, said).answer(lambda _: None, lambda: False).rows) == 1
-    found = large.migration(USUAL, {**said, "shown": "all"}).answer(lambda _: None, lambda: False)
-    row = named(found, "aws-g4dn-xlarge")
+    given = {"instances": "aws-g4dn-xlarge"}
+    assert len(large.migration(USUAL, given).answer(lambda _: None, lambda: False).rows) == 1
+    results = large.migration(USUAL, {**given, "shown": "all"}).answer(lambda _: None, lambda: False)
+    row = named(results, "aws-g4dn-xlarge")
     assert row.verdict is Verdict.DOES_NOT_FIT
-    assert "GiB" in cell(found, row, "short")
+    assert "GiB" in cell(results, row, "short")
     assert "short on a device" in row.about[0]
-    assert cell(found, row, "saving") == "n/a"
+    assert cell(results, row, "saving") == "n/a"
 
 
-def test_offers_leave_the_program_in_five_forms(found: Results) -> None:
-    assert found.source is not None
-    files = {name: text for export in found.source.exports() for name, text in export.files.items()}
+def test_offers_leave_the_program_in_five_forms(results: Results) -> None:
+    assert results.source is not None
+    files = {name: text for export in results.source.exports() for name, text in export.files.items()}
     assert {Path(name).suffix for name in files} == {".md", ".csv", ".json", ".yaml", ".html"}
     assert all("runpod-h100-sxm" in text for text in files.values())
 
 
-def test_figures_of_estimate_and_of_the_month_open(found: Results) -> None:
-    row = named(found, "aws-g6e-4xlarge")
+def test_figures_of_estimate_and_of_the_month_open(results: Results) -> None:
+    row = named(results, "aws-g6e-4xlarge")
     assert row.page is not None
     keys = {entry.key for entry in row.page.inputs if entry.key}
     assert {"usd_month", "saving_usd", "computation.step_seconds"} <= keys
-    assert found.source is not None
-    assert "hours · usd_per_hour" in found.source.explained(row, "usd_month").formula
-    assert found.source.explained(row, "computation.step_seconds").inputs
+    assert results.source is not None
+    assert "hours · usd_per_hour" in results.source.explained(row, "usd_month").formula
+    assert results.source.explained(row, "computation.step_seconds").inputs
 
 
 @pytest.mark.parametrize(
@@ -115,16 +115,16 @@ def test_the_command_says_the_question(document: PlanDocument) -> None:
 def test_where_the_plan_runs_now_has_the_figures_of_the_head(mode: str) -> None:
     plan = plan_of_line(read_line("lora llama-3.1-8b p4d 50M 4k")).plan
     document = CapacityEngine().open(dump_plan(plan))
-    found = document.migration(mode, {"instances": "aws-p5-48xlarge"}).answer(lambda _: None, lambda: False)
+    results = document.migration(mode, {"instances": "aws-p5-48xlarge"}).answer(lambda _: None, lambda: False)
     figures = figures_of(fill(plan, mode).estimate)
-    titles = [column.title for column in found.columns]
-    now, other = found.rows
+    titles = [column.title for column in results.columns]
+    now, other = results.rows
     taken = figures_of(fill(edited(plan, other.change).plan, mode).estimate)
     for row, planned in ((now, figures), (other, taken)):
         assert row.cells[titles.index("time")].number == planned["computation.estimated_train_time_seconds"].value
         assert row.cells[titles.index("cost")].number == planned["cost.usd"].value
 
 
-def test_whose_price_it_is_stands_beside_every_offer(found: Results) -> None:
-    assert cell(found, named(found, "runpod-h100-sxm"), "price source").startswith("RunPod")
-    assert cell(found, named(found, "aws-g6e-4xlarge"), "price source").startswith("AWS")
+def test_whose_price_it_is_stands_beside_every_offer(results: Results) -> None:
+    assert cell(results, named(results, "runpod-h100-sxm"), "price source").startswith("RunPod")
+    assert cell(results, named(results, "aws-g6e-4xlarge"), "price source").startswith("AWS")

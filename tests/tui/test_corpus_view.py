@@ -31,12 +31,12 @@ def test_the_corpus_is_the_data_of_the_plan_and_the_documents_size_where_it_says
 
 
 def test_levels_are_the_engines_and_the_command_asks_for_the_same() -> None:
-    said = corpus(task="infer").edited("dedup", "60%").edited("samples", "100M")
-    found = said.patterns()
+    given = corpus(task="infer").edited("dedup", "60%").edited("samples", "100M")
+    found = given.patterns()
     assert [level.cells[0] for level in found.levels] == ["node0", "node1", "node2", "node3", "all"]
     assert [level.cells[3] for level in found.levels] == ["60 %", "42 %", "29.4 %", "20.6 %", ""]
     assert sum(level.share for level in found.levels[:4]) == pytest.approx(1.0)
-    assert said.command() == "capacity-tui storage estimate --samples 100000000 --tokens 500 --dedup 0.6"
+    assert given.command() == "capacity-tui storage estimate --samples 100000000 --tokens 500 --dedup 0.6"
     here = found.growth.here
     assert here is not None
     main = dict(found.growth.curves[-1].points)
@@ -48,13 +48,13 @@ def test_levels_are_the_engines_and_the_command_asks_for_the_same() -> None:
 
 
 def test_a_field_goes_back_to_the_plans_and_what_makes_no_sense_is_refused() -> None:
-    said = corpus(training={"samples": 5000}).edited("samples", "2k")
-    assert next(field.text for field in said.fields() if field.key == "samples") == "2 000"
+    given = corpus(training={"samples": 5000}).edited("samples", "2k")
+    assert next(field.text for field in given.fields() if field.key == "samples") == "2 000"
     for text in ("", "auto"):
-        assert said.edited("samples", text).chosen()["samples"].value == 5000
+        assert given.edited("samples", text).chosen()["samples"].value == 5000
     for key, text in (("levels", "99"), ("chunk", "2.5"), ("alpha", "steep"), ("dedup", "-5%")):
         with pytest.raises(CapacityError):
-            said.edited(key, text)
+            given.edited(key, text)
 
 
 def test_what_a_training_stores_is_what_the_engine_says_and_serving_stores_nothing() -> None:

@@ -34,33 +34,33 @@ def engine() -> StillCapacityEngine:  # type: ignore[override]
     return StillCapacityEngine()
 
 
-def asked(engine: CapacityEngine, **said: str) -> SearchQuestion:
-    return engine.open(PLAN).question({**SMALL, **said})
+def asked(engine: CapacityEngine, **given: str) -> SearchQuestion:
+    return engine.open(PLAN).question({**SMALL, **given})
 
 
 def answered(question: SearchQuestion) -> Results:
     return question.answer(lambda _: None, lambda: False)
 
 
-def numbers(found: Results, title: str) -> list[float | None]:
-    place = [column.title for column in found.columns].index(title)
-    return [row.cells[place].number for row in found.rows]
+def numbers(results: Results, title: str) -> list[float | None]:
+    place = [column.title for column in results.columns].index(title)
+    return [row.cells[place].number for row in results.rows]
 
 
 def test_rows_are_in_the_order_of_the_goal_and_keep_the_limits(engine: CapacityEngine) -> None:
-    found = answered(asked(engine, usd="30"))
-    costs = numbers(found, "cost")
+    results = answered(asked(engine, usd="30"))
+    costs = numbers(results, "cost")
     assert costs[0] == min(costs)
     assert max(costs) < 30
-    assert found.tried > found.fitting > len(found.rows)
-    assert [column.title for column in found.columns[:3]] == ["hardware", "n", "layout"]
-    assert found.is_complete
-    assert found.excluded
+    assert results.tried > results.fitting > len(results.rows)
+    assert [column.title for column in results.columns[:3]] == ["hardware", "n", "layout"]
+    assert results.is_complete
+    assert results.excluded
 
 
 def test_a_row_takes_the_plan_to_what_it_says(engine: CapacityEngine) -> None:
-    found = answered(asked(engine))
-    row, heads = found.rows[0], [column.title for column in found.columns]
+    results = answered(asked(engine))
+    row, heads = results.rows[0], [column.title for column in results.columns]
     column = engine.open(PLAN).changed(row.change).compare().columns[0]
     assert [headline.text for headline in column.headlines][:2] == [
         row.cells[heads.index(name)].text for name in ("time", "cost")
@@ -68,11 +68,11 @@ def test_a_row_takes_the_plan_to_what_it_says(engine: CapacityEngine) -> None:
 
 
 def test_rows_of_the_front_have_no_better_and_others_say_which_is(engine: CapacityEngine) -> None:
-    found = answered(asked(engine))
-    time, cost = numbers(found, "time"), numbers(found, "cost")
-    for place, row in enumerate(found.rows):
+    results = answered(asked(engine))
+    time, cost = numbers(results, "time"), numbers(results, "cost")
+    for place, row in enumerate(results.rows):
         better = [other for other in range(len(time)) if time[other] < time[place] and cost[other] < cost[place]]
-        assert not (place in found.front and better)
+        assert not (place in results.front and better)
         if row.surpassed is not None:
             assert time[row.surpassed] <= time[place]
             assert cost[row.surpassed] <= cost[place]
@@ -111,12 +111,12 @@ def test_the_command_says_all_of_the_question(engine: CapacityEngine) -> None:
 
 def test_a_question_turned_round_gives_the_value_and_what_the_next_one_breaks(engine: CapacityEngine) -> None:
     question = engine.open(PLAN).question({"solve": "devices", "time": "4h"})
-    found = answered(question)
-    held, beyond = found.rows
+    results = answered(question)
+    held, beyond = results.rows
     assert held.verdict is Verdict.FITS
     assert beyond.verdict is Verdict.MISSES_LIMIT
-    assert numbers(found, "n") == [held.change["hardware.devices"], held.change["hardware.devices"] - 1]
-    assert numbers(found, "time")[0] < 4 * 3600
+    assert numbers(results, "n") == [held.change["hardware.devices"], held.change["hardware.devices"] - 1]
+    assert numbers(results, "time")[0] < 4 * 3600
     assert beyond.about[0].startswith(f"next hardware.devices {beyond.change['hardware.devices']}: training time")
     assert "capacity-tui need " in question.command()
     assert "--solve devices --limit 'time<=4h'" in question.command()
@@ -124,9 +124,9 @@ def test_a_question_turned_round_gives_the_value_and_what_the_next_one_breaks(en
 
 def test_a_search_that_is_stopped_returns_the_best_so_far(engine: CapacityEngine) -> None:
     asks = iter([False, False, *[True] * 1000])
-    found = asked(engine).answer(lambda _: None, lambda: next(asks))
-    assert not found.is_complete
-    assert found.share < 1
+    results = asked(engine).answer(lambda _: None, lambda: next(asks))
+    assert not results.is_complete
+    assert results.share < 1
 
 
 async def test_opening_taking_and_pinning_with_the_real_engine(engine: CapacityEngine) -> None:

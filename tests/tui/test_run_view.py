@@ -100,7 +100,7 @@ async def test_without_any_run_it_says_how_to_start_one(make_app: MakeApp, engin
 async def test_every_panel_can_be_read_at_any_size(make_app: MakeApp, size: tuple[int, int]) -> None:
     async with make_app(ascii_only=size == NARROW).run_test(size=size) as pilot:
         await runs(pilot)
-        for key, panel, said in (
+        for key, panel, given in (
             ("2", "curves", "step time"),
             ("3", "usage", "61.2/79.6 GiB"),
             ("4", "events", "why: clocks"),
@@ -110,7 +110,7 @@ async def test_every_panel_can_be_read_at_any_size(make_app: MakeApp, size: tupl
             widget = pilot.app.screen.query_one(f"#{panel}")
             assert widget.display
             assert widget.has_focus
-            assert said in shown(pilot, panel)
+            assert given in shown(pilot, panel)
             assert widget.region.right <= size[0]
             assert widget.region.bottom < size[1]
         await press(pilot, "4", "z")

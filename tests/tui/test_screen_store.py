@@ -93,8 +93,8 @@ def test_columns_are_chosen_in_a_ring(store: Store) -> None:
     store.accept(store.generation, store.document.compare())
     assert store.column is not None
     assert store.column.mode == "balanced"
-    store.choose_beside(1)
-    store.choose_beside(1)
+    store.choose_next(1)
+    store.choose_next(1)
     assert store.mode == "conservative"
 
 

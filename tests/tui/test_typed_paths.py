@@ -28,10 +28,10 @@ async def test_unusable_file_names_are_refused_in_place(make_app: MakeApp, keys:
     async with make_app().run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, *keys)
-        for text, said in UNUSABLE.items():
+        for text, given in UNUSABLE.items():
             pilot.app.screen.query_one(Entry).value = text
             await press(pilot, "enter")
-            assert said in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
+            assert given in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
             assert pilot.app.screen.query_one("Prompt").is_open
 
 

@@ -106,7 +106,7 @@ class Corpus(Protocol):
     """A corpus, and how it is cut into patterns; immutable."""
 
     @property
-    def said(self) -> Mapping[str, str]:
+    def given(self) -> Mapping[str, str]:
         """What the user said of it, by the keys of its fields."""
 
     def fields(self) -> tuple[Field, ...]:

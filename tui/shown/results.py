@@ -174,7 +174,7 @@ class Question(Protocol):
     """What is searched for around one plan; immutable."""
 
     @property
-    def said(self) -> Mapping[str, str]:
+    def given(self) -> Mapping[str, str]:
         """What the user said of it, by the keys of its fields."""
 
     def fields(self) -> tuple[Field, ...]:
@@ -193,11 +193,11 @@ class Question(Protocol):
     def command(self) -> str:
         """Return the command that asks the same."""
 
-    def answer(self, told: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
+    def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Search; return the best there is, or was when it was stopped.
 
         Args:
-            told: called with the best so far, a few times a second.
+            report: called with the best so far, a few times a second.
             stopped: whether to search on.
 
         Raises:

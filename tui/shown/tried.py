@@ -69,7 +69,7 @@ ORDERS: dict[str, Callable[[Tried], Key]] = {
 """By what a list can be sorted, the best first."""
 
 
-def time_beside(tried: Tried, start: Tried | None) -> str:
+def time_against(tried: Tried, start: Tried | None) -> str:
     """Return the difference to the time of the current value; of that itself, about how long it takes."""
     if tried is start or start is None or not start.seconds or tried.seconds is None:
         return _brief(tried.time)

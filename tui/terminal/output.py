@@ -127,7 +127,7 @@ def _cells(strip: Strip) -> list[Cell]:
     return cells
 
 
-_TOLD = re.compile(r"(\x1b\[[\d;]*[mH])")
+_ESCAPES = re.compile(r"(\x1b\[[\d;]*[mH])")
 
 _COLOUR = re.compile(r"[34]8;(?:5;\d+|2;\d+;\d+;\d+)|\d+")
 
@@ -167,7 +167,7 @@ def with_fewer_styles(text: str) -> str:
 def _shortened(text: str) -> Iterator[str]:
     """Yield the pieces of a text; raises ValueError for a code that is not known here."""
     shown = wanted = _PLAIN
-    for index, piece in enumerate(_TOLD.split(text)):
+    for index, piece in enumerate(_ESCAPES.split(text)):
         if index % 2 and piece.endswith("m"):
             wanted = _after(wanted, piece[2:-1])
         elif index % 2:

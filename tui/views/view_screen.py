@@ -195,7 +195,7 @@ class Views:
         if isinstance(screen, ViewScreen):
             screen.choose_view()
 
-    def show_beside(self, offset: int) -> None:
+    def show_next(self, offset: int) -> None:
         """Show the view that many places further, around the end."""
         names = tuple(VIEWS)
         self.show(names[(names.index(self.shown) + offset) % len(names)])

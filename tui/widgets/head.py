@@ -171,8 +171,8 @@ class NoteLine(Bar):
             self._hint,
             self._of_the_columns,
         )
-        found = (source() for source in sources)
-        return self._status or next((note for note in found if note is not None), None)
+        notes = (source() for source in sources)
+        return self._status or next((note for note in notes if note is not None), None)
 
     def _trouble(self) -> Span | None:
         """Return why there are no new numbers."""

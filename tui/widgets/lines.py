@@ -204,13 +204,13 @@ def fitted(widths: Sequence[int], ranks: Sequence[int], room: int) -> tuple[int,
 
 def narrowed(widths: Sequence[int], room: int, least: int) -> tuple[int, ...]:
     """Return widths of columns that are in room together, cell by cell from the widest, none below ``least``."""
-    found = list(widths)
-    while found and sum(found) + GAP * (len(found) - 1) > room:
-        widest = max(range(len(found)), key=found.__getitem__)
-        if found[widest] <= least:
+    sizes = list(widths)
+    while sizes and sum(sizes) + GAP * (len(sizes) - 1) > room:
+        widest = max(range(len(sizes)), key=sizes.__getitem__)
+        if sizes[widest] <= least:
             break
-        found[widest] -= 1
-    return tuple(found)
+        sizes[widest] -= 1
+    return tuple(sizes)
 
 
 def joined(texts: Sequence[str], widths: Sequence[int], at_right: Sequence[bool]) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ class Tick(NamedTuple):
 def axis_line(ticks: Sequence[Tick], width: int) -> Line:
     """Return texts in one line, each below its place; of those that would touch, the first, or the one that is here."""
     taken: list[tuple[int, Tick]] = []
-    for tick in sorted(ticks, key=lambda each: not each.is_here):
+    for tick in sorted(ticks, key=lambda tick: not tick.is_here):
         middle = round(tick.share * (width - 1))
         size = cell_len(tick.text)
         left = max(0, min(middle - size // 2, width - size))
@@ -48,7 +48,7 @@ def axis_line(ticks: Sequence[Tick], width: int) -> Line:
     return Line((*spans, Span(" " * (width - at))))
 
 
-def beside(parts: Sequence[Line], gap: int) -> Line:
+def side_by_side(parts: Sequence[Line], gap: int) -> Line:
     """Return lines as one, with a gap between two."""
     spans = list(parts[0].spans)
     for part in parts[1:]:
@@ -209,9 +209,9 @@ def band_plot(
     if points:
         dots = Dots(width, height, glyphs)
         start, extent = places[0], (places[1] - places[0]) or 1.0
-        found = [(round((x - start) / extent * (dots.across - 1)), depth(y, dots.down)) for x, y in points]
-        dots.put(*found[0])
-        for before, after in pairwise(found):
+        dots_of = [(round((x - start) / extent * (dots.across - 1)), depth(y, dots.down)) for x, y in points]
+        dots.put(*dots_of[0])
+        for before, after in pairwise(dots_of):
             dots.connect(before, after)
         cells.update({cell: (drawn, "graph-1") for cell, drawn in dots.drawn(_CURVE)})
     return [_band_row([cells.get((row, column), (" ", "")) for column in range(width)]) for row in range(height)]
@@ -342,15 +342,15 @@ def log_plane(chart: LogChart, width: int, height: int, glyphs: Glyphs) -> list[
     rows = height - _AROUND
     up = _Axis([*(y for _, y in points), *(limit.value for limit in chart.limits)], chart.up)
     across = _Axis([x for x, _ in points])
-    beside = {rows - 1 - round(tick.share * (rows - 1)): tick.text for tick in up.ticks(rows // _ROWS_A_TICK + 1)}
-    gutter = max(map(cell_len, beside.values()), default=0) + 1
+    labels = {rows - 1 - round(tick.share * (rows - 1)): tick.text for tick in up.ticks(rows // _ROWS_A_TICK + 1)}
+    gutter = max(map(cell_len, labels.values()), default=0) + 1
     room = width - gutter
     if room < _LEAST_WIDTH:
         return []
     plane = _plane(chart, (across, up), room, rows, glyphs)
     return [
         line(Span(clip(chart.title, width).ljust(width), "label")),
-        *(Line((Span(right(beside.get(row, ""), gutter - 1) + " ", "dim"), *spans)) for row, spans in enumerate(plane)),
+        *(Line((Span(right(labels.get(row, ""), gutter - 1) + " ", "dim"), *spans)) for row, spans in enumerate(plane)),
         Line((Span(" " * gutter), *axis_line(list(across.ticks(room // _CELLS_A_TICK)), room).spans)),
     ]
 

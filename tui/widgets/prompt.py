@@ -80,8 +80,8 @@ class Prompt(Guarded, Vertical):
         """Say what comes of what is typed so far, where somebody follows that."""
         event.stop()
         if self._follow is not None and self.is_open:
-            said = self._follow(event.value)
-            self._show(line(Span(f" {self._question}  ", "label"), Span(said, "value")))
+            comment = self._follow(event.value)
+            self._show(line(Span(f" {self._question}  ", "label"), Span(comment, "value")))
 
     @on(Input.Submitted)
     def take(self, event: Input.Submitted) -> None:

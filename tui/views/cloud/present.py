@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _JOB, _STEP = Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS
 
-_PRICE, _PRICE_EACH = Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS
+_PRICE, _UNIT_PRICE = Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS
 
 _TIMES = {"train": (_JOB, _STEP), "infer": (Figure.TIME_TO_FIRST_TOKEN_SECONDS, _STEP)}
 
-_PRICES = {"train": (_PRICE, _PRICE_EACH), "infer": (_PRICE_EACH, _PRICE)}
+_PRICES = {"train": (_PRICE, _UNIT_PRICE), "infer": (_UNIT_PRICE, _PRICE)}
 """Figures of the job itself by task, of several the first that is known."""
 
 _VERDICTS = {"stay": "= stay", "move": "→ move"}
@@ -52,7 +52,7 @@ class _Column:
     cell: Callable[[Alternative], Cell]
 
 
-def found_of(
+def results_of(
     migration: Migration, plan: Plan, numerics: Mapping[str, object], source: ResultSource, *, shows_all: bool
 ) -> Results:
     """Return offers as the screen shows them, the machine of the plan first.
@@ -66,9 +66,9 @@ def found_of(
     """
     current = migration.current
     others = tuple(
-        each
-        for each in migration.alternatives
-        if (each.fits or shows_all) and (each.instance, each.devices) != (current.instance, current.devices)
+        offer
+        for offer in migration.alternatives
+        if (offer.fits or shows_all) and (offer.instance, offer.devices) != (current.instance, current.devices)
     )
     offers = (current, *others)
     task = "infer" if plan.task == "infer" else "train"
@@ -76,27 +76,27 @@ def found_of(
     advised = {one.instance for one in migration.recommendations}
     rows = tuple(
         ResultRow(
-            {**numerics, **(each.set or {Key.HARDWARE_NAME: plan.hardware.name})},
-            each.verdict,
-            tuple(column.cell(each) for column in columns),
-            tuple(_about(each)),
-            page=page_of(each, is_current=each is current),
+            {**numerics, **(offer.set or {Key.HARDWARE_NAME: plan.hardware.name})},
+            offer.verdict,
+            tuple(column.cell(offer) for column in columns),
+            tuple(_about(offer)),
+            page=page_of(offer, is_current=offer is current),
         )
-        for each in offers
+        for offer in offers
     )
     so_far = "" if migration.complete else " so far"
     verdict = f"{_VERDICTS[migration.verdict]}{so_far}: {'; '.join(migration.reasons)}"
-    told = (f"{one.priority}: {one.title}. {one.detail}" for one in migration.recommendations)
+    texts = (f"{one.priority}: {one.title}. {one.detail}" for one in migration.recommendations)
     return Results(
         columns=tuple(column.head for column in columns),
         rows=rows,
         tried=1 + len(migration.alternatives),
-        fitting=sum(each.fits for each in (current, *migration.alternatives)),
+        fitting=sum(offer.fits for offer in (current, *migration.alternatives)),
         seconds=migration.seconds,
         is_complete=migration.complete,
         share=migration.share_done,
-        front=frozenset(place for place, each in enumerate(offers) if each.instance in advised),
-        remarks=(verdict, *told),
+        front=frozenset(place for place, offer in enumerate(offers) if offer.instance in advised),
+        remarks=(verdict, *texts),
         order="saving",
         source=source,
     )
@@ -106,48 +106,50 @@ def _columns(task: str, offers: tuple[Alternative, ...], current: Alternative) -
     """Yield the columns; where there is little room those with the highest rank go first."""
 
     def known(keys: tuple[str, ...]) -> str:
-        return next((key for key in keys if any(key in each.figures for each in offers)), keys[0])
+        return next((key for key in keys if any(key in offer.figures for offer in offers)), keys[0])
 
     time, price = known(_TIMES[task]), known(_PRICES[task])
-    yield _Column(TableColumn("offer", is_number=False), lambda each: Cell(each.instance))
-    yield _Column(TableColumn("n"), lambda each: Cell(str(each.count), each.count))
+    yield _Column(TableColumn("offer", is_number=False), lambda offer: Cell(offer.instance))
+    yield _Column(TableColumn("n"), lambda offer: Cell(str(offer.count), offer.count))
     yield _Column(TableColumn("$/h", -1, rank=1, unit="USD"), _hourly)
-    yield _Column(TableColumn(column_head(time), -1, rank=ALWAYS, unit="s"), lambda each: _figure(each, time))
-    yield _Column(TableColumn(column_head(price), -1, rank=ALWAYS, unit="USD"), lambda each: _figure(each, price))
-    if any(not each.fits for each in offers):
+    yield _Column(TableColumn(column_head(time), -1, rank=ALWAYS, unit="s"), lambda offer: _figure(offer, time))
+    yield _Column(TableColumn(column_head(price), -1, rank=ALWAYS, unit="USD"), lambda offer: _figure(offer, price))
+    if any(not offer.fits for offer in offers):
         yield _Column(TableColumn("short", -1, rank=1, unit="B"), _short)
-    yield _Column(TableColumn("saving", 1, rank=1, unit="%"), lambda each: _saving(each, each is current))
-    yield _Column(TableColumn("month", -1, rank=3, unit="USD"), lambda each: _money(each.usd_month))
-    yield _Column(TableColumn("spot month", -1, rank=4, unit="USD"), lambda each: _money(_middle(each.usd_month_spot)))
-    yield _Column(TableColumn("speed", 1, rank=3, unit="%"), lambda each: _percent(_middle(each.performance_percent)))
+    yield _Column(TableColumn("saving", 1, rank=1, unit="%"), lambda offer: _saving(offer, offer is current))
+    yield _Column(TableColumn("month", -1, rank=3, unit="USD"), lambda offer: _money(offer.usd_month))
+    yield _Column(
+        TableColumn("spot month", -1, rank=4, unit="USD"), lambda offer: _money(_middle(offer.usd_month_spot))
+    )
+    yield _Column(TableColumn("speed", 1, rank=3, unit="%"), lambda offer: _percent(_middle(offer.performance_percent)))
     yield _Column(TableColumn("payback", -1, rank=5, unit="s"), _break_even)
-    yield _Column(TableColumn("migration", -1, rank=5, unit="USD"), lambda each: _move(each, each is current))
-    yield _Column(TableColumn("risk", -1, is_number=False, rank=2), lambda each: _level(each.risk.level))
+    yield _Column(TableColumn("migration", -1, rank=5, unit="USD"), lambda offer: _move(offer, offer is current))
+    yield _Column(TableColumn("risk", -1, is_number=False, rank=2), lambda offer: _level(offer.risk.level))
     yield _Column(TableColumn("price source", -1, is_number=False, rank=2), _source)
     yield _Column(TableColumn("warnings", -1, is_number=False, rank=7), _warnings)
 
 
-def _figure(each: Alternative, key: str) -> Cell:
-    return figure_cell(key, each.figures.get(key))
+def _figure(offer: Alternative, key: str) -> Cell:
+    return figure_cell(key, offer.figures.get(key))
 
 
-def _hourly(each: Alternative) -> Cell:
+def _hourly(offer: Alternative) -> Cell:
     """Return the price of an hour, with a mark where it is old."""
-    is_spot = each.is_spot and each.usd_per_hour_spot is not None
-    usd = each.usd_per_hour_spot if is_spot else each.usd_per_hour
+    is_spot = offer.is_spot and offer.usd_per_hour_spot is not None
+    usd = offer.usd_per_hour_spot if is_spot else offer.usd_per_hour
     if usd is None:
         return Cell("n/a")
-    return Cell(f"{format_money(usd).removeprefix('$')}{_OLD if price_age(each.price_date).is_old else ' '}", usd)
+    return Cell(f"{format_money(usd).removeprefix('$')}{_OLD if price_age(offer.price_date).is_old else ' '}", usd)
 
 
-def _short(each: Alternative) -> Cell:
-    return Cell("") if each.fits else Cell(format_bytes(each.short_bytes), each.short_bytes)
+def _short(offer: Alternative) -> Cell:
+    return Cell("") if offer.fits else Cell(format_bytes(offer.short_bytes), offer.short_bytes)
 
 
-def _saving(each: Alternative, is_current: bool) -> Cell:
+def _saving(offer: Alternative, is_current: bool) -> Cell:
     if is_current:
         return Cell(_NOW, 0.0)
-    return _percent(_middle(each.saving_percent))
+    return _percent(_middle(offer.saving_percent))
 
 
 def _percent(value: float | None) -> Cell:
@@ -158,13 +160,13 @@ def _money(usd: float | None) -> Cell:
     return Cell("n/a") if usd is None else Cell(format_money(usd, 0), usd)
 
 
-def _move(each: Alternative, is_current: bool) -> Cell:
-    return Cell("", 0.0) if is_current else _money(each.move_usd)
+def _move(offer: Alternative, is_current: bool) -> Cell:
+    return Cell("", 0.0) if is_current else _money(offer.move_usd)
 
 
-def _break_even(each: Alternative) -> Cell:
+def _break_even(offer: Alternative) -> Cell:
     """Return after how long moving has paid; nothing where it never does."""
-    hours = each.break_even_hours
+    hours = offer.break_even_hours
     return Cell("–") if hours is None else Cell(format_seconds(hours * _HOUR), hours * _HOUR)
 
 
@@ -172,37 +174,37 @@ def _level(level: str) -> Cell:
     return Cell(level, float(_LEVELS.index(level)))
 
 
-def _warnings(each: Alternative) -> Cell:
+def _warnings(offer: Alternative) -> Cell:
     """Return how many warnings there are, and the first of them."""
-    if not each.warnings:
+    if not offer.warnings:
         return Cell("", 0.0)
-    first = each.warnings[0]
-    more = f" +{len(each.warnings) - 1}" if len(each.warnings) > 1 else ""
-    return Cell((first if len(first) <= _NOTE else f"{first[: _NOTE - 1]}…") + more, float(len(each.warnings)))
+    first = offer.warnings[0]
+    more = f" +{len(offer.warnings) - 1}" if len(offer.warnings) > 1 else ""
+    return Cell((first if len(first) <= _NOTE else f"{first[: _NOTE - 1]}…") + more, float(len(offer.warnings)))
 
 
-def _about(each: Alternative) -> Iterator[str]:
+def _about(offer: Alternative) -> Iterator[str]:
     """Yield what speaks against an offer, then what it is and where its price is from."""
-    lacking = [] if each.fits else [_misfit(each), *(remedy.words for remedy in each.remedies)]
-    levels = (("risk", each.risk), ("change", each.complexity))
-    told = [f"{name} {found.level}: {'; '.join(found.reasons)}" for name, found in levels if found.reasons]
-    yield " · ".join((*lacking, *told, *each.warnings)) or "no concerns"
-    devices = f"{each.devices} device{'s' if each.devices > 1 else ''}"
-    yield f"{each.count} × {each.instance} · {devices} · {each.price_source or each.absence}"
+    lacking = [] if offer.fits else [_misfit(offer), *(remedy.words for remedy in offer.remedies)]
+    levels = (("risk", offer.risk), ("change", offer.complexity))
+    texts = [f"{name} {rating.level}: {'; '.join(rating.reasons)}" for name, rating in levels if rating.reasons]
+    yield " · ".join((*lacking, *texts, *offer.warnings)) or "no concerns"
+    devices = f"{offer.devices} device{'s' if offer.devices > 1 else ''}"
+    yield f"{offer.count} × {offer.instance} · {devices} · {offer.price_source or offer.absence}"
 
 
-def _misfit(each: Alternative) -> str:
-    if each.short_bytes:
-        return f"{format_bytes(each.short_bytes)} short on a device"
-    return f"{each.verdict.words}: {each.reason}"
+def _misfit(offer: Alternative) -> str:
+    if offer.short_bytes:
+        return f"{format_bytes(offer.short_bytes)} short on a device"
+    return f"{offer.verdict.words}: {offer.reason}"
 
 
-def _source(each: Alternative) -> Cell:
+def _source(offer: Alternative) -> Cell:
     """Return whose price it is, and how old that is in days."""
-    if not each.price_provider:
+    if not offer.price_provider:
         return Cell("n/a")
-    age = "" if each.price_days is None else f" {each.price_days} d"
-    return Cell(f"{each.price_provider}{age}", None if each.price_days is None else float(each.price_days))
+    age = "" if offer.price_days is None else f" {offer.price_days} d"
+    return Cell(f"{offer.price_provider}{age}", None if offer.price_days is None else float(offer.price_days))
 
 
 def _middle(value: Interval | None) -> float | None:
@@ -302,8 +304,8 @@ def _spread(key: str, name: str, value: Interval | None, source: str) -> Formula
         return FormulaInput(name, "n/a", source)
     low, high = float(value.low), float(value.high)
     ends = f"{_usd(low)} – {_usd(high)}" if low < high else ""
-    told = ", ".join(part for part in (ends, source) if part)
-    return FormulaInput(name, _usd(float(value.value)), told, key=key)
+    texts = ", ".join(part for part in (ends, source) if part)
+    return FormulaInput(name, _usd(float(value.value)), texts, key=key)
 
 
 def _usd(usd: float | None) -> str:

@@ -28,7 +28,7 @@ from capacity_tui.engine.solve.modes import ModeName
 from capacity_tui.engine.units import parse_quantity
 from capacity_tui.tui.shown.fields import Field, Kind
 from capacity_tui.tui.shown.results import Export, Results
-from capacity_tui.tui.views.cloud.present import found_of
+from capacity_tui.tui.views.cloud.present import results_of
 from capacity_tui.tui.views.plan.field_values import field_lines
 from capacity_tui.tui.views.query_view.present import PlanQuestion
 
@@ -112,13 +112,13 @@ def precision_path(plan: Plan) -> str:
     return Key.INFERENCE_WEIGHTS if plan.task == "infer" else Key.TRAINING_PRECISION
 
 
-def parts_of(plan: Plan, catalog: Catalog, said: Mapping[str, str]) -> tuple[Field, ...]:
+def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Field, ...]:
     """Return the parts of the question about a plan: what was said, and what makes sense at once for the rest.
 
     Args:
         plan: the plan.
         catalog: facts.
-        said: texts by key.
+        given: texts by key.
     """
     kind = Field(
         *("kind", "Job", "month", job_kind_of(plan)),
@@ -131,7 +131,7 @@ def parts_of(plan: Plan, catalog: Catalog, said: Mapping[str, str]) -> tuple[Fie
     usual |= {"region": plan.pricing.region} if plan.pricing.region else {}
     offers = replace(_OFFERS, choices=(ANY, *_providers(catalog)))
     parts = (_HOURS, _SPOT, _REGION, _COMMITMENT, *_precisions(plan, catalog), kind, offers, _SHOWN, _DATA)
-    return tuple(replace(part, text=said.get(part.key, usual.get(part.key, part.text))) for part in parts)
+    return tuple(replace(part, text=given.get(part.key, usual.get(part.key, part.text))) for part in parts)
 
 
 def _precisions(plan: Plan, catalog: Catalog) -> tuple[Field, ...]:
@@ -197,14 +197,14 @@ class OffersQuestion(PlanQuestion):
         words = ["--from", str(hardware.name), "--gpus", str(job.devices), "--task", asked.kind, "--model", model]
         return [*words, *(word for setting in settings for word in ("--set", setting))]
 
-    def answer(self, told: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
+    def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Compare the offers; return all of them, or those that were compared when it was stopped."""
         asked = self.asked()
 
         def tell(migration: Migration) -> None:
-            told(self._found(migration, asked))
+            report(self._results(migration, asked))
 
-        return self._found(migrate(asked, self.catalog, self.machine, tell, stopped), asked)
+        return self._results(migrate(asked, self.catalog, self.machine, tell, stopped), asked)
 
     def asked(self) -> MigrationQuestion:
         """Return the question of the engine.
@@ -226,9 +226,9 @@ class OffersQuestion(PlanQuestion):
             mode=cast("ModeName", self.mode or _USUAL),
         )
 
-    def _found(self, migration: Migration, asked: MigrationQuestion) -> Results:
+    def _results(self, migration: Migration, asked: MigrationQuestion) -> Results:
         source = _Offers(self, asked, migration)
-        return found_of(migration, asked.plan, self._numerics, source, shows_all=self._texts["shown"] == ALL)
+        return results_of(migration, asked.plan, self._numerics, source, shows_all=self._texts["shown"] == ALL)
 
     @property
     def _numerics(self) -> Mapping[str, object]:
@@ -236,7 +236,7 @@ class OffersQuestion(PlanQuestion):
 
     @cached_property
     def _fields(self) -> tuple[Field, ...]:
-        return parts_of(self.plan, self.catalog, self.said)
+        return parts_of(self.plan, self.catalog, self.given)
 
     @cached_property
     def _texts(self) -> Mapping[str, str]:

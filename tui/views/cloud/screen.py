@@ -39,10 +39,10 @@ class CloudScreen(QueryScreen):
 
     def __init__(self, session: Session) -> None:
         offer = Offer()
-        super().__init__(session, Offers(), offer, lambda document, said: document.migration(self._mode, said))
+        super().__init__(session, Offers(), offer, lambda document, given: document.migration(self._mode, given))
         self._mode = ""
         self._offer, self._conclusion = offer, Conclusion()
-        self._told: tuple[tuple[str, str], ...] = ()
+        self._shown_key: tuple[tuple[str, str], ...] = ()
         following = Following(session, self, offer, self.show_text, self._leave_offer, self._explainer)
         self.commands = {
             **self.commands,
@@ -69,20 +69,20 @@ class CloudScreen(QueryScreen):
         """Put the verdict below the question."""
         yield self._conclusion
 
-    def nothing_found(self, found: Results) -> str:
+    def why_nothing(self, results: Results) -> str:
         """Return that no offer holds the job, or why."""
-        return next(iter(found.remarks), "no offer") + "; Show all lists what does not fit"
+        return next(iter(results.remarks), "no offer") + "; Show all lists what does not fit"
 
     def show_row(self) -> None:
         """Show all of the offer under the cursor, and the verdict over all of them."""
-        found, row = self.table.found, self.table.row
-        self._conclusion.show_found(found, is_old=self.table.is_old)
+        results, row = self.table.results, self.table.row
+        self._conclusion.show_results(results, is_old=self.table.is_old)
         key = row.key if row is not None else ()
-        if key != self._told:
+        if key != self._shown_key:
             self.session.cancel(self, "follow")
-        if key != self._told or not self._offer.is_followed:
+        if key != self._shown_key or not self._offer.is_followed:
             self._offer.show_explanation(row.page if row is not None else None)
-        self._told = key
+        self._shown_key = key
 
     def go_to(self, panel: Panel) -> None:
         """Give the keys to a panel, and show it where there was no room for it."""
@@ -96,23 +96,23 @@ class CloudScreen(QueryScreen):
 
     def _explainer(self) -> Callable[[str], ExplanationText] | None:
         """Return what explains figures of the offer that is shown."""
-        found, row = self.table.found, self.table.row
-        if found is None or row is None or found.source is None or self.table.is_old:
+        results, row = self.table.results, self.table.row
+        if results is None or row is None or results.source is None or self.table.is_old:
             return None
-        return partial(found.source.explained, row)
+        return partial(results.source.explained, row)
 
     def _export(self) -> None:
         """Show the forms that the offers can be written in, then ask where to write one."""
-        found = self.table.found
-        if found is None or found.source is None or self.table.is_old:
+        results = self.table.results
+        if results is None or results.source is None or self.table.is_old:
             self.session.say("there are no offers yet; nothing was written", "warn")
             return
-        Exporting(self.session, self.ask).choose("Export the offers", found.source.exports)
+        Exporting(self.session, self.ask).choose("Export the offers", results.source.exports)
 
     def _show_conclusion(self) -> None:
         """Show verdict and recommendations in full."""
-        found = self.table.found
-        self.show_text("Whether to move, and where to", lambda width: conclusion_lines(found, width))
+        results = self.table.results
+        self.show_text("Whether to move, and where to", lambda width: conclusion_lines(results, width))
 
 
 class Conclusion(DrawnLines):
@@ -123,14 +123,14 @@ class Conclusion(DrawnLines):
         self._remarks: tuple[str, ...] = ()
         self._is_old = False
 
-    def show_found(self, found: Results | None, *, is_old: bool) -> None:
+    def show_results(self, results: Results | None, *, is_old: bool) -> None:
         """Show what follows from the offers.
 
         Args:
-            found: the offers.
+            results: the offers.
             is_old: whether they answer an older question.
         """
-        self._remarks, self._is_old = found.remarks if found is not None else (), is_old
+        self._remarks, self._is_old = results.remarks if results is not None else (), is_old
         self.repaint()
 
     def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - what has no room is out of sight
@@ -140,11 +140,11 @@ class Conclusion(DrawnLines):
         return [line(Span(clip(f" {text}", width), "dim" if self._is_old else role)) for text, role in remarks]
 
 
-def conclusion_lines(found: Results | None, width: int) -> list[Line]:
+def conclusion_lines(results: Results | None, width: int) -> list[Line]:
     """Return verdict and recommendations in full."""
-    if found is None or not found.remarks:
+    if results is None or not results.remarks:
         return [line(Span("Nothing was compared yet.", "value"))]
-    verdict, *others = found.remarks
+    verdict, *others = results.remarks
     lines = [line(Span(text, "best")) for text in wrap(verdict, width)]
     for remark in others:
         lines += [line(), *(line(Span(text, "value")) for text in wrap(remark, width))]

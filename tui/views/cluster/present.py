@@ -63,10 +63,10 @@ def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
         case: the plan as a mode fills it.
         plan: the plan as it was written, which is what changes.
     """
-    found = placed(case)
-    levels = () if found.placement is None else level_texts(found.placement)
+    placed_plan = placed(case)
+    levels = () if placed_plan.placement is None else level_texts(placed_plan.placement)
     rows = (TableRow((one.name, one.divides, one.busy, one.holds, one.link), one.is_hottest) for one in levels)
-    shown = Clustered(Table(_LEVELS, tuple(rows), tuple(placement_remarks(found))))
+    shown = Clustered(Table(_LEVELS, tuple(rows), tuple(placement_remarks(placed_plan))))
     yield shown
     words = _NodeWords(case, plan)
     nodes, jobs, why = _seen_nodes(words, case.catalog)
@@ -137,14 +137,14 @@ class _NodeWords:
 
     def map(self, occupancy: Occupancy) -> NodeMap:
         """Return the rows of all levels."""
-        found = node_map(occupancy)
-        has_kinds = len(found.rows[ALL_NODES]) > 1
-        everything = self._row(found.whole, has_kinds=False)
+        placed_plan = node_map(occupancy)
+        has_kinds = len(placed_plan.rows[ALL_NODES]) > 1
+        everything = self._row(placed_plan.whole, has_kinds=False)
         rows = {
             level: (everything, *(self._row(row, has_kinds=has_kinds) for row in rows))
-            for level, rows in found.rows.items()
+            for level, rows in placed_plan.rows.items()
         }
-        return NodeMap(tuple(rows), rows, found.usual, occupancy.source)
+        return NodeMap(tuple(rows), rows, placed_plan.usual, occupancy.source)
 
     def _row(self, row: MapRow, *, has_kinds: bool) -> NodesRow:
         counts = (f"{format_number(row.counts[state])} {state}" for state in NODE_STATES if row.counts[state])

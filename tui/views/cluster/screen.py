@@ -207,8 +207,8 @@ class Nodes(HeadedPanel):
         """Return the row under the cursor and what is known of it."""
         if self.row is None:
             return "", ""
-        told = (self.row.counts, self.row.hardware, *self.row.notes)
-        return self.row.name, ". ".join(text for text in told if text)
+        parts = (self.row.counts, self.row.hardware, *self.row.notes)
+        return self.row.name, ". ".join(part for part in parts if part)
 
     def item_count(self) -> int:
         """Return the number of rows."""
@@ -229,12 +229,12 @@ class Nodes(HeadedPanel):
         for index, row in enumerate(rows):
             at_cursor = index == self.cursor
             tone = "dim" if self.is_old else "best" if index == 0 else "value"
-            told = "  ".join(text for text in (row.hardware, *row.notes) if text)
+            notes = "  ".join(part for part in (row.hardware, *row.notes) if part)
             spans = (
                 Span("▌" if at_cursor else " ", "accent"),
                 Span(f"{left(row.name, names)}  {left(row.counts, counts)}  ", tone),
                 *self._cells(row.cells),
-                Span(f"  {told}" if told else "", "dim" if self.is_old else "warn" if row.notes else "label"),
+                Span(f"  {notes}" if notes else "", "dim" if self.is_old else "warn" if row.notes else "label"),
             )
             lines.append(fit(line(*spans, selected=at_cursor), width))
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
@@ -247,8 +247,8 @@ class Nodes(HeadedPanel):
         return [Span("[", "dim"), *drawn, Span("]", "dim")]
 
     def _legend(self, source: str) -> Line:
-        told = [(Span(f" {glyph}", _ROLES[state]), Span(f" {state} ", "label")) for state, glyph in GLYPHS.items()]
-        return line(*chain.from_iterable(told), Span(f" {source}", "dim"))
+        pairs = [(Span(f" {glyph}", _ROLES[state]), Span(f" {state} ", "label")) for state, glyph in GLYPHS.items()]
+        return line(*chain.from_iterable(pairs), Span(f" {source}", "dim"))
 
     @property
     def _shown_level(self) -> str:

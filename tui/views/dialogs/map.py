@@ -18,7 +18,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.fields import Choice, Field
-from capacity_tui.tui.shown.tried import Tried, short_value, time_beside
+from capacity_tui.tui.shown.tried import Tried, short_value, time_against
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.views.dialogs.picker import Picker
 from capacity_tui.tui.widgets.bars import mark_of, worded
@@ -121,15 +121,15 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         if self._axes is None:
             return
         pair = self._map(self._axes).pair
-        told = self._tried.get(pair)
-        if told is not None and told.verdict is Verdict.CANNOT_RUN:
+        tried = self._tried.get(pair)
+        if tried is not None and tried.verdict is Verdict.CANNOT_RUN:
             return
         self.dismiss(dict(zip(self._keys, pair, strict=True)))
 
     def action_pick(self, place: int) -> None:
         """Pick another field across or down."""
         other = self._keys[1 - place]
-        choices = tuple(Choice(key, each.label, each.group) for key, each in self._fields.items() if key != other)
+        choices = tuple(Choice(key, field.label, field.group) for key, field in self._fields.items() if key != other)
 
         def picked(key: str | None) -> None:
             if key is not None:
@@ -142,10 +142,10 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
     def _begin(self) -> None:
         """Try the pairs of these two fields, those near the plan's own first."""
         size = self.app.size
-        each_way = (min(size.width, 84) - _AROUND) // CELL // 2, max(min((size.height - _BELOW) // 2, 4), 1)
+        reach = (min(size.width, 84) - _AROUND) // CELL // 2, max(min((size.height - _BELOW) // 2, 4), 1)
         across, down = (
             Axis(self._fields[key], *self._values(self._fields[key], most))
-            for key, most in zip(self._keys, each_way, strict=True)
+            for key, most in zip(self._keys, reach, strict=True)
         )
         self._axes = across, down
         self._cursor = across.own, down.own
@@ -284,22 +284,22 @@ def _figure(shown: PlanMap, tried: Tried) -> str:
     if shown.shown is Shown.MEMORY:
         share = tried.share
         return "" if share is None else f"×{share:.0f}" if share >= _MANY else f"{share:.0%}".replace("%", " %")
-    text = time_beside(tried, shown.own)
+    text = time_against(tried, shown.own)
     return text if cell_len(text) <= CELL - 3 else text.partition(" ")[0]
 
 
 def _words(shown: PlanMap, width: int) -> list[Line]:
     """Return what the pair under the cursor is, and what it comes to."""
     names = (f"{shown.across.field.label} {shown.pair[0]}", f"{shown.down.field.label} {shown.pair[1]}")
-    told = shown.tried.get(shown.pair)
+    tried = shown.tried.get(shown.pair)
     lines = [line(Span(clip(", ".join(names), width), "best"))]
-    if told is None:
+    if tried is None:
         return [*lines, line(Span("trying…", "dim"))]
-    if told.verdict is Verdict.CANNOT_RUN:
-        said = worded(told.verdict, f"{told.verdict.words}: {told.reason}").text
-        return [*lines, *(line(Span(text, "bad")) for text in wrap(said, width))]
-    verdict = worded(told.verdict, told.words)
-    figures = " · ".join(text for text in (told.memory, told.time, told.price) if text)
+    if tried.verdict is Verdict.CANNOT_RUN:
+        words = worded(tried.verdict, f"{tried.verdict.words}: {tried.reason}").text
+        return [*lines, *(line(Span(text, "bad")) for text in wrap(words, width))]
+    verdict = worded(tried.verdict, tried.words)
+    figures = " · ".join(text for text in (tried.memory, tried.time, tried.price) if text)
     if shown.pair not in shown.settled:
         lines.append(line(Span(clip("dim: what is open as it is now; being chosen anew", width), "dim")))
     return [*lines, line(verdict, Span(clip(f"  {figures}", width - cell_len(verdict.text)), "value"))]

@@ -123,9 +123,9 @@ class DataCommands(Provider):
 
 
 def _read(session: Session) -> tuple[tuple[str, str, Choice], ...]:
-    found: list[tuple[str, str, Choice]] = []
+    choices: list[tuple[str, str, Choice]] = []
     with reported(session.fail_soon):
         engine = session.engine
         for name, verb, key in _CATALOGUES:
-            found += [(verb, key, choice) for choice in engine.catalogue(name)]
-    return tuple(found)
+            choices += [(verb, key, choice) for choice in engine.catalogue(name)]
+    return tuple(choices)

@@ -85,7 +85,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self._current = current
         self._typed = typed
         self._choices: tuple[Choice, ...] = ()
-        self._found: list[Choice] = []
+        self._matches: list[Choice] = []
         self._cursor = 0
         self._message = "reading…"
         self._is_read = False
@@ -109,7 +109,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         self._choices, self._is_read = choices, True
         typed = self.query_one(Entry).value
         self._filter(typed)
-        ids = [choice.id for choice in self._found]
+        ids = [choice.id for choice in self._matches]
         self._cursor = ids.index(self._current) if self._current in ids and not typed else 0
         self.show_lines()
         if self.is_answered:
@@ -131,8 +131,8 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     def take(self) -> None:
         """Return the choice under the cursor; while they are read, once they are there."""
         self.is_answered = not self._is_read
-        if self._found:
-            self.dismiss(self._found[self._cursor].id)
+        if self._matches:
+            self.dismiss(self._matches[self._cursor].id)
 
     def on_click(self) -> None:
         """Keep typing wherever the mouse goes."""
@@ -140,13 +140,13 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 
     def action_move(self, offset: int) -> None:
         """Move the cursor."""
-        self._cursor = max(0, min(self._cursor + offset, len(self._found) - 1))
+        self._cursor = max(0, min(self._cursor + offset, len(self._matches) - 1))
         self.show_lines()
 
     def _filter(self, text: str) -> None:
         words = text.split()
         if not words:
-            self._found = list(self._choices)
+            self._matches = list(self._choices)
             return
         search = FuzzySearch()
         scored = []
@@ -155,10 +155,10 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
             scores = [search.match(word, candidate)[0] for word in words]
             if all(scores):
                 scored.append((sum(scores), choice))
-        self._found = [choice for _, choice in sorted(scored, key=lambda pair: -pair[0])]
+        self._matches = [choice for _, choice in sorted(scored, key=lambda pair: -pair[0])]
         typed = text.strip()
-        if self._typed and self._typed.matches(typed) and typed not in [choice.id for choice in self._found]:
-            self._found.insert(0, Choice(typed, typed, "as typed"))
+        if self._typed and self._typed.matches(typed) and typed not in [choice.id for choice in self._matches]:
+            self._matches.insert(0, Choice(typed, typed, "as typed"))
         self._message = "nothing matches"
 
     def _filter_again(self) -> None:
@@ -168,10 +168,10 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         """Lay out what there is to choose from."""
         lines = self.query_one(Lines)
         width = lines.size.width
-        if not self._found:
+        if not self._matches:
             lines.show([line(Span(self._message, "dim"))])
             return
-        shown = [self._line(choice, index, width) for index, choice in enumerate(self._found)]
+        shown = [self._line(choice, index, width) for index, choice in enumerate(self._matches)]
         head = self._head(width)
         above = [] if head is None else [head]
         at = self._cursor + len(above)
@@ -280,12 +280,12 @@ class TriedPicker(Picker):
         """Put what was tried into the wanted order, and leave the cursor on its row."""
         if self._order == _LISTED:
             return
-        here = self._found[self._cursor].id if self._cursor and self._cursor < len(self._found) else ""
+        here = self._matches[self._cursor].id if self._cursor and self._cursor < len(self._matches) else ""
         by = ORDERS[self._order]
-        known = [choice for choice in self._found if choice.id in self._tried]
-        rest = [choice for choice in self._found if choice.id not in self._tried]
-        self._found = [*sorted(known, key=lambda choice: by(self._tried[choice.id])), *rest]
-        self._cursor = next((index for index, choice in enumerate(self._found) if choice.id == here), 0)
+        known = [choice for choice in self._matches if choice.id in self._tried]
+        rest = [choice for choice in self._matches if choice.id not in self._tried]
+        self._matches = [*sorted(known, key=lambda choice: by(self._tried[choice.id])), *rest]
+        self._cursor = next((index for index, choice in enumerate(self._matches) if choice.id == here), 0)
 
     # In a thread
 
@@ -307,7 +307,7 @@ class TriedPicker(Picker):
     def _left(self) -> Iterator[str]:
         """Yield ids of rows, those in sight first."""
         yield from self._wanted
-        yield from (choice.id for choice in tuple(self._found))
+        yield from (choice.id for choice in tuple(self._matches))
         yield from (choice.id for choice in self._choices)
 
     # Lines
@@ -315,7 +315,7 @@ class TriedPicker(Picker):
     def _want(self) -> None:
         """Note which rows are in sight."""
         lines = self.query_one(Lines)
-        seen = self._found[max(lines.top - 1, 0) : lines.top + lines.size.height]
+        seen = self._matches[max(lines.top - 1, 0) : lines.top + lines.size.height]
         self._wanted = tuple(choice.id for choice in seen)
 
     def _head(self, width: int) -> Line | None:

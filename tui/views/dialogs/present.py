@@ -49,8 +49,8 @@ def _size(row: ArchitectureRow) -> str:
 
 
 def _hardware(catalog: Catalog, machine: Machine | None) -> Iterator[Choice]:
-    found = machine.accelerators if machine else ()
-    here = ", ".join(gpu.name.value or gpu.vendor for gpu in found) or "no GPU: the processors"
+    gpus = machine.accelerators if machine else ()
+    here = ", ".join(gpu.name.value or gpu.vendor for gpu in gpus) or "no GPU: the processors"
     yield Choice("detected", "detected", f"this machine: {here}")
     for row in offered_accelerators(catalog):
         peak = row.bf16_tflops or row.fp16_tflops or row.fp32_tflops

@@ -228,25 +228,27 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
 
     def _about(self, width: int) -> list[Line]:
         """Return what was understood of the line, always of the same height so that nothing jumps."""
-        found = self._understood
-        told: list[Line] = []
-        if found is None:
-            told += [line(Span(text, "dim")) for text in wrap(_GUIDE, width)]
+        understood = self._understood
+        lines: list[Line] = []
+        if understood is None:
+            lines += [line(Span(text, "dim")) for text in wrap(_GUIDE, width)]
         else:
-            words = found.words or "nothing yet"
-            told.append(line(Span("understood: ", "label"), Span(clip(words, width - 12), "value")))
-            told += [
+            words = understood.words or "nothing yet"
+            lines.append(line(Span("understood: ", "label"), Span(clip(words, width - 12), "value")))
+            lines += [
                 line(Span("assumed: ", "label"), Span(clip(text, width - 9), "dim"))
-                for text in found.guesses[:_MOST_GUESSES]
+                for text in understood.guesses[:_MOST_GUESSES]
             ]
-            if found.suggestions:
-                names = " · ".join(entry.word for entry in found.suggestions)
-                told.append(line(Span("tab: ", "label"), Span(clip(names, width - 5), "dim")))
+            if understood.suggestions:
+                names = " · ".join(entry.word for entry in understood.suggestions)
+                lines.append(line(Span("tab: ", "label"), Span(clip(names, width - 5), "dim")))
         # The last word may still be on its way to something known.
-        refusal = self._refusal or (found.faults[0] if found and found.faults and not found.suggestions else "")
+        refusal = self._refusal or (
+            understood.faults[0] if understood and understood.faults and not understood.suggestions else ""
+        )
         if refusal:
-            told = [*told[:_MOST_GUESSES], *(line(Span(text, "bad")) for text in wrap(f"✗ {refusal}", width)[:2])]
-        return [*told, *[line()] * (_MOST_GUESSES + _SLACK - len(told)), line()]
+            lines = [*lines[:_MOST_GUESSES], *(line(Span(text, "bad")) for text in wrap(f"✗ {refusal}", width)[:2])]
+        return [*lines, *[line()] * (_MOST_GUESSES + _SLACK - len(lines)), line()]
 
     def _row(self, start: _Start, here: bool, width: int) -> Line:
         title = min(max(len(_PLACEHOLDER) + 2, width // 2), width - 1)

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from capacity_tui.tui.actions import ACTIONS, ASKING_VIEWS, Action, key_names
+from capacity_tui.tui.actions import ACTIONS, QUERY_VIEWS, Action, key_names
 from capacity_tui.tui.terminal.text import Line, Span, left, line, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, DrawnLines
 
@@ -187,7 +187,7 @@ def _order(group: str) -> int:
 
 def _key_line(action: Action, keymap: Mapping[str, str], width: int) -> Line:
     keys = "  ".join(key_names(action, keymap))
-    places = ASKING_VIEWS if action.scope == "asking" else (action.scope,)
+    places = QUERY_VIEWS if action.scope == "asking" else (action.scope,)
     words = " and ".join(place.capitalize() for place in places)
     where = "" if action.scope in {"app", "plan", "panel"} else f" (in {words})"
     title = left(action.title + where, max(width - _KEYS - 20, 0))

@@ -49,16 +49,16 @@ _OTHERS_RANK, _LAYOUT_RANK = 6, 4
 
 def weighed_figures(plan: Plan, goal: str) -> tuple[str, ...]:
     """Return the two figures that are weighed against each other: time and money, or the goal and money."""
-    first, each = Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS
+    first, token = Figure.TIME_TO_FIRST_TOKEN_SECONDS, Figure.TIME_PER_OUTPUT_TOKEN_SECONDS
     pair = (first, Figure.COST_USD_PER_MILLION_TOKENS)
     if plan.task != "infer":
         pair = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.COST_USD)
-    if goal in (*pair, each):
-        return (each if goal == each else pair[0], pair[1])
+    if goal in (*pair, token):
+        return (token if goal == token else pair[0], pair[1])
     return (goal, pair[1])
 
 
-def found_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] = ()) -> Results:
+def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] = ()) -> Results:
     """Return an answer as the screen shows it.
 
     Args:
@@ -71,7 +71,7 @@ def found_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...] =
     weighed = tuple(table.place_of(key, keys) for key in answer.compared if key in keys)
     return Results(
         columns=tuple(table.columns(keys)),
-        rows=tuple(table.row(found, keys) for found in answer.top),
+        rows=tuple(table.row(plan, keys) for plan in answer.top),
         tried=answer.evaluated,
         fitting=answer.fitting,
         seconds=answer.seconds,
@@ -90,29 +90,29 @@ class _Table:
 
     Attributes:
         question: what was asked.
-        found: the rows.
+        plans: the rows.
         solved: fields that have a column in every case.
     """
 
     question: Question
-    found: Sequence[FoundPlan]
+    plans: Sequence[FoundPlan]
     solved: tuple[str, ...] = ()
 
     def figures(self, question: Question) -> tuple[str, ...]:
         """Return the figures of the columns: the usual ones that are known, the goal's and those with limits."""
-        known = {key for found in self.found for key in found.figures}
+        known = {key for plan in self.plans for key in plan.figures}
         asked = (*(limit.figure for limit in question.limits), *([question.goal.figure] if question.goal else []))
         return tuple(dict.fromkeys((*column_figures(known), *(key for key in asked if key in known))))
 
     def columns(self, figures: Sequence[str]) -> Iterator[TableColumn]:
         """Yield the columns, words first."""
         for path in self._named:
-            is_number = all(isinstance(one.set.get(path), int | float) for one in self.found)
+            is_number = all(isinstance(one.set.get(path), int | float) for one in self.plans)
             yield TableColumn(_NAMED.get(path) or _label(path).lower(), is_number=is_number)
         if self._has_layout:
             yield TableColumn("layout", is_number=False, rank=_LAYOUT_RANK)
         for path in self._others:
-            is_number = all(isinstance(one.set.get(path), int | float) for one in self.found)
+            is_number = all(isinstance(one.set.get(path), int | float) for one in self.plans)
             yield TableColumn(_label(path).lower(), is_number=is_number, rank=_OTHERS_RANK)
         for key in figures:
             figure = FIGURES[key]
@@ -122,18 +122,18 @@ class _Table:
         """Return the place of a figure among the columns."""
         return len(self._named) + self._has_layout + len(self._others) + tuple(figures).index(key)
 
-    def row(self, found: FoundPlan, figures: Sequence[str]) -> ResultRow:
+    def row(self, plan: FoundPlan, figures: Sequence[str]) -> ResultRow:
         """Return one row."""
-        cells = [_set_cell(found.set.get(path)) for path in self._named]
-        cells += [Cell(_layout(found.set, self._devices(found)))] if self._has_layout else []
-        cells += [_set_cell(found.set.get(path)) for path in self._others]
-        cells += [figure_cell(key, found.figures.get(key)) for key in figures]
+        cells = [_set_cell(plan.set.get(path)) for path in self._named]
+        cells += [Cell(_layout(plan.set, self._devices(plan)))] if self._has_layout else []
+        cells += [_set_cell(plan.set.get(path)) for path in self._others]
+        cells += [figure_cell(key, plan.figures.get(key)) for key in figures]
         return ResultRow(
-            dict(found.set),
-            found.verdict,
+            dict(plan.set),
+            plan.verdict,
             tuple(cells),
-            tuple(_about(found, figures)),
-            found.dominated_by,
+            tuple(_about(plan, figures)),
+            plan.dominated_by,
         )
 
     @property
@@ -146,18 +146,18 @@ class _Table:
 
     @property
     def _has_layout(self) -> bool:
-        return any(path.startswith(_LAYOUT) for found in self.found for path in found.set)
+        return any(path.startswith(_LAYOUT) for plan in self.plans for path in plan.set)
 
     @property
     def _others(self) -> tuple[str, ...]:
         """Other fields in which rows differ."""
-        paths = dict.fromkeys(path for found in self.found for path in found.set)
+        paths = dict.fromkeys(path for plan in self.plans for path in plan.set)
         named = (*_NAMED, *self.solved)
         free = (path for path in paths if path not in named and not path.startswith(_LAYOUT))
-        return tuple(path for path in free if len({str(found.set.get(path)) for found in self.found}) > 1)
+        return tuple(path for path in free if len({str(plan.set.get(path)) for plan in self.plans}) > 1)
 
-    def _devices(self, found: FoundPlan) -> int | None:
-        count = found.set.get(_DEVICES, self.question.plan.hardware.devices)
+    def _devices(self, plan: FoundPlan) -> int | None:
+        count = plan.set.get(_DEVICES, self.question.plan.hardware.devices)
         return count if isinstance(count, int) else None
 
 
@@ -181,12 +181,12 @@ def _layout(change: Mapping[str, object], devices: int | None) -> str:
     return " ".join(words) or "one device"
 
 
-def _about(found: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
+def _about(plan: FoundPlan, figures: Sequence[str]) -> Iterator[str]:
     """Yield all that a row sets, then its figures with their ranges."""
-    said = {path: value for path, value in found.set.items() if not (path.startswith(_LAYOUT) and value == 1)}
-    texts = ((_label(path), plan_value_text(value)) for path, value in said.items())
+    given = {path: value for path, value in plan.set.items() if not (path.startswith(_LAYOUT) and value == 1)}
+    texts = ((_label(path), plan_value_text(value)) for path, value in given.items())
     yield " · ".join(f"{label} {text}" for label, text in texts if text)
-    ranges = ((key, found.figures[key]) for key in figures if key in found.figures)
+    ranges = ((key, plan.figures[key]) for key in figures if key in plan.figures)
     yield " · ".join(range_text(key, one) for key, one in ranges if one.low < one.high)
 
 
@@ -200,7 +200,7 @@ def _label(path: str) -> str:
     return known.knob.label if known else path.rpartition(".")[2]
 
 
-_TOLD_SECONDS = 0.1
+_REPORT_SECONDS = 0.1
 
 
 def solved(
@@ -208,7 +208,7 @@ def solved(
     solve: str,
     machine: Machine | None,
     catalog: Catalog,
-    told: Callable[[Results], object],
+    report: Callable[[Results], object],
     stopped: Callable[[], bool],
 ) -> Results:
     """Return the value of a field that keeps the limits as the first row, and what the next value breaks.
@@ -218,7 +218,7 @@ def solved(
         solve: the field.
         machine: what was detected.
         catalog: the catalogues.
-        told: called with how many values were tried.
+        report: called with how many values were tried.
         stopped: whether to go on.
 
     Raises:
@@ -231,13 +231,13 @@ def solved(
         nonlocal counted, due
         counted, now = counted + 1, time.monotonic()
         if now >= due:
-            due = now + _TOLD_SECONDS
-            told(Results((), (), counted, 0, now - began, is_complete=False, share=0.0))
+            due = now + _REPORT_SECONDS
+            report(Results((), (), counted, 0, now - began, is_complete=False, share=0.0))
 
-    return _found(need(question, solve, machine, catalog, count, stopped), question, solved_path(solve))
+    return _need_results(need(question, solve, machine, catalog, count, stopped), question, solved_path(solve))
 
 
-def _found(needed: Needed, question: Question, path: str) -> Results:
+def _need_results(needed: Needed, question: Question, path: str) -> Results:
     shown = [tried for tried in (needed.best or needed.nearest, needed.neighbour) if tried is not None]
     plans = [plan for tried in shown for plan in _plans(tried)]
     answer = SearchAnswer(
@@ -248,15 +248,15 @@ def _found(needed: Needed, question: Question, path: str) -> Results:
         complete=needed.complete,
         share_done=1.0,
     )
-    found = found_of(
+    results = results_of(
         answer, question, tuple(dict.fromkeys((path, *(name for tried in shown for name in tried.change))))
     )
     texts = tuple(part.text for part in needed_parts(needed) if isinstance(part, TextPart))
     rows = tuple(
         replace(row, about=texts if not place else texts[1:], verdict=_verdict(row, tried))
-        for place, (row, tried) in enumerate(zip(found.rows, shown, strict=False))
+        for place, (row, tried) in enumerate(zip(results.rows, shown, strict=False))
     )
-    return replace(found, rows=rows, remarks=texts, is_complete=needed.complete)
+    return replace(results, rows=rows, remarks=texts, is_complete=needed.complete)
 
 
 def _verdict(row: ResultRow, tried: Candidate) -> Verdict:

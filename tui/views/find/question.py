@@ -16,7 +16,7 @@ from capacity_tui.engine.solve.search import Question as EngineQuestion
 from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
 from capacity_tui.tui.shown.fields import Field, Kind
 from capacity_tui.tui.shown.results import Results
-from capacity_tui.tui.views.find.present import found_of, solved, weighed_figures
+from capacity_tui.tui.views.find.present import results_of, solved, weighed_figures
 from capacity_tui.tui.views.query_view.present import PlanQuestion
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class SearchQuestion(PlanQuestion):
 
     def fields(self) -> tuple[Field, ...]:
         """Return its parts."""
-        return parts_of(self.plan, self.said)
+        return parts_of(self.plan, self.given)
 
     def command(self) -> str:
         """Return the command that asks the same."""
@@ -41,29 +41,29 @@ class SearchQuestion(PlanQuestion):
         command = "need" if texts["solve"] else "search"
         words = [plan[0], command, *plan[2:]] if plan else ["capacity-tui", command, "plan.yaml"]
         words += ["--solve", texts["solve"]] if texts["solve"] else []
-        if not texts["solve"] or "goal" in self.said:
+        if not texts["solve"] or "goal" in self.given:
             words += ["--goal", GOALS[self._task][texts["goal"]]]
-        words += [word for limit in limits_said(texts) for word in ("--limit", limit)]
+        words += [word for limit in limits_of(texts) for word in ("--limit", limit)]
         for flag, key in (("--hardware ", "hardware"), ("--devices ", "devices"), ("--vary model.name=", "models")):
-            names = names_said(texts[key])
+            names = names_of(texts[key])
             words += f"{flag}{','.join(names)}".split(" ") if names else []
-        words += [word for axis in axes_said(texts["vary"]) for word in ("--vary", axis)]
-        each = self._each(texts["each"])
+        words += [word for axis in axes_of(texts["vary"]) for word in ("--vary", axis)]
+        per_kind = self._per_kind(texts["each"])
         if not texts["solve"]:
-            words += ["--each", str(each)] if each else []
+            words += ["--each", str(per_kind)] if per_kind else []
             words += ["--pareto", ",".join(self.asked().pareto), "--top", str(_TOP)]
         return command_text(tuple(words))
 
-    def answer(self, told: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
+    def answer(self, report: Callable[[Results], object], stopped: Callable[[], bool]) -> Results:
         """Search; return the best there is, or was when it was stopped."""
         asked, solve = self.asked(), self._texts()["solve"]
         if solve:
-            return solved(asked, solve, self.machine, self.catalog, told, stopped)
+            return solved(asked, solve, self.machine, self.catalog, report, stopped)
 
         def tell(answer: SearchAnswer) -> None:
-            told(found_of(answer, asked))
+            report(results_of(answer, asked))
 
-        return found_of(search(asked, self.catalog, self.machine, tell, stopped), asked)
+        return results_of(search(asked, self.catalog, self.machine, tell, stopped), asked)
 
     def asked(self) -> Question:
         """Return the question of the engine.
@@ -75,30 +75,30 @@ class SearchQuestion(PlanQuestion):
         goal = parse_goal(GOALS[self._task][texts["goal"]], self._task)
         if texts["solve"]:
             solved_path(texts["solve"])
-        devices = names_said(texts["devices"])
+        devices = names_of(texts["devices"])
         return EngineQuestion(
             self.plan,
-            vary=tuple(parse_axis(axis, self.catalog) for axis in axes_said(texts["vary"])),
-            hardware=names_said(texts["hardware"]),
+            vary=tuple(parse_axis(axis, self.catalog) for axis in axes_of(texts["vary"])),
+            hardware=names_of(texts["hardware"]),
             devices=tuple(map(int, map(str, self._numbers(devices)))),
-            models=names_said(texts["models"]),
-            limits=tuple(parse_limit(limit, self._task) for limit in limits_said(texts)),
+            models=names_of(texts["models"]),
+            limits=tuple(parse_limit(limit, self._task) for limit in limits_of(texts)),
             # What is solved for has a goal of its own, unless one is said.
-            goal=None if texts["solve"] and "goal" not in self.said else goal,
+            goal=None if texts["solve"] and "goal" not in self.given else goal,
             pareto=weighed_figures(self.plan, goal.figure),
             top=_TOP,
-            per_kind=self._each(texts["each"]),
+            per_kind=self._per_kind(texts["each"]),
         )
 
-    def _numbers(self, said: tuple[str, ...]) -> tuple[object, ...]:
-        return parse_axis(f"hardware.devices={','.join(said)}", self.catalog).values if said else ()
+    def _numbers(self, given: tuple[str, ...]) -> tuple[object, ...]:
+        return parse_axis(f"hardware.devices={','.join(given)}", self.catalog).values if given else ()
 
-    def _each(self, said: str) -> int | None:
-        if said == ALL:
+    def _per_kind(self, given: str) -> int | None:
+        if given == ALL:
             return None
-        if not said.isdecimal() or not int(said):
-            raise PlanError("not a number of rows", repr(said)[:40], "give a number above 0, or all")
-        return int(said)
+        if not given.isdecimal() or not int(given):
+            raise PlanError("not a number of rows", repr(given)[:40], "give a number above 0, or all")
+        return int(given)
 
     @property
     def _task(self) -> str:
@@ -239,7 +239,7 @@ _SOLVE = Field(
     "longest sequence, the fewest devices, the largest model. The next value is shown with what it breaks.",
 )
 
-_EACH = Field(
+_PER_KIND = Field(
     *("each", "Per GPU type", "free", "1"),
     unit="a number, or all",
     choices=("1", "3", "10", ALL),
@@ -252,12 +252,12 @@ LIMIT_PARTS = ("time", "usd", "ttft", "tpot")
 _LIMIT = re.compile(r"[\w.]+\s*[<>]=?\s*[^<>,;]+?(?=\s*[,;]|\s+[\w.]+\s*[<>]|\s*$)")
 
 
-def parts_of(plan: Plan, said: Mapping[str, str]) -> tuple[Field, ...]:
+def parts_of(plan: Plan, given: Mapping[str, str]) -> tuple[Field, ...]:
     """Return the parts of a question about a plan: what was said, and what makes sense at once for the rest.
 
     Args:
         plan: the plan.
-        said: texts by key.
+        given: texts by key.
     """
     task = "infer" if plan.task == "infer" else "train"
     goals = tuple(GOALS[task])
@@ -270,10 +270,10 @@ def parts_of(plan: Plan, said: Mapping[str, str]) -> tuple[Field, ...]:
     )
     limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS
     usual = {"devices": _usual_devices(plan), **_own_limits(plan)}
-    if said.get("solve"):
+    if given.get("solve"):
         usual |= {"hardware": OWN, "devices": OWN}
-    parts = (goal, *limits, *_FREE, replace(_SOLVE, choices=_SOLVED[task]), _EACH)
-    return tuple(replace(part, text=said.get(part.key, usual.get(part.key, part.text))) for part in parts)
+    parts = (goal, *limits, *_FREE, replace(_SOLVE, choices=_SOLVED[task]), _PER_KIND)
+    return tuple(replace(part, text=given.get(part.key, usual.get(part.key, part.text))) for part in parts)
 
 
 def _usual_devices(plan: Plan) -> str:
@@ -289,7 +289,7 @@ def _own_limits(plan: Plan) -> Mapping[str, str]:
     return {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
 
 
-def limits_said(texts: Mapping[str, str]) -> tuple[str, ...]:
+def limits_of(texts: Mapping[str, str]) -> tuple[str, ...]:
     """Return the limits of a question as a command has them.
 
     Args:
@@ -298,20 +298,20 @@ def limits_said(texts: Mapping[str, str]) -> tuple[str, ...]:
     Raises:
         PlanError: something among the other limits is none.
     """
-    found = [f"{key}<={texts[key]}" for key in LIMIT_PARTS if texts.get(key, "") not in ("", NONE)]
+    limits = [f"{key}<={texts[key]}" for key in LIMIT_PARTS if texts.get(key, "") not in ("", NONE)]
     others = "" if texts.get("limits") == NONE else texts.get("limits", "")
     read = [match.group().replace(" ", "") for match in _LIMIT.finditer(others)]
     rest = _LIMIT.sub("", others).strip(" ,;")
     if rest:
         raise PlanError("not a limit", repr(rest)[:60], "write FIGURE<=VALUE, such as memory<=90%")
-    return (*found, *read)
+    return (*limits, *read)
 
 
-def names_said(text: str) -> tuple[str, ...]:
+def names_of(text: str) -> tuple[str, ...]:
     """Return the names in a list; none where it is the plan's own."""
     return () if text in ("", OWN) else tuple(name for name in re.split(r"[,;\s]+", text) if name)
 
 
-def axes_said(text: str) -> tuple[str, ...]:
+def axes_of(text: str) -> tuple[str, ...]:
     """Return the axes in a list with spaces or semicolons between."""
     return tuple(part for part in re.split(r"[;\s]+", text) if part)

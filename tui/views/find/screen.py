@@ -33,23 +33,23 @@ class FindScreen(QueryScreen):
 
     def __init__(self, session: Session) -> None:
         front = Front(session.glyphs)
-        super().__init__(session, ResultTable(), front, lambda document, said: document.question(said))
+        super().__init__(session, ResultTable(), front, lambda document, given: document.question(given))
         self._front = front
         self.commands = {**self.commands, "found.rules": self._show_rules}
 
-    def nothing_found(self, found: Results) -> str:
+    def why_nothing(self, results: Results) -> str:
         """Return what excluded most."""
-        return nothing_found(found)
+        return why_nothing(results)
 
     def show_row(self) -> None:
         """Mark the row under the cursor in the picture."""
         shown, row = self.table.shown, self.table.row
-        self._front.show_found(self.table.found, shown, shown[self.table.cursor] if row is not None else None)
+        self._front.show_results(self.table.results, shown, shown[self.table.cursor] if row is not None else None)
 
     def _show_rules(self) -> None:
         """Show what rules excluded."""
-        found = self.table.found
-        self.show_text("What was excluded, and by what", lambda width: rule_lines(found, width))
+        results = self.table.results
+        self.show_text("What was excluded, and by what", lambda width: rule_lines(results, width))
 
 
 _LEAST_POINTS = 2
@@ -67,19 +67,19 @@ class Front(DrawnLines):
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__(id="front", classes="aside")
         self._glyphs = glyphs
-        self._found: Results | None = None
+        self._results: Results | None = None
         self._shown: Sequence[int] = ()
         self._here: int | None = None
 
-    def show_found(self, found: Results | None, shown: Sequence[int], here: int | None) -> None:
+    def show_results(self, results: Results | None, shown: Sequence[int], here: int | None) -> None:
         """Draw an answer.
 
         Args:
-            found: the answer.
+            results: the answer.
             shown: indices of the rows that the table shows.
             here: index of the row under its cursor.
         """
-        self._found, self._shown, self._here = found, shown, here
+        self._results, self._shown, self._here = results, shown, here
         self.repaint()
 
     def repaint(self) -> None:
@@ -90,34 +90,34 @@ class Front(DrawnLines):
             self.border_title = title
 
     def _title(self) -> str:
-        if self._found is None or self._found.weighed is None:
+        if self._results is None or self._results.weighed is None:
             return self.TITLE
-        across, up = (self._found.columns[place].title for place in self._found.weighed)
+        across, up = (self._results.columns[place].title for place in self._results.weighed)
         return f"{up} over {across}, ● best"
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw a point for each row."""
-        found = self._found
-        if found is None or found.weighed is None:
+        results = self._results
+        if results is None or results.weighed is None:
             return []
-        across, up = found.weighed
-        rows = [index for index in self._shown if None not in _numbers(found, index)]
-        points = [(x, y) for x, y in (_numbers(found, index) for index in rows) if x is not None and y is not None]
+        across, up = results.weighed
+        rows = [index for index in self._shown if None not in _numbers(results, index)]
+        points = [(x, y) for x, y in (_numbers(results, index) for index in rows) if x is not None and y is not None]
         if len(points) < _LEAST_POINTS or height < _LEAST_POINTS:
             return [line(Span(" nothing to weigh", "dim"))]
-        front = {place for place, index in enumerate(rows) if index in found.front}
+        front = {place for place, index in enumerate(rows) if index in results.front}
         here = rows.index(self._here) if self._here in rows else None
         drawn = scatter(points, front, here, width, height - 1, self._glyphs)
         right, left, high, low = (
-            found.rows[rows[_most(points, axis, sign)]].cells[(across, up)[axis]].text
+            results.rows[rows[_most(points, axis, sign)]].cells[(across, up)[axis]].text
             for axis, sign in ((0, 1), (0, -1), (1, 1), (1, -1))
         )
         drawn[0], drawn[-1] = _over(drawn[0], high), _over(drawn[-1], low)
         return [*drawn, _axis(left, right, is_logarithmic([x for x, _ in points]), width)]
 
 
-def _numbers(found: Results, index: int) -> tuple[float | None, ...]:
-    return tuple(found.rows[index].cells[place].number for place in found.weighed or ())
+def _numbers(results: Results, index: int) -> tuple[float | None, ...]:
+    return tuple(results.rows[index].cells[place].number for place in results.weighed or ())
 
 
 def _most(points: list[tuple[float, float]], axis: int, sign: int) -> int:
@@ -145,11 +145,14 @@ def _axis(low: str, high: str, logarithmic: bool, width: int) -> Line:
     return line(Span(low + "─" * (gap // 2) + middle + "─" * (gap - gap // 2) + high, "dim"))
 
 
-def rule_lines(found: Results | None, width: int) -> list[Line]:
+def rule_lines(results: Results | None, width: int) -> list[Line]:
     """Return every rule and limit that excluded something, with how much and an example."""
-    if found is None or not (found.excluded or found.missed):
+    if results is None or not (results.excluded or results.missed):
         return [line(Span("Nothing was excluded.", "value"))]
-    headed = (("Rules of layouts and software exclude", found.excluded), ("Memory and limits exclude", found.missed))
+    headed = (
+        ("Rules of layouts and software exclude", results.excluded),
+        ("Memory and limits exclude", results.missed),
+    )
     lines: list[Line] = []
     for heading, excluded in headed:
         if excluded:
@@ -157,9 +160,9 @@ def rule_lines(found: Results | None, width: int) -> list[Line]:
     return lines
 
 
-def nothing_found(found: Results) -> str:
+def why_nothing(results: Results) -> str:
     """Return why there are no rows: what excluded most."""
-    most = next(iter((*found.missed, *found.excluded)), None)
+    most = next(iter((*results.missed, *results.excluded)), None)
     why = f": {spaced(most.count)} times {most.rule}" if most else ""
     return f"nothing found{why}; r tells all"
 

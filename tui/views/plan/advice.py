@@ -84,8 +84,8 @@ class AdviceList(Panel):
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the advice out, each in a line where there is room, else with what it does below it."""
         if not self._advice:
-            found = "looking for what would improve it…" if self._advice is None else "nothing found that improves it"
-            return [line(Span(clip(found, width), "dim"))], None
+            message = "looking for what would improve it…" if self._advice is None else "nothing found that improves it"
+            return [line(Span(clip(message, width), "dim"))], None
         lines: list[Line] = []
         self._items = []
         reveal = range(1)

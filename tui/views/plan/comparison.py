@@ -152,11 +152,11 @@ class ComparisonTable(Panel):
             return ""
         columns = self._comparison.columns
         cell = 2 + max((cell_len(row.text) for column in columns for row in column.rows), default=_LONGEST_VALUE)
-        cell = max(cell, 2 + max(cell_len(worded(each.verdict, each.verdict_words).text) for each in columns))
+        cell = max(cell, 2 + max(cell_len(worded(column.verdict, column.verdict_words).text) for column in columns))
         label = 2 + max(2 * row.indent + cell_len(row.label) for row in self._rows())
         names = " " * label + "".join(right(column.mode, cell) for column in columns)
         verdicts = left("verdict", label) + "".join(
-            right(worded(each.verdict, each.verdict_words).text, cell) for each in columns
+            right(worded(column.verdict, column.verdict_words).text, cell) for column in columns
         )
         body = [
             left("  " * row.indent + row.label, label)
@@ -233,8 +233,8 @@ class ComparisonTable(Panel):
         spans = [Span(left("verdict", label), "label")]
         for column in columns:
             wordings = (column.verdict_words, column.verdict_brief or column.verdict.brief, column.verdict.brief)
-            found = [worded(column.verdict, words) for words in wordings]
-            shown = next((span for span in found if cell_len(span.text) < cell), found[-1])
+            shown_rows = [worded(column.verdict, words) for words in wordings]
+            shown = next((span for span in shown_rows if cell_len(span.text) < cell), shown_rows[-1])
             spans.append(Span(_placed(shown.text, cell), self._role(shown.role)))
         return Line(tuple(spans))
 
@@ -244,29 +244,29 @@ class ComparisonTable(Panel):
         if column is None:
             return []
         why = worded(column.verdict, f"{column.mode}: {column.reason}")
-        found = [(why.text, why.role)] if column.reason else []
+        shown_rows = [(why.text, why.role)] if column.reason else []
         remarks = self._comparison.remarks if self._comparison else ()
-        found += [(text, "label") for text in (*remarks, *column.about)]
+        shown_rows += [(text, "label") for text in (*remarks, *column.about)]
         for note in column.notes:
             parts = (note.title, note.saves or note.detail)
-            found.append(("! " + ": ".join(part for part in parts if part), "warn"))
-        return [line(Span(text, role)) for note, role in found for text in wrap(note, width, "  ")]
+            shown_rows.append(("! " + ": ".join(part for part in parts if part), "warn"))
+        return [line(Span(text, role)) for note, role in shown_rows for text in wrap(note, width, "  ")]
 
     def _row_line(self, row: Row, columns: tuple[Column, ...], label: int, cell: int, selected: bool) -> Line:
-        found = [column.row(row.key) for column in columns]
-        deltas = [self._delta(row, column) for row, column in zip(found, columns, strict=True)]
+        shown_rows = [column.row(row.key) for column in columns]
+        deltas = [self._delta(row, column) for row, column in zip(shown_rows, columns, strict=True)]
         if not _has_deltas(cell):
             deltas = [("", "")] * len(columns)
-        beside = _DELTA if _has_deltas(cell) else 0
-        ends = [beside if row.share is not None else _after(delta) for delta, _ in deltas]
+        delta_width = _DELTA if _has_deltas(cell) else 0
+        ends = [delta_width if row.share is not None else _after(delta) for delta, _ in deltas]
         rooms = [cell - end - 1 for end in ends]
         # Where a unit has no room in one column none has it, and the short label names it.
-        is_short = any(cell_len(_text_of(row)) > room for row, room in zip(found, rooms, strict=True))
+        is_short = any(cell_len(_text_of(row)) > room for row, room in zip(shown_rows, rooms, strict=True))
         has_no_room = is_short or 2 * row.indent + cell_len(row.label) >= label
         name = row.brief if has_no_room and row.brief else row.label
         spans = [Span(left("  " * row.indent + name, label), "label")]
         best = self._best(row.key)
-        for one, (delta, tone), room in zip(found, deltas, rooms, strict=True):
+        for one, (delta, tone), room in zip(shown_rows, deltas, rooms, strict=True):
             is_best = one is not None and best is not None and one.value == best
             text = _gauged(one, room) if one and one.share is not None else _short(_text_of(one), room, is_short)
             role = self._role((one.role if one else "") or ("best" if is_best else "value"))

@@ -168,7 +168,7 @@ _NOWHERE = 3
 """Ranks what only its text was found in; by name where the name begins so, has it, or is another word for it."""
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """An item of a panel."""
 
     panel: int
@@ -200,7 +200,7 @@ class Finding:
         self._current = current
         self._show = show
         self._text = ""
-        self._start = Place(0, 0)
+        self._start = Position(0, 0)
         self.commands: Commands = {
             "find.start": self.start,
             "find.next": partial(self.next, 1),
@@ -217,67 +217,67 @@ class Finding:
         if not self._text:
             self.start()
             return
-        places = sorted(self._found(self._text))
+        places = sorted(self._matches(self._text))
         here = self._here()
         if not places:
             self._session.say(f"nothing called {self._text}")
             return
-        further = [place for place in places if (place > here if direction > 0 else place < here)]
+        further = [position for position in places if (position > here if direction > 0 else position < here)]
         # Beyond the last one comes the first.
-        place = (further or places)[0 if direction > 0 else -1]
-        self._go(place)
-        self._panels[place.panel].focus()
+        position = (further or places)[0 if direction > 0 else -1]
+        self._go(position)
+        self._panels[position.panel].focus()
 
     def _follow(self, text: str | None) -> str:
         """Go to what matches best, back to the start where nothing does; return what was found in words."""
-        found = self._found(text.strip().lower()) if text and text.strip() else {}
-        if not found:
+        matches = self._matches(text.strip().lower()) if text and text.strip() else {}
+        if not matches:
             self._go(self._start)
             return "nothing called so" if text and text.strip() else "label, key, or another word for it"
         # What matches as well is taken in order, from where one stands.
-        best = min(found, key=lambda place: (found[place], place < self._start, place))
+        best = min(matches, key=lambda position: (matches[position], position < self._start, position))
         self._go(best)
         panel = self._panels[best.panel]
         label = panel.findable()[best.item].label or panel.TITLE
-        return f"{label} in {panel.TITLE}, one of {len(found)}"
+        return f"{label} in {panel.TITLE}, one of {len(matches)}"
 
     def _accept(self, text: str) -> str:
         if not text:
             self.next(1) if self._text else None
             return ""
         self._text = text.lower()
-        if not self._found(self._text):
+        if not self._matches(self._text):
             self._session.say(f"nothing called {text}")
         return ""
 
-    def _found(self, text: str) -> dict[Place, int]:
+    def _matches(self, text: str) -> dict[Position, int]:
         """Return where a text is found, and how well; what things mean counts where nothing is called so."""
         ranks = {
-            Place(number, item): _rank(each, text)
+            Position(number, item): _rank(candidate, text)
             for number, panel in enumerate(self._panels)
-            for item, each in enumerate(panel.findable())
+            for item, candidate in enumerate(panel.findable())
         }
-        named = {place: rank for place, rank in ranks.items() if rank < _NOWHERE}
-        return named or {place: rank for place, rank in ranks.items() if rank == _NOWHERE}
+        named = {position: rank for position, rank in ranks.items() if rank < _NOWHERE}
+        return named or {position: rank for position, rank in ranks.items() if rank == _NOWHERE}
 
-    def _here(self) -> Place:
+    def _here(self) -> Position:
         panel = self._current()
-        return Place(self._panels.index(panel) if panel in self._panels else 0, panel.cursor)
+        return Position(self._panels.index(panel) if panel in self._panels else 0, panel.cursor)
 
-    def _go(self, place: Place) -> None:
-        panel = self._panels[place.panel]
+    def _go(self, position: Position) -> None:
+        panel = self._panels[position.panel]
         if panel is not self._current():
             self._show(panel)
-        panel.move_to(place.item)
+        panel.move_to(position.item)
 
 
-def _rank(each: Findable, text: str) -> int:
+def _rank(candidate: Findable, text: str) -> int:
     """Return how well something is found by a text, 0 the best; more than ``_NOWHERE`` where it is not."""
-    label = each.label.lower()
+    label = candidate.label.lower()
     if label.startswith(text):
         return 0
     if text in label:
         return 1
-    if any(text in other.lower() for other in each.others):
+    if any(text in other.lower() for other in candidate.others):
         return 2
-    return _NOWHERE if text in each.text.lower() else _NOWHERE + 1
+    return _NOWHERE if text in candidate.text.lower() else _NOWHERE + 1

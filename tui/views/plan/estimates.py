@@ -138,7 +138,7 @@ class Estimates:
 
     def choose_column(self, offset: int) -> None:
         """Choose the column beside the chosen one."""
-        self._store.choose_beside(offset)
+        self._store.choose_next(offset)
         self.show_columns()
         self.explain()
         self.show_fields()

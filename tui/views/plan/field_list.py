@@ -10,7 +10,7 @@ from textual.binding import BindingType
 
 from capacity_tui.engine.units import format_count, format_number
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.shown.tried import short_value, time_beside
+from capacity_tui.tui.shown.tried import short_value, time_against
 from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.bars import mark_of
 from capacity_tui.tui.widgets.panel import Findable, Panel
@@ -282,11 +282,11 @@ def sweep_lines(
     if not figures:
         return [first]
     known = [tried.get(value) for value, _, _ in marked]
-    shares = ["" if each is None or each.share is None else f"{each.share:.0%}".replace("%", " %") for each in known]
+    shares = ["" if one is None or one.share is None else f"{one.share:.0%}".replace("%", " %") for one in known]
     start = tried.get(current)
-    times = ["" if each is None else each.time for each in known]
+    times = ["" if one is None else one.time for one in known]
     if any(cell_len(time) >= cell for time in times):
-        times = ["" if each is None else time_beside(each, start) for each in known]
+        times = ["" if one is None else time_against(one, start) for one in known]
     rows = [texts if all(cell_len(text) < cell for text in texts) else [] for texts in (shares, times)]
     lines = [line(" " * _INDENT, Span("".join(f" {text}"[:cell].ljust(cell) for text in row), "dim")) for row in rows]
     return [first, *lines]

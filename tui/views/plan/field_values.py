@@ -121,21 +121,21 @@ def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
 
 
 def _timed(estimate: Estimate, key: str, before: str, after: str = "", rank: int = 0) -> Headline:
-    found = figure(estimate, key)
-    return Headline(f"{before}{found.text}{after}", found.range_text.replace(" to ", " – "), rank)
+    value = figure(estimate, key)
+    return Headline(f"{before}{value.text}{after}", value.range_text.replace(" to ", " – "), rank)
 
 
 def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
     """Return what the job costs; where its length is open, what its tokens do, or an hour."""
     if not is_open:
-        found = figure(estimate, Figure.COST_USD)
-        return Headline(found.absence or found.text)
+        value = figure(estimate, Figure.COST_USD)
+        return Headline(value.absence or value.text)
     if plan.task == "infer":
-        found = figure(estimate, Figure.COST_USD_PER_MILLION_TOKENS)
+        value = figure(estimate, Figure.COST_USD_PER_MILLION_TOKENS)
         counted = "tok" if estimate.model.unit == "token" else estimate.model.counted
-        return Headline(found.absence or f"{found.text}/M {counted}")
-    found = figure(estimate, Figure.COST_USD_PER_HOUR)
-    return Headline(found.absence or f"{found.text}/h")
+        return Headline(value.absence or f"{value.text}/M {counted}")
+    value = figure(estimate, Figure.COST_USD_PER_HOUR)
+    return Headline(value.absence or f"{value.text}/h")
 
 
 Pair: TypeAlias = tuple[str, str]
@@ -146,9 +146,9 @@ def tried(plan: Plan, change: Mapping[str, object], catalog: Catalog, machine: M
     try:
         filled = fill(edited(plan, change, catalog).plan, "balanced", machine, catalog)
     except CapacityError as error:
-        return Tried(Verdict.CANNOT_RUN, reason=error.title)
+        return _tried(error, plan)
     quote = next(iter(filled.resolved.cluster.price.rate_quotes), None)
-    return replace(_told(filled.estimate, filled.plan), source="" if quote is None else _source(quote))
+    return replace(_tried(filled.estimate, filled.plan), source="" if quote is None else _source(quote))
 
 
 def tried_pairs(
@@ -168,12 +168,8 @@ def tried_pairs(
     """
     changes = [dict(zip(keys, pair, strict=True)) for pair in pairs]
     is_open = any(path not in keys for path in balanced.reasons)
-    found = estimate_changes(balanced.plan, changes, machine, balanced.catalog)
-    told = (
-        Tried(Verdict.CANNOT_RUN, reason=each.title) if isinstance(each, CapacityError) else _told(each, balanced.plan)
-        for each in found
-    )
-    yield dict(zip(pairs, told, strict=True)), not is_open
+    estimates = estimate_changes(balanced.plan, changes, machine, balanced.catalog)
+    yield {pair: _tried(one, balanced.plan) for pair, one in zip(pairs, estimates, strict=True)}, not is_open
     if is_open:
         for pair, change in zip(pairs, changes, strict=True):
             yield {pair: tried(plan, change, balanced.catalog, machine)}, True
@@ -184,7 +180,9 @@ def _source(quote: Quote) -> str:
     return f"{quote.provider}{'' if quote.age.days is None else f' {quote.age.days} d'}"
 
 
-def _told(estimate: Estimate, plan: Plan) -> Tried:
+def _tried(estimate: Estimate | CapacityError, plan: Plan) -> Tried:
+    if isinstance(estimate, CapacityError):
+        return Tried(Verdict.CANNOT_RUN, reason=estimate.title)
     held, price, cost = usage(estimate), figure(estimate, Figure.COST_USD_PER_HOUR), figure(estimate, Figure.COST_USD)
     seconds, time = _time(plan, estimate)
     return Tried(
@@ -217,9 +215,9 @@ _FIRST = "memory."
 
 def advice_of(offer: Offer) -> Advice:
     """Return an offer in the words of the screen, what it does to memory before all else."""
-    told = sorted(offer.effects, key=lambda effect: not effect.metric.key.startswith(_FIRST))
+    tried = sorted(offer.effects, key=lambda effect: not effect.metric.key.startswith(_FIRST))
     effects = []
-    for effect in told:
+    for effect in tried:
         metric = effect.metric
         # The unit stands behind the value: a name that says it would say it twice.
         says_unit = not metric.brief or metric.brief.endswith(metric.unit)

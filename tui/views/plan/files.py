@@ -188,33 +188,33 @@ class Opening:
         # A plan that was opened meanwhile knows nothing of this machine yet.
         self._session.renew_plan()
 
-    def _offer(self, found: tuple[LeftBehind, ...]) -> None:
+    def _offer(self, left_behind: tuple[LeftBehind, ...]) -> None:
         """Ask what to do with edits that were not saved when the program ended.
 
         A list that opens under the hands of somebody who types would take the keys: then a note tells of them.
         """
-        self._left_behind = found
+        self._left_behind = left_behind
         if self._session.was_typed:
-            self._tell(", ".join(plan.name for kept in found for plan in kept.plans))
+            self._tell(", ".join(plan.name for kept in left_behind for plan in kept.plans))
         else:
             self.restore()
 
     def restore(self) -> None:
         """Let the user choose what becomes of edits that were left behind."""
-        found = self._left_behind
-        if not found:
+        left_behind = self._left_behind
+        if not left_behind:
             self._session.say("nothing was left behind")
             return
         plans = (
             Choice(str(index), f"restore {', '.join(plan.name for plan in kept.plans)}", _described(kept))
-            for index, kept in enumerate(found)
+            for index, kept in enumerate(left_behind)
         )
         choices = (*plans, Choice(_LATER, _LATER, "at the next start"), Choice(_DISCARD, _DISCARD, "for good"))
 
         def picked(choice: str | None) -> None:
             self._left_behind = ()
             self._tell("")
-            for index, kept in enumerate(found):
+            for index, kept in enumerate(left_behind):
                 if choice == str(index):
                     self._restore(kept)
                 elif choice == _DISCARD:

@@ -55,7 +55,7 @@ class Hardware(Panel):
             return [
                 line(Span(left(label, label_width), "label"), " ", Span(detecting, "dim")) for label in labels
             ], None
-        return [told for row in self._rows for told in self._lines_of(row, label_width, width)], None
+        return [text for row in self._rows for text in self._lines_of(row, label_width, width)], None
 
     def summary(self) -> Line:
         """Return the first fact."""

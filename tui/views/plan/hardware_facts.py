@@ -141,22 +141,22 @@ def load_rows(machine: Machine, sample: Sample) -> tuple[Load, ...]:
 
 def _gpu_readings(gpus: Fact[tuple[GpuSample, ...]]) -> Iterator[Reading]:
     """Yield the readings of each GPU; of many GPUs their mean, and the hottest one."""
-    found = gpus.value
-    if not found:
+    devices = gpus.value
+    if not devices:
         yield Reading("GPU", None, None, "", gpus.reason or "none here")
         return
-    busy = [gpu.utilization_percent.value for gpu in found]
-    used = _total([gpu.memory_used_bytes for gpu in found])
-    total = _total([gpu.memory_total_bytes for gpu in found])
-    watts = _total([gpu.power_watts for gpu in found])
-    heat = [gpu.temperature_celsius.value for gpu in found if gpu.temperature_celsius.value is not None]
+    busy = [gpu.utilization_percent.value for gpu in devices]
+    used = _total([gpu.memory_used_bytes for gpu in devices])
+    total = _total([gpu.memory_total_bytes for gpu in devices])
+    watts = _total([gpu.power_watts for gpu in devices])
+    heat = [gpu.temperature_celsius.value for gpu in devices if gpu.temperature_celsius.value is not None]
     known = [value for value in busy if value is not None]
     mean = sum(known) / len(known) if known else None
-    yield Reading("GPU", mean, 100, _percent(mean), found[0].utilization_percent.reason)
-    yield Reading("VRAM", used, total, format_bytes(used), found[0].memory_used_bytes.reason)
-    yield Reading("Power", watts, None, format_power(watts), found[0].power_watts.reason)
+    yield Reading("GPU", mean, 100, _percent(mean), devices[0].utilization_percent.reason)
+    yield Reading("VRAM", used, total, format_bytes(used), devices[0].memory_used_bytes.reason)
+    yield Reading("Power", watts, None, format_power(watts), devices[0].power_watts.reason)
     hottest = max(heat, default=None)
-    yield Reading("Heat", hottest, 100, format_temperature(hottest), found[0].temperature_celsius.reason)
+    yield Reading("Heat", hottest, 100, format_temperature(hottest), devices[0].temperature_celsius.reason)
 
 
 def _total(facts: Sequence[Fact[int]] | Sequence[Fact[float]]) -> float | None:
@@ -216,10 +216,10 @@ def _accelerator_row(equal: list[Accelerator]) -> HardwareRow:
 
 def _measured_row(machine: Machine) -> Iterator[HardwareRow]:
     """Yield what the benchmarks found, once they were run."""
-    found = machine.benchmarked
-    if found is None:
+    devices = machine.benchmarked
+    if devices is None:
         return
-    flops, bandwidth = found.fp32_flops, found.memory_bandwidth
+    flops, bandwidth = devices.fp32_flops, devices.memory_bandwidth
     texts = [f"{format_flops(flops.value, per_second=True)} fp32"] if flops.value else []
     texts += [format_bandwidth(bandwidth.value)] if bandwidth.value else []
     if texts:

@@ -88,7 +88,7 @@ class PlanPins:
             return None, None
         return document, column
 
-    def _change(self, changed: Callable[[], Document], said: str = "") -> bool:
+    def _change(self, changed: Callable[[], Document], message: str = "") -> bool:
         """Take up a changed plan, and say why where there is none."""
         try:
             after = changed()
@@ -96,6 +96,6 @@ class PlanPins:
             self._session.say(f"{error.title}: {error.hint or error.detail}", "bad")
             return False
         self._session.change_to(after, PINS_KEY)
-        if said:
-            self._session.say(said)
+        if message:
+            self._session.say(message)
         return True

@@ -105,10 +105,10 @@ def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -
 
 def _about(group: ModeGroup) -> Iterator[str]:
     """Yield what the modes of a column are, and how much of their shares the run uses."""
-    told = group.shown.annotated_estimate.basis.filled_by
-    if told is not None:
+    choice = group.shown.annotated_estimate.basis.filled_by
+    if choice is not None:
         yield from (plan.mode.line for plan in group.plans)
-        yield from (share.words for share in told.shares)
+        yield from (share.words for share in choice.shares)
 
 
 def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | None:
@@ -133,10 +133,10 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
 
 
 def _room_explained(filled: ModePlan, mode: str, key: str) -> ExplanationText:
-    found = figure(filled.annotated_estimate, key)
+    value = figure(filled.annotated_estimate, key)
     what = "prompt" if key == ROOM[1] else "batch"
     how = f"the largest {what} with which weights, cache and workspace fit a device, all else as it is"
-    return ExplanationText(key=key, title=f"{found.title} ({mode})", formula=how, result=found.text)
+    return ExplanationText(key=key, title=f"{value.title} ({mode})", formula=how, result=value.text)
 
 
 def _share_explained(share: UsedShare, filled: ModePlan, mode: str, key: str) -> ExplanationText:
@@ -145,8 +145,8 @@ def _share_explained(share: UsedShare, filled: ModePlan, mode: str, key: str) ->
 
 
 def _share(estimate: Estimate, key: str) -> UsedShare | None:
-    told = estimate.basis.filled_by
-    shares = () if told is None else told.shares
+    choice = estimate.basis.filled_by
+    shares = () if choice is None else choice.shares
     return next((share for share in shares if f"{_SHARE}{share.figure}" == key), None)
 
 
@@ -235,16 +235,16 @@ def _share_rows(estimate: Estimate) -> Iterator[Row]:
 
 
 def _figure_row(estimate: Estimate, key: str) -> Row:
-    found = figure(estimate, key)
-    metric, value = found.metric, found.value
+    shown = figure(estimate, key)
+    metric, value = shown.metric, shown.value
     low, high = (float(value.low), float(value.high)) if isinstance(value, Interval) else (None, None)
     is_share = key == Figure.MEMORY_UTILIZATION_PERCENT
     return Row(
         key=key,
         label=metric.label,
-        text=found.text,
+        text=shown.text,
         # Without its value no delta is shown: the row above has the same one.
-        value=None if is_share else found.number,
+        value=None if is_share else shown.number,
         low=low,
         high=high,
         interval=interval_text(value),
@@ -315,52 +315,52 @@ _PAGES = {"markdown": ("Report in Markdown", ".md"), "html": ("Report as a web p
 
 
 def exports_of(
-    said: Plan, filled: Plan, name: str, what: str, machine: Machine | None, catalog: Catalog
+    written: Plan, filled: Plan, name: str, what: str, machine: Machine | None, catalog: Catalog
 ) -> tuple[Export, ...]:
     """Return every form of a settled plan.
 
     Args:
-        said: the shorter plan that comes to the same when its open fields are filled; or the settled plan itself.
+        written: the shorter plan that comes to the same when its open fields are filled; or the settled plan itself.
         filled: the settled plan.
         name: what files are called.
         what: which plan it is, in words.
         machine: what was detected, for plans that run on it.
         catalog: facts.
     """
-    found = answer(filled, machine, catalog)
+    answered = answer(filled, machine, catalog)
 
     def keep(setting: str) -> str:
-        return record_run(history_entry(found), history_place(setting=setting))
+        return record_run(history_entry(answered), history_place(setting=setting))
 
-    return tuple(replace(export, keep=keep) for export in _exports(said, found, name, what, machine, catalog))
+    return tuple(replace(export, keep=keep) for export in _exports(written, answered, name, what, machine, catalog))
 
 
 def _exports(
-    said: Plan, found: Answer, name: str, what: str, machine: Machine | None, catalog: Catalog
+    written: Plan, answered: Answer, name: str, what: str, machine: Machine | None, catalog: Catalog
 ) -> Iterator[Export]:
     yield Export(
-        "Plan as YAML", "all that will run, with what was predicted", {f"{name}.yaml": exported_plan(found, what)}
+        "Plan as YAML", "all that will run, with what was predicted", {f"{name}.yaml": exported_plan(answered, what)}
     )
-    words = command_words(said, machine, catalog) or command_words(found.plan, machine, catalog)
+    words = command_words(written, machine, catalog) or command_words(answered.plan, machine, catalog)
     if words is not None:
         yield Export("One-line command", "the same plan without a file", {f"{name}.sh": f"{command_text(words)}\n"})
-    yield from _framework_folders(found, name, machine, catalog)
+    yield from _framework_folders(answered, name, machine, catalog)
     for form, (title, suffix) in _PAGES.items():
-        text = write_report(form, Report(found, roofline))
+        text = write_report(form, Report(answered, roofline))
         yield Export(title, "figures, ranges, advice and where they come from", {f"{name}{suffix}": text})
 
 
-def _framework_folders(found: Answer, name: str, machine: Machine | None, catalog: Catalog) -> Iterator[Export]:
+def _framework_folders(answered: Answer, name: str, machine: Machine | None, catalog: Catalog) -> Iterator[Export]:
     """Yield the files of the plan's framework or engine, and those of other tools that fine-tune its adapters."""
-    resolved = resolve_plan(found.plan, catalog, machine)
-    settings = settings_for_plan(found.plan, machine, catalog)
+    resolved = resolve_plan(answered.plan, catalog, machine)
+    settings = settings_for_plan(answered.plan, machine, catalog)
     own = framework_files(resolved, catalog, settings)
     seen = set()
     for tool in (None, *adapter_tools(resolved, catalog)):
         files = own if tool is None else framework_files(resolved, catalog, settings, tool)
-        told = tuple(file for file in files if file != "environment.sh")
-        if told not in seen:
-            seen.add(told)
+        choice = tuple(file for file in files if file != "environment.sh")
+        if choice not in seen:
+            seen.add(choice)
             title = f"Files for {tool}" if tool else "Framework files"
             folder = "-".join((name, tool.lower() if tool else "run"))
-            yield Export(title, ", ".join(told) or "environment.sh", files, folder)
+            yield Export(title, ", ".join(choice) or "environment.sh", files, folder)

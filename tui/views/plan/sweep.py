@@ -161,12 +161,12 @@ class FieldMap:
         words = ", ".join(f"{field.label} {change[field.key]}" for field in fields if field.key in change)
         self._session.say(refusal or f"{words}: u undoes it", "bad" if refusal else "good")
 
-    def _values(self, field: Field, each_way: int) -> tuple[tuple[str, ...], int]:
+    def _values(self, field: Field, reach: int) -> tuple[tuple[str, ...], int]:
         """Return the values around that of a field, and which is its own; none where it has none."""
         document, column = self._store.document, self._store.mode_column
         chosen = column.chosen.get(field.key) if column else None
         start = field.value if field.value is not None else chosen.value if chosen else None
         if document is None or start is None:
             return (), 0
-        values = around(field, chosen, document.sizes(field.key), each_way)
+        values = around(field, chosen, document.sizes(field.key), reach)
         return values, next((at for at, value in enumerate(values) if float(value) == start), 0)

@@ -23,7 +23,7 @@ _NARROWEST_PICTURE = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EntryLine:
     """One line of an explanation, and the number it tells of, which can be followed."""
 
     line: Line
@@ -51,7 +51,7 @@ class Why(Panel):
         super().__init__()
         self.explanation: ExplanationText | None = None
         self._trail: tuple[Page, ...] = ()
-        self._told: Sequence[Told] = ()
+        self._entries: Sequence[EntryLine] = ()
 
     def show_explanation(self, explanation: ExplanationText | None) -> None:
         """Explain another number."""
@@ -83,21 +83,21 @@ class Why(Panel):
     @property
     def entry(self) -> FormulaInput | None:
         """The number under the cursor, None on a line that tells of none."""
-        return self._told[self.cursor].entry if self.cursor < len(self._told) else None
+        return self._entries[self.cursor].entry if self.cursor < len(self._entries) else None
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the explanation out."""
         if self.explanation is None:
-            self._told = ()
+            self._entries = ()
             return [line(Span(self.NOTHING, "dim"))], None
-        self._told = told_lines(self.explanation, width, self.app.has_class("-ascii"), self._path)
-        at = min(self.cursor, len(self._told) - 1) if self.is_current else -1
-        lines = [Line(told.line.spans, selected=index == at) for index, told in enumerate(self._told)]
+        self._entries = entry_lines(self.explanation, width, self.app.has_class("-ascii"), self._path)
+        at = min(self.cursor, len(self._entries) - 1) if self.is_current else -1
+        lines = [Line(entries.line.spans, selected=index == at) for index, entries in enumerate(self._entries)]
         return lines, range(at, at + 1) if at >= 0 else None
 
     def item_count(self) -> int:
         """Return the number of lines."""
-        return len(self._told)
+        return len(self._entries)
 
     def summary(self) -> Line:
         """Return the formula."""
@@ -116,10 +116,12 @@ class Why(Panel):
 
 def explain_lines(explanation: ExplanationText, width: int, ascii_only: bool) -> list[Line]:
     """Return an explanation as lines, the most useful first."""
-    return [told.line for told in told_lines(explanation, width, ascii_only)]
+    return [entries.line for entries in entry_lines(explanation, width, ascii_only)]
 
 
-def told_lines(explanation: ExplanationText, width: int, ascii_only: bool, path: tuple[str, ...] = ()) -> list[Told]:
+def entry_lines(
+    explanation: ExplanationText, width: int, ascii_only: bool, path: tuple[str, ...] = ()
+) -> list[EntryLine]:
     """Return an explanation as lines with the numbers they tell of.
 
     Args:
@@ -136,22 +138,22 @@ def told_lines(explanation: ExplanationText, width: int, ascii_only: bool, path:
     if path:
         lines.insert(0, fit(line(Span(_BETWEEN_PAGES.join(path) + _BETWEEN_PAGES, "dim")), width))
     lines += [line(Span(text, "value")) for text in wrap(_formula(explanation.formula), width, "  ")]
-    told = [Told(each) for each in lines]
-    told += _input_lines(explanation.inputs, width)
+    entries = [EntryLine(shown) for shown in lines]
+    entries += _input_lines(explanation.inputs, width)
     if explanation.picture is not None and width >= _NARROWEST_PICTURE:
-        told += [Told(each) for each in picture_text(explanation.picture, width, ascii_only)]
+        entries += [EntryLine(shown) for shown in picture_text(explanation.picture, width, ascii_only)]
     for remark in explanation.remarks:
-        told += _labelled("note", remark, width, "value")
+        entries += _labelled("note", remark, width, "value")
     if explanation.lever:
-        told += _labelled("lever", explanation.lever, width, "accent")
+        entries += _labelled("lever", explanation.lever, width, "accent")
     for step in explanation.steps:
-        told += _labelled("with", f"{_formula(step.formula)}  ({step.result})", width, "value")
-        told += _input_lines(step.inputs, width)
+        entries += _labelled("with", f"{_formula(step.formula)}  ({step.result})", width, "value")
+        entries += _input_lines(step.inputs, width)
     for assumption in explanation.assumptions:
-        told += _labelled("assumed", assumption, width, "warn")
+        entries += _labelled("assumed", assumption, width, "warn")
     for source in explanation.sources:
-        told += _labelled("source", source, width, "dim")
-    return told
+        entries += _labelled("source", source, width, "dim")
+    return entries
 
 
 def picture_text(picture: Picture, width: int, ascii_only: bool) -> list[Line]:
@@ -162,11 +164,11 @@ def picture_text(picture: Picture, width: int, ascii_only: bool) -> list[Line]:
     return [line(Span(part, "value")) for text in drawn for part in fold(text, width)]
 
 
-def _input_lines(inputs: tuple[FormulaInput, ...], width: int) -> list[Told]:
+def _input_lines(inputs: tuple[FormulaInput, ...], width: int) -> list[EntryLine]:
     names = max((cell_len(entry.name) for entry in inputs), default=0)
     texts = max((cell_len(entry.text) for entry in inputs), default=0)
     names = min(names, width // 2)
-    return [Told(_input_line(entry, names, texts, width), entry) for entry in inputs]
+    return [EntryLine(_input_line(entry, names, texts, width), entry) for entry in inputs]
 
 
 def _input_line(entry: FormulaInput, names: int, texts: int, width: int) -> Line:
@@ -187,7 +189,7 @@ def _formula(text: str) -> str:
     return text.replace("·", "⋅")
 
 
-def _labelled(label: str, text: str, width: int, role: str) -> list[Told]:
+def _labelled(label: str, text: str, width: int, role: str) -> list[EntryLine]:
     first, *rest = wrap(text, width - 9) or [""]
     lines = [line(Span(f"{label:<8} ", "label"), Span(first, role))]
-    return [Told(each) for each in (*lines, *(line(" " * 9, Span(more, role)) for more in rest))]
+    return [EntryLine(shown) for shown in (*lines, *(line(" " * 9, Span(more, role)) for more in rest))]

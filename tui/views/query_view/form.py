@@ -38,7 +38,7 @@ class QuestionForm(Panel):
     def __init__(self) -> None:
         super().__init__()
         self._fields: tuple[Field, ...] = ()
-        self._said: frozenset[str] = frozenset()
+        self._given: frozenset[str] = frozenset()
         self._places: dict[int, tuple[int, int]] = {}
         self.commands = {
             **self.commands,
@@ -51,15 +51,15 @@ class QuestionForm(Panel):
         """The part under the cursor."""
         return self._fields[self.cursor] if self.cursor < len(self._fields) else None
 
-    def show_fields(self, fields: tuple[Field, ...], said: frozenset[str]) -> None:
+    def show_fields(self, fields: tuple[Field, ...], given: frozenset[str]) -> None:
         """Show a question.
 
         Args:
             fields: its parts.
-            said: keys of those that the user said.
+            given: keys of those that the user said.
         """
         key = self.field.key if self.field else ""
-        self._fields, self._said = fields, said
+        self._fields, self._given = fields, given
         self.cursor = next((index for index, field in enumerate(fields) if field.key == key), 0)
         self.repaint()
 
@@ -90,7 +90,7 @@ class QuestionForm(Panel):
                 used = 0
             at_cursor = index == self.cursor and self.is_current
             self._places[index] = len(lines) - 1, used
-            role = "best" if field.key in self._said else "value" if field.text else "dim"
+            role = "best" if field.key in self._given else "value" if field.text else "dim"
             lines[-1] += [
                 Span("▌" if at_cursor else " ", "accent"),
                 Span(f"{field.label} ", "key" if at_cursor else "label"),
@@ -111,9 +111,9 @@ class QuestionForm(Panel):
     def _move_line(self, offset: int) -> None:
         """Go to the part above or below."""
         row, column = self._places.get(self.cursor, (0, 0))
-        beside = [(abs(x - column), index) for index, (y, x) in self._places.items() if y == row + offset]
-        if beside:
-            self.move_to(min(beside)[1])
+        candidates = [(abs(x - column), index) for index, (y, x) in self._places.items() if y == row + offset]
+        if candidates:
+            self.move_to(min(candidates)[1])
 
 
 class QuestionEdits:

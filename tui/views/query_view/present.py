@@ -25,13 +25,13 @@ class PlanQuestion(ABC):
         plan: the plan.
         machine: what was detected.
         catalog: the catalogues.
-        said: what the user said, by the keys of its parts.
+        given: what the user said, by the keys of its parts.
     """
 
     plan: Plan
     machine: Machine | None = field(compare=False)
     catalog: Catalog = field(compare=False, repr=False)
-    said: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def edited(self, key: str, text: str) -> Self:
         """Return the question with one part said otherwise.
@@ -39,8 +39,8 @@ class PlanQuestion(ABC):
         Raises:
             CapacityError: the text makes no sense there.
         """
-        said = {**self.said, key: text.strip()}
-        after = replace(self, said={name: value for name, value in said.items() if value})
+        given = {**self.given, key: text.strip()}
+        after = replace(self, given={name: value for name, value in given.items() if value})
         after.asked()
         return after
 

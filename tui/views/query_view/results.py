@@ -31,7 +31,7 @@ class ResultTable(HeadedPanel):
     """Rows that answer the question; keeps its cursor on a row while others come in.
 
     Attributes:
-        found: the last answer.
+        results: the last answer.
         sorted_by: index of a column, None for the goal.
         is_reversed: whether the worst come first.
         filter: words that rows must have.
@@ -48,7 +48,7 @@ class ResultTable(HeadedPanel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: Results | None = None
+        self.results: Results | None = None
         self.sorted_by: int | None = None
         self.is_reversed = False
         self.filter = ""
@@ -63,9 +63,9 @@ class ResultTable(HeadedPanel):
     @property
     def row(self) -> ResultRow | None:
         """The row under the cursor."""
-        if self.found is None or self.cursor >= len(self._shown):
+        if self.results is None or self.cursor >= len(self._shown):
             return None
-        return self.found.rows[self._shown[self.cursor]]
+        return self.results.rows[self._shown[self.cursor]]
 
     @property
     def shown(self) -> tuple[int, ...]:
@@ -75,21 +75,23 @@ class ResultTable(HeadedPanel):
     @property
     def order(self) -> str:
         """By what the rows are sorted, in words."""
-        if self.found is None or self.sorted_by is None:
-            return self.found.order if self.found else ""
-        return self.found.columns[self.sorted_by].title
+        if self.results is None or self.sorted_by is None:
+            return self.results.order if self.results else ""
+        return self.results.columns[self.sorted_by].title
 
     def chosen(self) -> tuple[ResultRow, ...]:
         """Return the rows that are marked, or the one under the cursor."""
-        rows = () if self.found is None else tuple(row for row in self.found.rows if row.key in self.marked)
+        rows = () if self.results is None else tuple(row for row in self.results.rows if row.key in self.marked)
         return rows or ((self.row,) if self.row else ())
 
-    def show_found(self, found: Results, message: str = "nothing found yet") -> None:
+    def show_results(self, results: Results, message: str = "nothing found yet") -> None:
         """Show an answer; the cursor stays on its row if it was moved there."""
-        if self.found is None or [one.title for one in self.found.columns] != [one.title for one in found.columns]:
+        if self.results is None or [one.title for one in self.results.columns] != [
+            one.title for one in results.columns
+        ]:
             self.sorted_by, self._widths = None, ()
         before = self.row
-        self.found, self.is_old, self.message = found, False, message
+        self.results, self.is_old, self.message = results, False, message
         self._arrange(before)
 
     def show_old(self) -> None:
@@ -99,7 +101,7 @@ class ResultTable(HeadedPanel):
 
     def show_message(self, message: str) -> None:
         """Say why there are no rows."""
-        self.found, self.message, self._shown = None, message, ()
+        self.results, self.message, self._shown = None, message, ()
         self.repaint()
 
     def narrow(self, text: str) -> None:
@@ -109,9 +111,9 @@ class ResultTable(HeadedPanel):
 
     def sort(self) -> None:
         """Sort by the next column; behind the last one is the goal."""
-        if self.found is not None:
+        if self.results is not None:
             after = 0 if self.sorted_by is None else self.sorted_by + 1
-            self.sorted_by = after if after < len(self.found.columns) else None
+            self.sorted_by = after if after < len(self.results.columns) else None
             self.is_reversed = False
             self._start_over()
 
@@ -143,12 +145,12 @@ class ResultTable(HeadedPanel):
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the rows out under their heads, in the columns that there is room for."""
-        found = self.found
-        if found is None or not self._shown:
-            nothing = f"no row has {self.filter!r}" if found and found.rows else self.message
+        results = self.results
+        if results is None or not self._shown:
+            nothing = f"no row has {self.filter!r}" if results and results.rows else self.message
             return [line(Span(f" {nothing}", "dim"))], None
-        self._widths = self._wide_enough(found)
-        columns = found.columns
+        self._widths = self._wide_enough(results)
+        columns = results.columns
         # Names give way to numbers before a column is left out.
         least = [size if one.is_number else min(size, _NAME) for size, one in zip(self._widths, columns, strict=True)]
         places = fitted(least, [column.rank for column in columns], width - _MARKS)
@@ -157,17 +159,17 @@ class ResultTable(HeadedPanel):
         heads = joined([self._head(columns[place].title, place) for place in places], widths, right)
         lines = [line(" " * _MARKS, Span("".join(heads), "heading"))]
         for position, index in enumerate(self._shown):
-            row = found.rows[index]
+            row = results.rows[index]
             cells = joined([row.cells[place].text for place in places], widths, right)
-            lines.append(self._line(row, cells, is_front=index in found.front, at_cursor=position == self.cursor))
+            lines.append(self._line(row, cells, is_front=index in results.front, at_cursor=position == self.cursor))
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
 
-    def _wide_enough(self, found: Results) -> tuple[int, ...]:
+    def _wide_enough(self, results: Results) -> tuple[int, ...]:
         """Return how wide the columns are; while rows come in they only get wider."""
-        before = self._widths or (0,) * len(found.columns)
+        before = self._widths or (0,) * len(results.columns)
         return tuple(
-            max(widest([row.cells[place].text for row in found.rows]), len(column.title) + 1, before[place])
-            for place, column in enumerate(found.columns)
+            max(widest([row.cells[place].text for row in results.rows]), len(column.title) + 1, before[place])
+            for place, column in enumerate(results.columns)
         )
 
     def _cut(self, places: tuple[int, ...], columns: Sequence[TableColumn], room: int) -> tuple[int, ...]:
@@ -175,8 +177,8 @@ class ResultTable(HeadedPanel):
         words = [place for place in places if not columns[place].is_number]
         taken = sum(self._widths[place] + GAP for place in places if place not in words)
         cut = narrowed([self._widths[place] for place in words], room - taken, _NARROWEST)
-        by_place = dict(zip(words, cut, strict=True))
-        return tuple(by_place.get(place, self._widths[place]) for place in places)
+        by_index = dict(zip(words, cut, strict=True))
+        return tuple(by_index.get(place, self._widths[place]) for place in places)
 
     def _head(self, title: str, place: int) -> str:
         if place != self.sorted_by:
@@ -206,11 +208,11 @@ class ResultTable(HeadedPanel):
         Args:
             before: the row under the cursor until now.
         """
-        if self.found is None:
+        if self.results is None:
             return
-        columns, rows = self.found.columns, self.found.rows
+        columns, rows = self.results.columns, self.results.rows
         words = self.filter.casefold().split()
-        kept = [index for index, row in enumerate(rows) if is_found(row, columns, words, index in self.found.front)]
+        kept = [index for index, row in enumerate(rows) if matches(row, columns, words, index in self.results.front)]
         self._shown = tuple(in_order(kept, rows, columns, self.sorted_by, self.is_reversed))
         place = next((place for place, index in enumerate(self._shown) if rows[index].key == self._wanted), None)
         self.cursor = place if place is not None else max(0, min(self.cursor, len(self._shown) - 1))
@@ -235,7 +237,7 @@ _SIGNS: Mapping[str, Callable[[float, float], bool]] = {
 }
 
 
-def is_found(row: ResultRow, columns: Sequence[TableColumn], words: Iterable[str], is_front: bool) -> bool:
+def matches(row: ResultRow, columns: Sequence[TableColumn], words: Iterable[str], is_front: bool) -> bool:
     """Return whether a row has all words, in lower case, in its cells, its verdict or what it sets.
 
     A word such as ``$/h<20`` limits the numbers of a column; ``risk=low`` says what is in it.

@@ -90,7 +90,7 @@ class QueryScreen(PanelScreen):
         """Yield what stands between the question and the rows."""
         yield from ()
 
-    def nothing_found(self, found: Results) -> str:
+    def why_nothing(self, results: Results) -> str:
         """Return why there are no rows."""
         raise NotImplementedError
 
@@ -114,8 +114,8 @@ class QueryScreen(PanelScreen):
         if so_far.rows is None:
             self._show_fields()
             return
-        message = self.nothing_found(so_far.rows) if so_far.is_last else "searching…"
-        self.table.show_found(so_far.rows, message)
+        message = self.why_nothing(so_far.rows) if so_far.is_last else "searching…"
+        self.table.show_results(so_far.rows, message)
         self.show_state()
 
     def _show_failure(self, fault: Fault) -> None:
@@ -134,7 +134,7 @@ class QueryScreen(PanelScreen):
         if self.current is self.form:
             self._details.show_field(self.form.field)
         else:
-            self._details.show_row(self.table.row, self.table.found)
+            self._details.show_row(self.table.row, self.table.results)
 
     # Commands
 
@@ -239,5 +239,5 @@ class QueryScreen(PanelScreen):
     def _show_fields(self) -> None:
         question = self._searching.question
         if question is not None:
-            self.form.show_fields(question.fields(), frozenset(question.said))
+            self.form.show_fields(question.fields(), frozenset(question.given))
         self.show_state()

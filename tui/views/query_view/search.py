@@ -72,7 +72,7 @@ class Searching:
         self._session = session
         self._asker = asker
         self._stop = threading.Event()
-        self._said: Mapping[str, str] = {}
+        self._given: Mapping[str, str] = {}
         self._answered: list[Document] = []
         self.question: Question | None = None
         self.is_running = False
@@ -99,7 +99,7 @@ class Searching:
         if self.question is None:
             return
         self.question = self.question.edited(key, text)
-        self._said = self.question.said
+        self._given = self.question.given
         self._ask(self.question)
 
     def take_up(self, document: Document) -> None:
@@ -140,10 +140,10 @@ class Searching:
         self._stop.set()
         stop = self._stop = threading.Event()
         self._answered, self.is_running, self.was_stopped = [document], True, False
-        said = self._said
+        given = self._given
 
         def work(request: Request[SearchState]) -> SearchState:
-            asked = question or self._begin(document, said)
+            asked = question or self._begin(document, given)
             request.answer(SearchState(asked))
 
             def is_stopped() -> bool:
@@ -166,11 +166,11 @@ class Progress(Bar):
     def show_state(self, table: ResultTable, searching: Searching) -> None:
         """Show how far the search is."""
         running = searching.is_running
-        self._left = _counted(table.found, running, searching.was_stopped) if not table.is_old else _SEARCHING
+        self._left = _counted(table.results, running, searching.was_stopped) if not table.is_old else _SEARCHING
         words = [f"by {table.order}{', reversed' if table.is_reversed else ''}"]
         words += [f"with {table.filter!r}"] if table.filter else []
         words += [f"{len(table.marked)} marked"] if table.marked else []
-        self._right = " · ".join(words) if table.found else ""
+        self._right = " · ".join(words) if table.results else ""
         self.repaint()
 
     def build(self, width: int) -> Line:
@@ -181,16 +181,16 @@ class Progress(Bar):
 _SEARCHING = line(Span(" ▸ ", "accent"), Span("searching…", "value"), Span("  esc stops", "dim"))
 
 
-def _counted(found: Results | None, running: bool, was_stopped: bool) -> Line:
-    if found is None:
+def _counted(results: Results | None, running: bool, was_stopped: bool) -> Line:
+    if results is None:
         return _SEARCHING if running else line()
-    counts = f"{spaced(found.tried)} tried, {spaced(found.fitting)} fit, {format_seconds(found.seconds)}"
-    share = f"{found.share:.0%}".replace("%", " %")
+    counts = f"{spaced(results.tried)} tried, {spaced(results.fitting)} fit, {format_seconds(results.seconds)}"
+    share = f"{results.share:.0%}".replace("%", " %")
     if running:
         end = "stopping…" if was_stopped else "esc stops"
-        known = f", {share}" if found.share else ""
+        known = f", {share}" if results.share else ""
         return line(Span(" ▸ ", "accent"), Span(f"{counts}{known}", "value"), Span(f"  {end}", "dim"))
-    if not found.is_complete:
+    if not results.is_complete:
         return line(Span(" ! ", "warn"), Span(counts, "value"), Span(f", stopped at {share}: the best so far", "warn"))
     return line(Span(" ✓ ", "good"), Span(counts, "value"))
 
@@ -207,13 +207,13 @@ class Details(DrawnLines):
         super().__init__(id="details")
         self._texts: tuple[tuple[str, str], ...] = ()
 
-    def show_row(self, row: ResultRow | None, found: Results | None) -> None:
+    def show_row(self, row: ResultRow | None, results: Results | None) -> None:
         """Say all that a row sets, its ranges, and what surpasses it."""
         texts = [] if row is None else [(text, "value" if not place else "dim") for place, text in enumerate(row.about)]
-        if row is not None and found is not None and row.surpassed is not None:
-            texts.insert(0, (_surpassed(row.surpassed, found), "warn"))
-        if row is None and found is not None:
-            texts = [(remark, "dim") for remark in found.remarks]
+        if row is not None and results is not None and row.surpassed is not None:
+            texts.insert(0, (_surpassed(row.surpassed, results), "warn"))
+        if row is None and results is not None:
+            texts = [(remark, "dim") for remark in results.remarks]
         self._show(texts)
 
     def show_field(self, field: Field | None) -> None:
@@ -230,9 +230,9 @@ class Details(DrawnLines):
         self.repaint()
 
 
-def _surpassed(index: int, found: Results) -> str:
+def _surpassed(index: int, results: Results) -> str:
     """Return which row is no worse in all that was weighed."""
-    other = found.rows[index]
-    words = [cell.text for cell, column in zip(other.cells, found.columns, strict=True) if not column.is_number]
-    figures = [f"{found.columns[place].title} {other.cells[place].text}" for place in found.weighed or ()]
+    other = results.rows[index]
+    words = [cell.text for cell, column in zip(other.cells, results.columns, strict=True) if not column.is_number]
+    figures = [f"{results.columns[place].title} {other.cells[place].text}" for place in results.weighed or ()]
     return f"surpassed by {' '.join(word for word in words if word)}: {', '.join(figures)}"

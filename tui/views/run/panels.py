@@ -15,7 +15,7 @@ from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, fit, left, 
 from capacity_tui.tui.widgets.bars import Bar, gauge
 from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
-from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, beside
+from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, side_by_side
 
 _GAP = 3
 
@@ -85,11 +85,11 @@ class Curves(Panel):
         rows = -(-len(graphs) // columns)
         if height // rows < _LEAST_HEIGHT:
             return self._one_of(width, height), None
-        each, lines = (width - _GAP * (columns - 1)) // columns, []
+        size, lines = (width - _GAP * (columns - 1)) // columns, []
         for row in range(rows):
             tall = height // rows + (row < height % rows)
-            drawn = [self._drawn(graph, each, tall) for graph in graphs[row * columns : (row + 1) * columns]]
-            lines += [beside(parts, _GAP) for parts in zip(*drawn, strict=True)]
+            drawn = [self._drawn(graph, size, tall) for graph in graphs[row * columns : (row + 1) * columns]]
+            lines += [side_by_side(parts, _GAP) for parts in zip(*drawn, strict=True)]
         return lines, None
 
     def _one_of(self, width: int, height: int) -> list[Line]:
@@ -121,12 +121,12 @@ class Curves(Panel):
     def _title(self, graph: RunGraph, width: int) -> Line:
         """Return name, newest value, and on which side of the prediction it lies."""
         mark = Span("✓ " if graph.is_inside else "! ", "good" if graph.is_inside else "warn")
-        told = f"{graph.verdict} {graph.predicted}" if graph.verdict else f"predicted {graph.predicted}"
+        text = f"{graph.verdict} {graph.predicted}" if graph.verdict else f"predicted {graph.predicted}"
         spans = [Span(f"{graph.title} ", "label"), Span(f"{graph.now}  ", "best")]
         if graph.verdict:
             spans.append(mark)
         if graph.predicted:
-            spans.append(Span(told, "label" if graph.is_inside else "warn"))
+            spans.append(Span(text, "label" if graph.is_inside else "warn"))
         cut = fit(Line(tuple(spans)), width)
         return Line((*cut.spans, Span(" " * (width - cell_len(cut.plain)))))
 
@@ -228,8 +228,8 @@ class RunsTable(HeadedPanel):
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the runs out under their heads, in the columns that there is room for."""
         if not self.rows:
-            said = _NOTHING if self._is_read else ("looking for runs…",)
-            return [line(Span(f" {text}", "dim" if number else "label")) for number, text in enumerate(said)], None
+            texts = _NOTHING if self._is_read else ("looking for runs…",)
+            return [line(Span(f" {text}", "dim" if number else "label")) for number, text in enumerate(texts)], None
         cells, room = [row.cells for row in self.rows], width - _FRONT
         layout = TableLayout.of(self._columns, cells, room, most=_WIDEST, least=_LEAST_WIDTH)
         lines = [line(" " * _FRONT, Span(layout.heads, "heading"))]
@@ -278,7 +278,7 @@ class Usage(Panel):
         """Lay them out, a line each with those who use it below."""
         if not self._devices:
             return [line(Span(" no telemetry yet", "dim"))], None
-        return [each for device in self._devices for each in self._lines_of(device, width)], None
+        return [size for device in self._devices for size in self._lines_of(device, width)], None
 
     def _lines_of(self, device: RunDevice, width: int) -> Iterator[Line]:
         role = "warn" if device.warning else "good"

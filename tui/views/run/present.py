@@ -151,12 +151,12 @@ class WatchedRuns:
         actual = {**_measured(look), **record.actual}
         step, total = number(look.get("step")), number(look.get("total_steps"))
         loss = number(look.get("loss"))
-        told = _NONE if step is None else format_number(step) + (f"/{format_number(total)}" if total else "")
+        text = _NONE if step is None else format_number(step) + (f"/{format_number(total)}" if total else "")
         left = left_text(look) if run.goes_on else ""
         return RunRow(
             run.id,
             _standing(run),
-            _cells(record, run.by, actual, told, _NONE if loss is None else f"{loss:.4g}", left),
+            _cells(record, run.by, actual, text, _NONE if loss is None else f"{loss:.4g}", left),
             record.plan is not None,
         )
 
@@ -167,12 +167,12 @@ class WatchedRuns:
         return RunRow(record.id, Standing.FAILED if failed else Standing.PAST, cells, record.plan is not None)
 
     def _past_run(self, record: RunRecord) -> WatchedRun:
-        told = (
+        text = (
             f"{name}: {actual}, predicted {predicted} ({ratio})"
             for name, predicted, _, actual, ratio in run_figure_rows(record)
         )
         head = " on ".join(filter(None, (what_ran(record), run_hardware(record))))
-        return WatchedRun(record.id, head, remarks=(*told, "of older runs only such figures are kept, no curves"))
+        return WatchedRun(record.id, head, remarks=(*text, "of older runs only such figures are kept, no curves"))
 
 
 def _standing(run: LiveRun) -> Standing:
@@ -204,13 +204,13 @@ def _cells(
 def _measured(look: Mapping[str, object]) -> dict[str, float]:
     """Return what a look measured, by result key: those it names short, and those beside a prediction."""
     short = {key.rpartition(".")[2]: key for key in (*(key for *_, key in FIGURES if key), _ALLOCATED)}
-    found = {key: value for name, key in short.items() if (value := number(look.get(name))) is not None}
+    measured = {key: value for name, key in short.items() if (value := number(look.get(name))) is not None}
     rows = look.get("compared")
     for row in rows if isinstance(rows, list) else ():
         value = number(row.get("actual"))
         if value is not None:
-            found[str(row.get("figure"))] = value
-    return found
+            measured[str(row.get("figure"))] = value
+    return measured
 
 
 def _head(run: LiveRun, look: Mapping[str, object]) -> Iterator[str]:

@@ -111,7 +111,7 @@ class RunScreen(PanelScreen):
             self.session.say("there is no plan to change yet", "warn")
             return
         try:
-            after = document.pinned_beside(other) if is_pinned else document.replaced_by(other)
+            after = document.pinned_with_plan(other) if is_pinned else document.replaced_by(other)
         except CapacityError as error:
             self.session.say(error.one_line(), "bad")
             return

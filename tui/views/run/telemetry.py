@@ -53,13 +53,13 @@ def graphs_of(course: RunCourse, predicted: Mapping[str, Mapping[str, float]], w
         predicted: ends of ranges by result key.
         window: share of it that is shown, the newest.
     """
-    told = _compared(course)
+    compared = _compared(course)
     for name, title, unit, key in FIGURES:
         curve = course.curves.get(name, [])
         if curve:
             places = _places(curve[0][0], curve[-1][0], window)
             points = _thinned([point for point in curve if point[0] >= places[0]] or curve[-1:])
-            yield _graph(title, unit, course.axes[name], points, places, _band(predicted.get(key)), told.get(key))
+            yield _graph(title, unit, course.axes[name], points, places, _band(predicted.get(key)), compared.get(key))
 
 
 def _graph(
@@ -114,11 +114,11 @@ def _thinned(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float]
     size = -(-len(points) // _DRAWN)
     if size <= 2:
         return tuple(points)
-    found = []
+    value = []
     for start in range(0, len(points), size):
         bucket = points[start : start + size]
-        found += sorted({min(bucket, key=lambda point: point[1]), max(bucket, key=lambda point: point[1])})
-    return (*found, points[-1]) if found[-1] != points[-1] else tuple(found)
+        value += sorted({min(bucket, key=lambda point: point[1]), max(bucket, key=lambda point: point[1])})
+    return (*value, points[-1]) if value[-1] != points[-1] else tuple(value)
 
 
 def _band(ends: Mapping[str, float] | None) -> Band | None:
@@ -130,8 +130,8 @@ def _band(ends: Mapping[str, float] | None) -> Band | None:
 
 def _compared(course: RunCourse) -> dict[str, str]:
     """Return on which side of its prediction each figure lies, as the newest look tells."""
-    found = course.look.get("compared")
-    rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+    value = course.look.get("compared")
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
     return {str(row.get("figure")): _verdict(row) for row in rows}
 
 
@@ -163,19 +163,19 @@ def devices_of(look: dict[str, object]) -> Iterator[RunDevice]:
             tuple(_holders(gpu)),
         )
     process = look.get("process")
-    told = process if isinstance(process, dict) else look
-    cpu = number(told.get("cpu_percent"))
-    held = number(told.get("rss_bytes")) or number(told.get("memory_bytes"))
+    compared = process if isinstance(process, dict) else look
+    cpu = number(compared.get("cpu_percent"))
+    held = number(compared.get("rss_bytes")) or number(compared.get("memory_bytes"))
     text = "  ".join(
         filter(None, ("" if cpu is None else f"{cpu / _CORE:.1f} cores", format_bytes(held) if held else ""))
     )
     if text:
-        yield RunDevice("run", text, processes=tuple(_processes(told.get("largest"))))
+        yield RunDevice("run", text, processes=tuple(_processes(compared.get("largest"))))
 
 
-def events_of(told: Iterable[dict[str, object]]) -> Iterator[RunEvent]:
+def events_of(compared: Iterable[dict[str, object]]) -> Iterator[RunEvent]:
     """Yield what was told of a run, in the order of the events."""
-    for event in told:
+    for event in compared:
         time = str(event.get("time", ""))[11:19]
         kind = str(event.get("event", ""))
         level = str(event.get("level") or _LEVELS.get(kind, "note"))
@@ -211,15 +211,15 @@ def _readings(gpu: Mapping[str, object]) -> Iterator[str]:
 
 
 def _holders(gpu: Mapping[str, object]) -> Iterator[str]:
-    found = gpu.get("holders")
-    for holder in found if isinstance(found, list) else ():
+    value = gpu.get("holders")
+    for holder in value if isinstance(value, list) else ():
         held = number(holder.get("memory_bytes"))
         name = holder.get("name") or "another program"
         yield f"{holder.get('pid')}  {name}" + ("" if held is None else f"  {format_bytes(held)}")
 
 
-def _processes(found: object) -> Iterator[str]:
-    for process in found if isinstance(found, list) else ():
+def _processes(value: object) -> Iterator[str]:
+    for process in value if isinstance(value, list) else ():
         held = number(process.get("rss_bytes"))
         yield f"{process.get('pid')}  {process.get('name')}" + ("" if held is None else f"  {format_bytes(held)}")
 
@@ -230,6 +230,6 @@ def _percent(value: float | None) -> str:
 
 def left_text(look: Mapping[str, object]) -> str:
     """Return how long a run still takes, as its newest look tells; empty where it does not."""
-    found = look.get("eta")
-    value = number(found.get("value")) if isinstance(found, dict) else None
-    return "" if value is None else format_seconds(value)
+    left = look.get("eta")
+    seconds = number(left.get("value")) if isinstance(left, dict) else None
+    return "" if seconds is None else format_seconds(seconds)

@@ -36,7 +36,7 @@ class CorpusFields(FieldList):
     KEYS = "enter edit · backspace auto"
 
 
-Said = Mapping[str, str]
+Given = Mapping[str, str]
 
 
 class CorpusEdits(FieldEdits):
@@ -57,23 +57,23 @@ class CorpusEdits(FieldEdits):
         self.corpus: Corpus | None = None
         self.most_samples: float | None = None
         self._session, self._fields, self._ask, self._changed = session, fields, ask, changed
-        self._undone: list[Said] = []
-        self._done: list[Said] = []
+        self._undone: list[Given] = []
+        self._done: list[Given] = []
         self.commands: Commands = {
             **self.value_commands,
             "value.limit": self.fill_disk,
         }
 
     @property
-    def said(self) -> Said:
+    def given(self) -> Given:
         """What is said of the corpus."""
-        return {} if self.corpus is None else self.corpus.said
+        return {} if self.corpus is None else self.corpus.given
 
     def show(self, corpus: Corpus) -> None:
         """Show a corpus."""
         self.corpus = corpus
         self._fields.show_error("", "")
-        self._fields.show_fields(corpus.fields(), corpus.chosen(), dict.fromkeys(corpus.said, AUTO), {})
+        self._fields.show_fields(corpus.fields(), corpus.chosen(), dict.fromkeys(corpus.given, AUTO), {})
 
     def step(self, direction: int, big: bool = False) -> None:
         """Step the field under the cursor."""
@@ -123,19 +123,19 @@ class CorpusEdits(FieldEdits):
             refusal = ": ".join(part for part in (error.title, error.hint or error.detail) if part)
             self._fields.show_error(field.key, refusal)
             return refusal
-        if after.said != self.said:
-            self._done.append(self.said)
+        if after.given != self.given:
+            self._done.append(self.given)
             self._undone.clear()
             self.show(after)
             self._changed()
         return ""
 
-    def _travel(self, back: list[Said], forth: list[Said]) -> bool:
+    def _travel(self, back: list[Given], forth: list[Given]) -> bool:
         if not back or self.corpus is None:
             return False
-        forth.append(self.said)
+        forth.append(self.given)
         after, wanted = self.corpus, back.pop()
-        for key in {**after.said, **wanted}:
+        for key in {**after.given, **wanted}:
             after = after.edited(key, wanted.get(key, ""))
         self.show(after)
         self._changed()

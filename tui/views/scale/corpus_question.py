@@ -121,13 +121,13 @@ class PlanCorpus:
         plan: the plan.
         machine: what was detected; its disk and memory are what there is room in.
         catalog: facts.
-        said: texts by key of the field.
+        given: texts by key of the field.
     """
 
     plan: Plan
     machine: Machine | None
     catalog: Catalog = field(compare=False, repr=False)
-    said: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def fields(self) -> tuple[Field, ...]:
         """Return what there is to say of it."""
@@ -135,23 +135,23 @@ class PlanCorpus:
 
     def chosen(self) -> Mapping[str, Chosen]:
         """Return what holds for fields of which nothing is said, and why."""
-        return {key: chosen for key, chosen in self._usual.items() if key not in self.said}
+        return {key: chosen for key, chosen in self._usual.items() if key not in self.given}
 
     def edited(self, key: str, text: str) -> PlanCorpus:
         """Return it with one field said otherwise; an empty text or ``auto`` takes it back."""
-        said = {name: value for name, value in self.said.items() if name != key}
+        given = {name: value for name, value in self.given.items() if name != key}
         if text and text.casefold() != AUTO:
             number = parse_quantity(text, _SHARE if key in _SHARES else "B" if key == "pattern_bytes" else "")
             if key in _WHOLE and number != round(number):
                 raise PlanError(f"{text} is not whole", hint="such as 100 or 50k")
-            said[key] = f"{number:.15g}"
-        after = replace(self, said=said)
+            given[key] = f"{number:.15g}"
+        after = replace(self, given=given)
         after.question.check()
         return after
 
     def command(self) -> str:
         """Return the command that says the same."""
-        given = {SAMPLES: f"{self._number(SAMPLES):.15g}", "tokens": f"{self._number('tokens'):.15g}", **self.said}
+        given = {SAMPLES: f"{self._number(SAMPLES):.15g}", "tokens": f"{self._number('tokens'):.15g}", **self.given}
         options = [part for key, text in given.items() for part in (f"--{key.replace('_', '-')}", text)]
         return command_text(("capacity-tui", "storage", "estimate", *options))
 
@@ -170,7 +170,7 @@ class PlanCorpus:
     @cached_property
     def question(self) -> PatternQuestion:
         """What is asked of the engine."""
-        given = {key: float(text) for key, text in self.said.items()}
+        given = {key: float(text) for key, text in self.given.items()}
         by_level = {key: (given[key],) if key in given else () for key in ("alpha", "dedup", "pattern_bytes")}
         return PatternQuestion(
             self._number(SAMPLES),
@@ -187,13 +187,13 @@ class PlanCorpus:
 
     def _number(self, key: str) -> float:
         """Return what holds for a field that always has a number."""
-        return float(self.said[key]) if key in self.said else self._usual[key].value or 0.0
+        return float(self.given[key]) if key in self.given else self._usual[key].value or 0.0
 
-    def _field(self, each: Field) -> Field:
-        if each.key not in self.said:
-            return replace(each, is_auto=True, can_be_auto=True)
-        number = float(self.said[each.key])
-        return replace(each, text=_text(each.key, number), value=number, can_be_auto=True)
+    def _field(self, field: Field) -> Field:
+        if field.key not in self.given:
+            return replace(field, is_auto=True, can_be_auto=True)
+        number = float(self.given[field.key])
+        return replace(field, text=_text(field.key, number), value=number, can_be_auto=True)
 
     @cached_property
     def _usual(self) -> Mapping[str, Chosen]:

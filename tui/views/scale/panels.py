@@ -14,7 +14,7 @@ from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line,
 from capacity_tui.tui.widgets.bars import gauge
 from capacity_tui.tui.widgets.lines import GAP, DrawnLines, TableLayout
 from capacity_tui.tui.widgets.panel import Panel
-from capacity_tui.tui.widgets.plots import Tick, axis_line, beside, log_plane, plot, samples_per_cell
+from capacity_tui.tui.widgets.plots import Tick, axis_line, log_plane, plot, samples_per_cell, side_by_side
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.cluster import ScaledPlan, ScaledRow
@@ -150,12 +150,12 @@ class ScaledPictures(DrawnLines):
         if len(rows) < 2 or height < _LEAST_HEIGHT:
             return []
         both = width >= 2 * _NARROWEST + _GAP
-        each = (width - _GAP) // 2 if both else width
-        drawn = [self._picture("scaling efficiency", [row.efficiency for row in rows], rows, each, height, "graph-1")]
+        size = (width - _GAP) // 2 if both else width
+        drawn = [self._picture("scaling efficiency", [row.efficiency for row in rows], rows, size, height, "graph-1")]
         if both:
             waits = [row.waits for row in rows]
-            drawn.append(self._picture("share of step communicating", waits, rows, each, height, "graph-2"))
-        return [beside(lines, _GAP) for lines in zip(*drawn, strict=True)]
+            drawn.append(self._picture("share of step communicating", waits, rows, size, height, "graph-2"))
+        return [side_by_side(lines, _GAP) for lines in zip(*drawn, strict=True)]
 
     def _picture(
         self,
@@ -189,17 +189,17 @@ class ScaledPictures(DrawnLines):
 def _between(places: Sequence[float], values: Sequence[float | None], count: int) -> list[float | None]:
     """Return so many values from the first place to the last, in straight lines between those that are known."""
     extent = places[-1] - places[0] or 1.0
-    found: list[float | None] = []
+    samples: list[float | None] = []
     for index in range(count):
         at = places[0] + extent * index / max(count - 1, 1)
         right = next((place for place in range(1, len(places)) if places[place] >= at), len(places) - 1)
         low, high = values[right - 1], values[right]
         if low is None or high is None:
-            found.append(high if at >= places[right] else low if at <= places[right - 1] else None)
+            samples.append(high if at >= places[right] else low if at <= places[right - 1] else None)
             continue
         share = (at - places[right - 1]) / (places[right] - places[right - 1])
-        found.append(low + (high - low) * share)
-    return found
+        samples.append(low + (high - low) * share)
+    return samples
 
 
 def _short(devices: int) -> str:
@@ -312,9 +312,9 @@ class PatternCharts(DrawnLines):
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw as many as there is room for."""
         count = max(len(self._charts), 1)
-        each = (width - _GAP * (count - 1)) // count
-        if each >= _NARROWEST_CHART:
-            drawn = [log_plane(chart, each, height, self._glyphs) for chart in self._charts]
-            return [beside(lines, _GAP) for lines in zip_longest(*drawn, fillvalue=Line())]
+        size = (width - _GAP * (count - 1)) // count
+        if size >= _NARROWEST_CHART:
+            drawn = [log_plane(chart, size, height, self._glyphs) for chart in self._charts]
+            return [side_by_side(lines, _GAP) for lines in zip_longest(*drawn, fillvalue=Line())]
         shown = self._charts if height // count >= _LOWEST else self._charts[:1]
         return [line for chart in shown for line in log_plane(chart, width, height // len(shown), self._glyphs)]

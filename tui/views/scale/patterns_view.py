@@ -40,16 +40,16 @@ def stored_patterns(question: PatternQuestion, machine: Machine | None, catalog:
         machine: where they would be kept; None for nowhere in particular.
         catalog: facts.
     """
-    found, grown = pattern_storage(question, catalog), pattern_growth(question, catalog)
-    total = float(found.total_bytes.value)
+    stored, grown = pattern_storage(question, catalog), pattern_growth(question, catalog)
+    total = float(stored.total_bytes.value)
     room = dict(_room(machine))
     reach = {label: float(question.samples) * size / total for label, (size, _) in room.items()}
-    levels = tuple(_level(level, total) for level in found.levels)
+    levels = tuple(_level(level, total) for level in stored.levels)
     return StoredPatterns(
         _COLUMNS,
-        (*levels, _everything(found, levels[0])),
-        _growth(found, grown, tuple(LogLimit(size, text) for size, text in room.values())),
-        (*(f"{label} is full at {_count(samples)} samples." for label, samples in reach.items()), *_remarks(found)),
+        (*levels, _everything(stored, levels[0])),
+        _growth(stored, grown, tuple(LogLimit(size, text) for size, text in room.values())),
+        (*(f"{label} is full at {_count(samples)} samples." for label, samples in reach.items()), *_remarks(stored)),
         reach.get(_DISK),
     )
 
@@ -94,25 +94,25 @@ def _level(level: PatternLevel, total: float) -> StoredLevel:
         _size(size.value),
         f"{_size(size.low)} – {_size(size.high)}",
     )
-    each = format_bytes(float(level.pattern_bytes), "B")
+    size_of_one = format_bytes(float(level.pattern_bytes), "B")
     about = (
         f"Of {cells[2]} patterns at this level the rule keeps {cells[4]} different ones; by the law {cells[5]} of "
-        f"{_count(level.kinds)} kinds are expected. One takes {each} as a document."
+        f"{_count(level.kinds)} kinds are expected. One takes {size_of_one} as a document."
     )
     return StoredLevel(f"{level.name}, {level.holds}", cells, float(size.value) / total, about, _frequencies(level))
 
 
-def _everything(found: PatternStorage, first: StoredLevel) -> StoredLevel:
+def _everything(stored: PatternStorage, first: StoredLevel) -> StoredLevel:
     """Return all levels together."""
-    size = found.total_bytes
+    size = stored.total_bytes
     cells = (
         *("all", "", "", ""),
-        _count(found.unique),
-        _count(found.expected),
+        _count(stored.unique),
+        _count(stored.expected),
         _size(size.value),
         f"{_size(size.low)} – {_size(size.high)}",
     )
-    about = f"All levels, with what the store adds; the documents alone take {_size(found.raw_bytes)}."
+    about = f"All levels, with what the store adds; the documents alone take {_size(stored.raw_bytes)}."
     return StoredLevel("all levels", cells, 1.0, about, first.frequencies, is_total=True)
 
 
@@ -123,18 +123,18 @@ def _frequencies(level: PatternLevel) -> LogChart:
     return LogChart(f"occurrences over rank, {level.name} {level.holds}", (LogCurve(points),))
 
 
-def _growth(found: PatternStorage, grown: PatternStorage, room: tuple[LogLimit, ...]) -> LogChart:
+def _growth(stored: PatternStorage, grown: PatternStorage, room: tuple[LogLimit, ...]) -> LogChart:
     rows = growth_rows(grown)
     curves = tuple(
         LogCurve(tuple((row["samples"], row[key]) for row in rows), key != "total_bytes")
         for key in ("low", "high", "total_bytes")
     )
-    here = float(found.question.samples), float(found.total_bytes.value)
+    here = float(stored.question.samples), float(stored.total_bytes.value)
     return LogChart("size over samples", curves, room, here, "B")
 
 
-def _remarks(found: PatternStorage) -> Iterator[str]:
-    for remark in pattern_remarks(found):
+def _remarks(stored: PatternStorage) -> Iterator[str]:
+    for remark in pattern_remarks(stored):
         yield f"{remark[0].upper()}{remark[1:]}."
 
 

@@ -77,7 +77,7 @@ class _Words:
     def __init__(self, case: EstimatedPlan, growth: str) -> None:
         self.growth: Literal["strong", "weak"] = "weak" if growth == WEAK else "strong"
         self._case = case
-        self._own = int(case.resolved.cluster.devices)
+        self._devices = int(case.resolved.cluster.devices)
         served = case.plan.task == "infer"
         self._time = _known(case.estimate, _SERVED if served else _TIMES)
         self._cost = _known(case.estimate, _COSTS)
@@ -124,12 +124,12 @@ class _Words:
         )
         return ScaledRow(
             devices=point.devices,
-            change={} if run.devices == self._own else run.change,
+            change={} if run.devices == self._devices else run.change,
             verdict=estimate.verdict,
             cells=cells,
             efficiency=point.efficiency if holds else None,
             waits=point.communication_share,
-            is_own=run.devices == self._own,
+            is_own=run.devices == self._devices,
             is_knee=point.devices == knee,
             is_bound=point.limited_by == "network",
         )
@@ -141,8 +141,8 @@ def _known(estimate: Estimate, keys: Sequence[str]) -> str:
 
 
 def _text(estimate: Estimate, key: str) -> str:
-    found = figure(estimate, key)
-    return _NOTHING if found.number is None else found.text
+    stored = figure(estimate, key)
+    return _NOTHING if stored.number is None else stored.text
 
 
 def _saved(point: Scaling) -> str:
@@ -152,49 +152,51 @@ def _saved(point: Scaling) -> str:
     return "cheaper" if usd <= 0 else format_quantity(usd, "USD")
 
 
-def _layout(plan: Plan, own: Plan) -> str:
+def _layout(plan: Plan, nearest: Plan) -> str:
     """Return the sizes of a layout, and the micro-batch where it is another than the plan's own."""
     sizes = ((name, getattr(plan.parallelism, name)) for name in _SIZES)
     layout = " ".join(f"{name}{size}" for name, size in sizes if size not in (None, 1)) or "one device"
     micro_batch = plan.training.micro_batch
-    is_other = plan.task != "infer" and micro_batch != own.training.micro_batch
+    is_other = plan.task != "infer" and micro_batch != nearest.training.micro_batch
     return f"{layout}, micro {micro_batch}" if is_other else layout
 
 
 _OPEN = "n/a (the job's length is open)"
 
 
-def stored_rows(machine: Machine | None, found: Answer, catalog: Catalog) -> tuple[Row, ...]:
+def stored_rows(machine: Machine | None, stored: Answer, catalog: Catalog) -> tuple[Row, ...]:
     """Return what a plan keeps and moves; nothing where it reads and saves nothing.
 
     Args:
         machine: what was detected; None for nothing.
-        found: the plan with its estimate.
+        stored: the plan with its estimate.
         catalog: facts.
     """
     try:
-        return tuple(_rows(storage_plan(found, machine, catalog)))
+        return tuple(_rows(storage_plan(stored, machine, catalog)))
     except PlanError:
         return ()
 
 
-def _rows(found: StoragePlan) -> Iterator[Row]:
-    yield from _data(found)
-    yield from _checkpoints(found)
-    yield from _room(found)
+def _rows(stored: StoragePlan) -> Iterator[Row]:
+    yield from _data(stored)
+    yield from _checkpoints(stored)
+    yield from _room(stored)
 
 
-def _data(found: StoragePlan) -> Iterator[Row]:
-    supply, arrival = found.supply, found.arrival
+def _data(stored: StoragePlan) -> Iterator[Row]:
+    supply, arrival = stored.supply, stored.arrival
     size = _OPEN if supply.bytes is None else format_bytes(float(supply.bytes))
-    many = "" if supply.units is None else f"{format_count(float(supply.units))} {found.content.holds}"
+    many = "" if supply.units is None else f"{format_count(float(supply.units))} {stored.content.holds}"
     yield Row("data", "Data set", size, interval=many, help=f"The data of the job as {supply.format.name}.")
-    own = found.sources[0]
-    yield Row("read", "read", format_bandwidth(own.needed), indent=1, help="What a node reads of them while it works.")
-    for source in found.sources:
+    nearest = stored.sources[0]
+    yield Row(
+        "read", "read", format_bandwidth(nearest.needed), indent=1, help="What a node reads of them while it works."
+    )
+    for source in stored.sources:
         place = source.tier.place or source.tier.id
         yield Row(
-            *(f"read.{place}", place if source is own else f"or {place}", format_bandwidth(source.bandwidth)),
+            *(f"read.{place}", place if source is nearest else f"or {place}", format_bandwidth(source.bandwidth)),
             share=source.needed / source.bandwidth,
             interval="" if source.is_enough else "too slow",
             indent=2,
@@ -211,8 +213,8 @@ def _data(found: StoragePlan) -> Iterator[Row]:
     )
 
 
-def _checkpoints(found: StoragePlan) -> Iterator[Row]:
-    saved = found.checkpoints
+def _checkpoints(stored: StoragePlan) -> Iterator[Row]:
+    saved = stored.checkpoints
     yield Row(
         *("checkpoint", "Checkpoint", format_bytes(saved.bytes)),
         interval=f"×{saved.kept} = {format_bytes(saved.kept_bytes)}",
@@ -233,9 +235,9 @@ def _checkpoints(found: StoragePlan) -> Iterator[Row]:
     )
 
 
-def _room(found: StoragePlan) -> Iterator[Row]:
-    host, memory = found.answer.resolved.cluster.host, found.memory
-    needed, free = disk_bytes(found), host.disk_free_bytes
+def _room(stored: StoragePlan) -> Iterator[Row]:
+    host, memory = stored.answer.resolved.cluster.host, stored.memory
+    needed, free = disk_bytes(stored), host.disk_free_bytes
     yield Row(
         *("disk", "Disk", format_bytes(needed)),
         share=needed / free if free else None,

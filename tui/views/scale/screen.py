@@ -241,15 +241,15 @@ class ScaleScreen(PanelScreen):
 
     def _follow_corpus(self) -> None:
         """Ask what the patterns take of what is said of the corpus, unless that was done."""
-        document, said = self.session.store.document, self._edits.said
-        if document is not None and self._is_new(CORPUS, (document, said)):
+        document, given = self.session.store.document, self._edits.given
+        if document is not None and self._is_new(CORPUS, (document, given)):
             # Mostly the answer is there before anybody would see the old one dimmed.
             if self._late is not None:
                 self._late.stop()
             self._late = self.set_timer(_PATIENCE_SECONDS, self._levels.show_old)
             self._edits.most_samples = None
             failed = partial(self._show_failure, CORPUS, self._levels.show_old)
-            work = partial(_stored_patterns, document, said)
+            work = partial(_stored_patterns, document, given)
             self.session.ask(self, CORPUS, work, lambda answer: self._show_corpus(*answer), failed=failed)
 
     def _is_new(self, subject: str, asked: object) -> bool:
@@ -267,8 +267,8 @@ def _scaled(document: Document, mode: str, growth: str, request: Request[ScaledP
 
 
 def _stored_patterns(
-    document: Document, said: Mapping[str, str], request: Request[tuple[Corpus, StoredPatterns | None]]
+    document: Document, given: Mapping[str, str], request: Request[tuple[Corpus, StoredPatterns | None]]
 ) -> tuple[Corpus, StoredPatterns]:
-    corpus = document.corpus(said)
+    corpus = document.corpus(given)
     request.answer((corpus, None))
     return corpus, corpus.patterns()
