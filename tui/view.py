@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row
     from capacity_tui.tui.shown.corpus import Corpus
     from capacity_tui.tui.shown.fields import Choice, Field, Understood
-    from capacity_tui.tui.shown.machine import BenchmarkOutcome, BenchmarkStep, Load, Sampler
     from capacity_tui.tui.shown.results import Export, Question, TableColumn
-    from capacity_tui.tui.shown.runs import RunRow, WatchedRun
+    from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, Load, RunRow, Sampler, WatchedRun
     from capacity_tui.tui.shown.tried import Tried
 
 

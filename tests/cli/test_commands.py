@@ -372,7 +372,7 @@ def test_a_fraction_of_a_device_is_listed_with_its_own_memory(run) -> None:
 
 def test_instances_are_picked_by_provider_devices_price_and_region() -> None:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.tui.views.dialogs.present import choices
+    from capacity_tui.tui.engine_view import choices
 
     offers = {choice.id: choice for choice in choices("accelerator", load_catalog(), None)}
     offer = offers["aws-p5-48xlarge"]
@@ -382,7 +382,7 @@ def test_instances_are_picked_by_provider_devices_price_and_region() -> None:
 
 def test_an_unknown_peak_is_not_zero(run) -> None:
     from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.tui.views.dialogs.present import choices
+    from capacity_tui.tui.engine_view import choices
 
     details = {choice.id: choice.detail for choice in choices("accelerator", load_catalog(), None)}
     assert details["mi308x"].endswith("n/a")

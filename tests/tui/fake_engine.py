@@ -39,8 +39,8 @@ from capacity_tui.tui.shown.comparison import (
     Usage,
 )
 from capacity_tui.tui.shown.fields import AUTO, Choice, Field, Suggestion, Understood
-from capacity_tui.tui.shown.machine import BenchmarkOutcome, BenchmarkStep, Load
 from capacity_tui.tui.shown.results import Export
+from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, Load
 from capacity_tui.tui.shown.tried import Tried
 
 GIB = 2**30

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capacity_tui.tui.shown.machine import Reading, Sample
+from capacity_tui.tui.shown.runs import Reading, Sample
 
 
 class FakeSampler:

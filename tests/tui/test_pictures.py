@@ -26,7 +26,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import HardwareRow
-from capacity_tui.tui.shown.machine import Sample
+from capacity_tui.tui.shown.runs import Sample
 from capacity_tui.tui.unsaved import KeptPlan, Swap
 
 PICTURES = Path(__file__).parent / "pictures"

@@ -18,8 +18,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Table
 from capacity_tui.tui.terminal.text import Line, Span, fit, left, line, wrap
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.apply_row import RowActions
-from capacity_tui.tui.views.view_screen import PanelScreen
+from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
 from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 

@@ -1,15 +1,17 @@
-"""Panel 2: the configuration, one field a line."""
+"""Fields of a plan or a corpus as a list, and the keys that change the one under the cursor."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.engine.units import format_count, format_number
-from capacity_tui.tui.actions import bindings
+from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.shown.tried import short_value, time_against
 from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, left, line, wrap
 from capacity_tui.tui.widgets.bars import mark_of
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Chosen
     from capacity_tui.tui.shown.fields import Field
     from capacity_tui.tui.shown.tried import Tried
+
 
 _SLIDER = 9
 _LABEL = 15
@@ -297,3 +300,31 @@ def _marked(value: str, is_current: bool, tried: Tried | None) -> tuple[str, str
     mark = Span(" ", "dim") if tried is None else mark_of(tried.verdict)
     text = f"{short_value(value)}{mark.text}"
     return (f"[{text}]" if is_current else f" {text}"), mark.role
+
+
+class FieldEdits(ABC):
+    """Steps the field under the cursor, types its value, or leaves it to what is usual."""
+
+    @property
+    def value_commands(self) -> Commands:
+        """What the keys of values do, by action."""
+        return {
+            "value.more": partial(self.step, 1),
+            "value.less": partial(self.step, -1),
+            "value.much_more": partial(self.step, 1, big=True),
+            "value.much_less": partial(self.step, -1, big=True),
+            "value.type": self.type_value,
+            "value.auto": self.automatic,
+        }
+
+    @abstractmethod
+    def step(self, direction: int, big: bool = False) -> None:
+        """Step the field under the cursor."""
+
+    @abstractmethod
+    def type_value(self) -> None:
+        """Type the value of the field under the cursor, or pick it from a list."""
+
+    @abstractmethod
+    def automatic(self) -> None:
+        """Leave the field under the cursor to what is usual, or to the modes."""

@@ -21,7 +21,7 @@ from capacity_tui.tui.widgets.plots import plot
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import HardwareRow
-    from capacity_tui.tui.shown.machine import Reading, Sample
+    from capacity_tui.tui.shown.runs import Reading, Sample
 
 _LABELS = ("GPU", "CPU", "RAM", "Disk")
 """What stands here while the machine is looked at."""

@@ -21,7 +21,7 @@ from capacity_tui.engine.units import (
     format_temperature,
 )
 from capacity_tui.tui.shown.comparison import HardwareRow
-from capacity_tui.tui.shown.machine import Load, Reading, Sample
+from capacity_tui.tui.shown.runs import Load, Reading, Sample
 
 _PEAKS = ("bf16", "fp16", "fp32")
 

@@ -96,11 +96,10 @@ class PlanScreen(PanelScreen):
         if self.commands:
             return
         from capacity_tui.tui.views.plan.advice import Advising
-        from capacity_tui.tui.views.plan.edits import Finding, PlanEdits
+        from capacity_tui.tui.views.plan.edits import Finding, PlanEdits, PlanPins
         from capacity_tui.tui.views.plan.estimates import Estimates, Following
         from capacity_tui.tui.views.plan.files import Opening, Picturing, PlanFiles
         from capacity_tui.tui.views.plan.hardware import Sensors
-        from capacity_tui.tui.views.plan.pins import PlanPins
         from capacity_tui.tui.views.plan.sweep import FieldMap, Sweeping
         from capacity_tui.tui.widgets.prompt import Prompt
 

@@ -13,11 +13,10 @@ from textual.containers import Horizontal
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.query_view.form import QuestionEdits, QuestionForm
 from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.search import Begin, Details, Progress, Searching, SearchState
-from capacity_tui.tui.views.view_screen import PanelScreen
+from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
 from capacity_tui.tui.widgets.lines import Lines
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Prompt

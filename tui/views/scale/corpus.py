@@ -17,9 +17,8 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.corpus import SAMPLES, Corpus
 from capacity_tui.tui.shown.fields import AUTO
 from capacity_tui.tui.shown.tried import Tried
-from capacity_tui.tui.views.field_edits import FieldEdits
 from capacity_tui.tui.views.plan import sweep
-from capacity_tui.tui.views.plan.field_list import FieldList
+from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
 from capacity_tui.tui.widgets.prompt import Ask
 
 if TYPE_CHECKING:

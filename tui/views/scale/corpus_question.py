@@ -22,7 +22,7 @@ from capacity_tui.tui.shown.comparison import Chosen
 from capacity_tui.tui.shown.corpus import SAMPLES, StoredPatterns
 from capacity_tui.tui.shown.fields import Field, Kind
 from capacity_tui.tui.shown.tried import Tried
-from capacity_tui.tui.views.scale.patterns_view import stored_patterns, tried_size
+from capacity_tui.tui.views.scale.present import stored_patterns, tried_size
 
 _USUAL = PatternQuestion(samples=100e6, tokens=500)
 """A corpus that a plan says nothing of: as many texts as patterns are planned for, each of a page."""

@@ -18,11 +18,10 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.cluster import GROWTHS, STRONG, ScaledPlan
 from capacity_tui.tui.shown.corpus import Corpus, StoredPatterns
 from capacity_tui.tui.view import Document
-from capacity_tui.tui.views.apply_row import RowActions
 from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep
 from capacity_tui.tui.views.scale.devices import Devices
 from capacity_tui.tui.views.scale.panels import Levels, PatternCharts, Remarks, ScaledPictures, Storage
-from capacity_tui.tui.views.view_screen import PanelScreen
+from capacity_tui.tui.views.view_screen import PanelScreen, RowActions
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.prompt import Accept, Prompt
 
