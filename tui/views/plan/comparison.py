@@ -233,8 +233,8 @@ class ComparisonTable(Panel):
         spans = [Span(left("verdict", label), "label")]
         for column in columns:
             wordings = (column.verdict_words, column.verdict_brief or column.verdict.brief, column.verdict.brief)
-            shown_rows = [worded(column.verdict, words) for words in wordings]
-            shown = next((span for span in shown_rows if cell_len(span.text) < cell), shown_rows[-1])
+            spans = [worded(column.verdict, words) for words in wordings]
+            shown = next((span for span in spans if cell_len(span.text) < cell), spans[-1])
             spans.append(Span(_placed(shown.text, cell), self._role(shown.role)))
         return Line(tuple(spans))
 
@@ -244,13 +244,13 @@ class ComparisonTable(Panel):
         if column is None:
             return []
         why = worded(column.verdict, f"{column.mode}: {column.reason}")
-        shown_rows = [(why.text, why.role)] if column.reason else []
+        notes = [(why.text, why.role)] if column.reason else []
         remarks = self._comparison.remarks if self._comparison else ()
-        shown_rows += [(text, "label") for text in (*remarks, *column.about)]
+        notes += [(text, "label") for text in (*remarks, *column.about)]
         for note in column.notes:
             parts = (note.title, note.saves or note.detail)
-            shown_rows.append(("! " + ": ".join(part for part in parts if part), "warn"))
-        return [line(Span(text, role)) for note, role in shown_rows for text in wrap(note, width, "  ")]
+            notes.append(("! " + ": ".join(part for part in parts if part), "warn"))
+        return [line(Span(text, role)) for note, role in notes for text in wrap(note, width, "  ")]
 
     def _row_line(self, row: Row, columns: tuple[Column, ...], label: int, cell: int, selected: bool) -> Line:
         shown_rows = [column.row(row.key) for column in columns]
