@@ -12,7 +12,7 @@ from capacity_tui.engine.solve import Curve, curves
 from capacity_tui.engine.units import devices_in_words, format_number, format_percent, format_quantity, format_seconds
 from capacity_tui.engine.verdict import Verdict
 
-SCALING_HEADS = ("devices", "batch", "step", "speed-up", "efficiency", "waits for others", "limited by")
+SCALING_HEADS = ("devices", "batch", "step", "speed-up", "efficiency", "exposed comm.", "limited by")
 
 
 def curve_name(curve: Curve) -> str:

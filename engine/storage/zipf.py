@@ -300,7 +300,8 @@ def fit_law(tally: Tally) -> LawFit:
 
 def _why_not(tally: Tally, repeated: float, alpha: float, distance: float) -> str:
     if tally.distinct < LEAST_KINDS:
-        return f"only {tally.distinct:.0f} different ones: too few to tell a law"
+        what = "1 distinct pattern" if round(tally.distinct) == 1 else f"{tally.distinct:.0f} distinct patterns"
+        return f"only {what}: too few to tell a law"
     if repeated < LEAST_REPEATED:
         return f"only {repeated:.0f} of them came twice: too few to tell a law"
     if alpha < _EVEN:

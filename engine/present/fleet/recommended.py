@@ -262,8 +262,10 @@ def schedule_parts(schedule: Schedule) -> Iterator[Part]:
     text = f"{late} of {len(schedule.jobs)} deadlines missed" if late else "every deadline is kept"
     if not any(job.deadline is not None for job in schedule.jobs):
         text = "no job has a deadline"
+    jobs = "1 job ends" if len(schedule.jobs) == 1 else f"{len(schedule.jobs)} jobs end"
     yield TextPart(
-        f"{len(schedule.jobs)} jobs end after {format_seconds(mean(schedule.makespan.value))}: {text}", "strong"
+        f"{jobs} after {format_seconds(mean(schedule.makespan.value))}: {text}",
+        "strong",
     )
     yield table_part(_SCHEDULE_REPORT_HEADS, [_schedule_report_row(job) for job in schedule.jobs], (2, 3, 5, 7))
     yield from (TextPart(line) for line in _remarks(schedule))

@@ -339,7 +339,7 @@ def corpus_remarks(corpus_fit: CorpusFit) -> Iterator[str]:
         yield "stopped before the end: counts and shares are those of the part that was read"
     if corpus_fit.read.skipped:
         names = ", ".join(file.name for file in corpus_fit.read.skipped[:_MOST_NAMED])
-        yield f"left out, since they hold no text: {len(corpus_fit.read.skipped)} files ({names} ...)"
+        yield f"left out, since they hold no text: {len(corpus_fit.read.skipped)} file(s) ({names} ...)"
     yield f"what more of such texts takes to keep: {estimate_command(corpus_fit)}"
 
 
