@@ -150,9 +150,16 @@ def prices_as_csv(listed: Sequence[ListedPrices]) -> str:
 
 
 _QUOTED = (
-    "payment", "region", "usd_per_hour", "usd_per_device_hour", "price_date", "price_age_days", "price_is_old",
-    "source", "confidence",
-)  # fmt: skip
+    "payment",
+    "region",
+    "usd_per_hour",
+    "usd_per_device_hour",
+    "price_date",
+    "price_age_days",
+    "price_is_old",
+    "source",
+    "confidence",
+)
 
 EXTRA = "prices"
 

@@ -214,7 +214,7 @@ def strongest_lever(case: EstimatedPlan, key: str) -> Lever | None:
     short = case.estimate.verdict is Verdict.DOES_NOT_FIT
     promised = [
         (_gain(figure(step.estimate, key).number, value, better), step)
-        for step in estimated_steps(case, lambda known: _is_lever(known) and _concerns(known, key, short=short))
+        for step in estimated_steps(case, lambda known: is_lever(known) and _concerns(known, key, short=short))
         if step.estimate is not None
     ]
     best, most = None, LEAST_CHANGE
@@ -240,6 +240,6 @@ def _concerns(known: PlanField, key: str, *, short: bool) -> bool:
     return known.path != Key.TRAINING_PRECISION or key not in MEASURES
 
 
-def _is_lever(known: PlanField) -> bool:
+def is_lever(known: PlanField) -> bool:
     """Whether a field is a choice of how to run: not what to run, nor its price."""
     return known.knob.role in LEVERS and known.knob.kind in ("power-of-two", "choice")

@@ -8,15 +8,17 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.estimate import Estimate, Note, estimate_plan, resolve_plan
-from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.plan import Plan, all_fields, edited
 from capacity_tui.engine.plan.files import example_text, plan_from_text
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.solve import EstimatedPlan, answer, candidate, plan_of_line
 from capacity_tui.engine.solve.advice import remedies
 from capacity_tui.engine.solve.advice.advice import MOST_RECOMMENDATIONS
 from capacity_tui.engine.solve.advice.fitting import LEAST_EFFECT
+from capacity_tui.engine.solve.advice.remedies import remedy_rows
 from capacity_tui.engine.solve.changes import value_of
 from capacity_tui.engine.solve.modes import compare, fill
+from capacity_tui.engine.solve.modes.fallbacks import named_change
 from capacity_tui.engine.solve.modes.mode_plan import mode_warnings
 from capacity_tui.engine.verdict import Verdict
 
@@ -356,3 +358,13 @@ def test_an_engine_by_another_name_reads_the_same_formats() -> None:
 def test_a_larger_card_is_named_where_no_single_one_of_the_same_holds_it() -> None:
     found = advised("llama-3-8b full finetune rtx-3060")
     assert "Smallest devices" in noted(found.warnings, "does_not_fit").detail
+
+
+def test_every_remedy_of_the_table_is_a_change_that_some_plan_can_take() -> None:
+    plan = plan_of(model={"name": "llama-3.1-8b"}, task="finetune", hardware={"name": "h100-sxm-80gb", "devices": 8})
+    for row in remedy_rows():
+        named = named_change(row.change, "adamw", load_catalog())
+        assert named is not None, row.code
+        assert edited(plan, named).plan is not None
+        assert {*row.when, *row.unless} <= {*all_fields(), "task", "training.adapter"}, row.code
+        assert set(row.models) <= {"transformer", "network"}, row.code

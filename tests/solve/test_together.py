@@ -10,8 +10,8 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, figure, resolve_plan
 from capacity_tui.engine.plan import Plan, edited
-from capacity_tui.engine.solve.changes import estimate_stacked
-from capacity_tui.engine.solve.steps import neighbours
+from capacity_tui.engine.solve.changes import estimate_changes, estimate_stacked
+from capacity_tui.engine.solve.steps import is_lever, one_step_away
 
 TRAINED = {
     "model": {"name": "llama-3.1-70b"},
@@ -39,7 +39,7 @@ def variants_of(data: dict[str, object], *, of_hardware: bool = True) -> list[Re
     """Return a plan with each of its knobs one step away, as far as there are such plans."""
     catalog, plan = load_catalog(), Plan.model_validate(data)
     found = []
-    for field, value in neighbours(resolve_plan(plan, catalog), catalog):
+    for field, value in one_step_away(resolve_plan(plan, catalog), catalog, is_lever):
         if of_hardware or "hardware" not in field.path:
             with suppress(CapacityError):
                 found.append(resolve_plan(edited(plan, {field.path: value}, catalog).plan, catalog))
@@ -78,3 +78,13 @@ def test_sequences_on_one_device_launch_no_merging_beside_ones_that_are_shared()
 def test_all_steps_of_a_transformers_settings_are_one_call() -> None:
     variants = variants_of(TRAINED, of_hardware=False)
     assert len(estimate_stacked(variants, load_catalog())) == 1
+
+
+def test_plans_with_and_without_loader_processes_go_together() -> None:
+    plan = Plan.model_validate({**TRAINED, "data": {"format": "jsonl", "workers": 2}})
+    changes = [{"data.workers": count} for count in (0, 4)]
+    for change, together in zip(changes, estimate_changes(plan, changes), strict=True):
+        (alone,) = estimate_changes(plan, [change])
+        assert not isinstance(together, CapacityError) and not isinstance(alone, CapacityError)
+        for key in KEYS:
+            assert figure(together, key).number == pytest.approx(figure(alone, key).number, rel=1e-12), key

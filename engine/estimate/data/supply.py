@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate.data.prices import (
 from capacity_tui.engine.estimate.work import Delivery
 from capacity_tui.engine.models.networks import LayerList, NetworkSpec
 from capacity_tui.engine.models.transformer import TransformerShape
-from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.numeric import Number, present
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import GIGA, MEGA
@@ -84,7 +84,7 @@ class Supply:
         reading = read_seconds(units, self.unit_bytes, self.nodes, self.bandwidth)
         decoding = decode_seconds(units, self.devices, self.workers, self.core_rate)
         arriving = arrival_seconds(reading, decoding, self.workers)
-        return Delivery(arriving, float(self.workers > 0), reading, decoding)
+        return Delivery(arriving, present(self.workers), reading, decoding)
 
 
 def supply_of(plan: Plan, content: Content, cluster: Cluster, catalog: Catalog) -> Supply:

@@ -140,10 +140,10 @@ def ready_replicas(wanted: Floats, startup: float, delay: float) -> tuple[Floats
 def _largest_before(values: Floats, moments: int) -> Floats:
     """Return the largest value of each moment and those before it, in a day that repeats itself."""
     window = min(moments, values.size - 1) + 1
-    rows = np.lib.stride_tricks.sliding_window_view(np.concatenate([values[-(window - 1) :], values]), window) if (
-        window > 1
-    ) else values[:, None]  # fmt: skip
-    return np.asarray(rows.max(axis=1))
+    if window == 1:
+        return values
+    repeated = np.concatenate([values[-(window - 1) :], values])
+    return np.asarray(np.lib.stride_tricks.sliding_window_view(repeated, window).max(axis=1))
 
 
 def over_day(replica: Replica, sized: Sized, load: LoadCurve, catalog: Catalog) -> Day:

@@ -74,9 +74,8 @@ def load_curve(name: str) -> LoadCurve:
     if text.lstrip().startswith(("[", "- ", "rates")):
         document = read_yaml(text, str(path))
         result = document.data.get("rates") if isinstance(document.data, dict) else document.data
-        rates = [_rate(value, document.place(index)) for index, value in enumerate(result or ())] if isinstance(
-            result, list
-        ) else []  # fmt: skip
+        listed = result if isinstance(result, list) else []
+        rates = [_rate(value, document.place(index)) for index, value in enumerate(listed)]
     else:
         rates = list(_lines(text, str(path)))
     if not rates or max(rates) <= 0 or len(rates) > MOST_RATES:

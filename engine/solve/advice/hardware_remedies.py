@@ -223,8 +223,6 @@ OTHER_DATA = "The model then learns from a shorter context."
 
 OTHER_BATCH = "The optimizer then takes other steps."
 
-ONLY_ADAPTERS = "Only the adapters learn."
-
 
 @dataclass(frozen=True, slots=True)
 class Remedy:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 
-from capacity_tui.engine.catalog import Quantization
+from capacity_tui.engine.catalog import Quantization, parse_shipped
 from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import EQUAL_STAGES, plan_layout
 from capacity_tui.engine.solve.advice.hardware_remedies import (
-    ONLY_ADAPTERS,
     OTHER_BATCH,
     OTHER_DATA,
     ROUNDS_MORE,
@@ -20,11 +21,10 @@ from capacity_tui.engine.solve.advice.hardware_remedies import (
     hardware_remedies,
 )
 from capacity_tui.engine.solve.candidate import EstimatedPlan
+from capacity_tui.engine.solve.modes.fallbacks import named_change
 from capacity_tui.engine.solve.space.grid import divisors
 from capacity_tui.engine.units import FP16_BITS
 from capacity_tui.engine.verdict import Verdict
-
-_CHANNELS_LAST = "channels_last"
 
 MOST_CHUNKS = 16
 """Pipeline chunks of a stage that are tried at the most."""
@@ -47,8 +47,8 @@ def _own(case: EstimatedPlan) -> Iterator[Remedy]:
     elif case.plan.task == "infer":
         yield from serving_remedies(case)
     else:
-        yield from _numerics(case)
-        yield from _kernels(case)
+        yield from _attention(case)
+        yield from _settings(case)
         yield from _batches(case)
         yield from _sharding(case)
         yield from _layouts(case)
@@ -66,54 +66,56 @@ def _one_fit(case: EstimatedPlan) -> Iterator[Remedy]:
         yield Remedy("cores", f"Use all {every} cores", {"model.spec.n_jobs": every})
 
 
-def _numerics(case: EstimatedPlan) -> Iterator[Remedy]:
-    training, device = case.plan.training, case.resolved.cluster.device
-    if training.precision in ("fp32", "tf32"):
-        half = "bf16" if device.native("bf16") == "bf16" else "fp16"
-        if device.native(half) == half:
-            yield Remedy("mixed_precision", f"Train in mixed precision ({half})", {Key.TRAINING_PRECISION: half})
-    short = case.estimate.verdict in (Verdict.TIGHT, Verdict.DOES_NOT_FIT)
-    lighter = case.catalog.optimizers.find(training.optimizer).eight_bit
-    if lighter is not None and short:
-        change: dict[str, object] = {Key.TRAINING_OPTIMIZER: lighter}
-        yield Remedy("eight_bit_optimizer", "Keep optimizer states in 8 bits", change, ROUNDS_MORE)
-    if training.adapter is not None or case.resolved.shape is None:
-        return
-    if training.precision in ("bf16", "fp16") and device.native("fp8") == "fp8":
-        yield Remedy("fp8", "Matrix products in FP8", {Key.TRAINING_PRECISION: "fp8"}, ROUNDS_MORE)
-    if case.plan.task == "finetune":
-        title = "Train LoRA adapters in place of all weights"
-        yield Remedy("adapters", title, {Key.TRAINING_METHOD: "lora"}, ONLY_ADAPTERS)
+@dataclass(frozen=True, slots=True)
+class RemedyRow:
+    """A row of ``profiles/remedies.yaml``: a change of plan fields, and when it is tried."""
+
+    code: str
+    title: str
+    change: Mapping[str, object]
+    caution: str = ""
+    when: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    unless: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    models: Sequence[str] = ()
+    native: str = ""
+    emulated: str = ""
+    short: bool = False
+
+    def applies(self, case: EstimatedPlan) -> bool:
+        """Whether it is tried for a plan."""
+        plan, device = case.plan, case.resolved.cluster.device
+        return (
+            all(plan.value(path) in values for path, values in self.when.items())
+            and not any(plan.value(path) in values for path, values in self.unless.items())
+            and (not self.models or case.resolved.family.kind in self.models)
+            and (not self.native or device.native(self.native) == self.native)
+            and (not self.emulated or device.native(self.emulated) != self.emulated)
+            and (not self.short or case.estimate.verdict in (Verdict.TIGHT, Verdict.DOES_NOT_FIT))
+        )
 
 
-def _kernels(case: EstimatedPlan) -> Iterator[Remedy]:
-    training, parallel = case.plan.training, case.plan.parallelism
-    if training.attention == "eager":
+@cache
+def remedy_rows() -> tuple[RemedyRow, ...]:
+    """Return the changes of plan fields that are tried on the same hardware."""
+    rows = parse_shipped(files("capacity_tui.profiles") / "remedies.yaml")["remedies"]
+    return tuple(RemedyRow(**row) for row in rows)
+
+
+def _settings(case: EstimatedPlan) -> Iterator[Remedy]:
+    """Yield the rows that apply."""
+    for row in remedy_rows():
+        if row.applies(case):
+            change = named_change(row.change, case.plan.training.optimizer, case.catalog)
+            if change is not None:
+                yield Remedy(row.code, row.title, change, row.caution)
+
+
+def _attention(case: EstimatedPlan) -> Iterator[Remedy]:
+    if case.plan.training.attention == "eager":
         instead = attention_in_place_of("flash", case.resolved.cluster.device, case.catalog)
         kernel = "flash" if instead is None else instead.value
         if kernel != "eager":
             yield Remedy("fused_attention", "Use fused attention", {Key.TRAINING_ATTENTION: kernel})
-    if not training.compile:
-        yield Remedy("compile", "Compile the model", {Key.TRAINING_COMPILE: True})
-    if case.resolved.family.kind == "network" and training.memory_format != _CHANNELS_LAST:
-        title = "Keep images with their channels last"
-        yield Remedy("memory_format", title, {Key.TRAINING_MEMORY_FORMAT: _CHANNELS_LAST})
-    partly = ("selective", "selective-ops") if case.resolved.shape is not None else ()
-    if training.checkpointing == "none":
-        for name in (*partly, "full"):
-            yield Remedy("checkpointing", f"Checkpoint activations ({name})", {Key.TRAINING_CHECKPOINTING: name})
-    else:
-        for name in ("none", *partly):
-            if name != training.checkpointing:
-                title = "Keep all activations" if name == "none" else f"Recompute less ({name})"
-                yield Remedy("less_checkpointing", title, {Key.TRAINING_CHECKPOINTING: name})
-    if case.resolved.shape is not None and training.loss != "fused":
-        yield Remedy("fused_loss", "Fuse the loss, so that no logits are held", {Key.TRAINING_LOSS: "fused"})
-    if parallel.offload == "none":
-        title = "Keep optimizer states in host memory"
-        yield Remedy("offload", title, {Key.PARALLELISM_OFFLOAD: "optimizer"})
-    else:
-        yield Remedy("no_offload", "Keep everything on the device", {Key.PARALLELISM_OFFLOAD: "none"})
 
 
 def _batches(case: EstimatedPlan) -> Iterator[Remedy]:

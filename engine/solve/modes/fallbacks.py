@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.estimate import Note
-from capacity_tui.engine.estimate.transformer import FUSED
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.schema import AUTO
@@ -43,35 +43,37 @@ class Fallback:
 
 def fallbacks(plan: Plan, seq_len: int, catalog: Catalog) -> Iterator[Fallback]:
     """Yield what may be given up for a plan, in order of harm; never what the user wrote."""
-    every = _every(plan.task == "finetune", plan.training.optimizer, seq_len, catalog)
+    every = _every(plan.task or "", plan.training.optimizer, seq_len, catalog)
     return (way for way in every if not any(is_written(plan, path) for path in way.paths))
 
 
 def touched_fields(catalog: Catalog) -> frozenset[str]:
     """Return every field that some way out touches: only there it matters whether the user wrote the default."""
-    every = (way for name in catalog.optimizers for way in _every(True, name, 2 * SHORTEST, catalog))
+    every = (way for name in catalog.optimizers for way in _every("finetune", name, 2 * SHORTEST, catalog))
     return frozenset(path for way in every for path in way.paths)
 
 
-def _every(is_tuned: bool, optimizer: str, seq_len: int, catalog: Catalog) -> list[Fallback]:
-    every = [
-        Fallback("smaller micro-batches", (Key.TRAINING_MICRO_BATCH,), same_result=True),
-        Fallback("recompute activations", (Key.TRAINING_CHECKPOINTING,), same_result=True),
-        Fallback("shard states over the replicas (ZeRO)", (Key.PARALLELISM_ZERO,), same_result=True),
-        Fallback("split the model over devices", (Key.PARALLELISM_TP, Key.PARALLELISM_PP), same_result=True),
-        Fallback("fuse the loss, so that no logits are held", sets={Key.TRAINING_LOSS: FUSED}, same_result=True),
-    ]
+EIGHT_BIT = "eight_bit"
+"""Stands in a change for the variant of an optimizer with states in 8 bits."""
+
+
+def named_change(change: Mapping[str, object], optimizer: str, catalog: Catalog) -> Mapping[str, object] | None:
+    """Return a change with what its names stand for; None where an optimizer has no variant in 8 bits."""
+    if change.get(Key.TRAINING_OPTIMIZER) != EIGHT_BIT:
+        return change
     lighter = catalog.optimizers.find(optimizer).eight_bit
-    if lighter is not None:
-        every.append(Fallback("optimizer states in 8 bits", sets={Key.TRAINING_OPTIMIZER: lighter}))
-    every.append(Fallback("optimizer states in host memory", sets={Key.PARALLELISM_OFFLOAD: "optimizer"}))
-    if is_tuned:
-        every.append(Fallback("train LoRA adapters in place of all weights", sets={Key.TRAINING_METHOD: "lora"}))
-        every.append(Fallback("adapters on a base in 4 bits (QLoRA)", sets={Key.TRAINING_METHOD: "qlora"}))
+    return None if lighter is None else {**change, Key.TRAINING_OPTIMIZER: lighter}
+
+
+def _every(task: str, optimizer: str, seq_len: int, catalog: Catalog) -> Iterator[Fallback]:
+    rows = parse_shipped(files("capacity_tui.profiles") / "remedies.yaml")["fallbacks"]
+    for row in rows:
+        change = named_change(row.get("change", {}), optimizer, catalog)
+        if row.get("task", task) == task and change is not None:
+            yield Fallback(row["words"], tuple(row.get("opens", ())), change, row.get("same_result", False))
     while seq_len // 2 >= SHORTEST:
         seq_len //= 2
-        every.append(Fallback(f"sequences of {seq_len} tokens", sets={Key.TRAINING_SEQ_LEN: seq_len}))
-    return every
+        yield Fallback(f"sequences of {seq_len} tokens", sets={Key.TRAINING_SEQ_LEN: seq_len})
 
 
 def is_written(plan: Plan, path: str) -> bool:
