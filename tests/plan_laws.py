@@ -17,7 +17,7 @@ from capacity_tui.engine.verdict import Verdict
 
 # Share by which sums may differ that are added up in another order.
 ROUNDING = 1e-9
-MEDIAN = 50.0
+HIGH = 90.0
 HOUR = 3600.0
 NO_NUMBER = re.compile(r"(?<![\w.-])[+-]?(inf|nan)(?![\w-])")
 INFER = "computation.infer."
@@ -108,7 +108,7 @@ def _served(plan: Plan, estimate: Estimate) -> Iterator[str]:
     figures, load = {key: each.value for key, each in figures_of(estimate).items()}, plan.inference
     for name in ("time_to_first_token", "time_per_output_token"):
         first, slow = figures.get(f"{INFER}{name}_seconds"), figures.get(f"{INFER}{name}_percentile_seconds")
-        if first is not None and slow is not None and slow < first and load.percentile >= MEDIAN:
+        if first is not None and slow is not None and slow < first and load.percentile >= HIGH:
             yield f"{name}: {slow} at the {load.percentile:g}th percentile is below the mean of {first}"
     running, waiting = figures.get(f"{INFER}running_requests"), figures.get(f"{INFER}waiting_requests")
     if running is None or waiting is None:

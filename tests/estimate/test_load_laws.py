@@ -112,10 +112,10 @@ def test_more_users_are_never_answered_more_slowly_in_all(
         st.fixed_dictionaries({"concurrency": st.integers(1, 500)}),
         st.fixed_dictionaries({"request_rate": st.floats(0.01, 50)}),
     ),
-    st.sampled_from([50.0, 90.0, 95.0, 99.0]),
+    st.sampled_from([90.0, 95.0, 99.0]),
     st.sampled_from([0, 400]),
 )
-def test_percentiles_are_never_below_their_means_and_shares_end_at_one(
+def test_high_percentiles_are_never_below_their_means_and_shares_end_at_one(
     case: tuple[str, str, tuple[int, int]], load: dict[str, float], percentile: float, spread: int
 ) -> None:
     estimate = estimate_of(*case, percentile=percentile, prompt_tokens_stddev=spread, **load)

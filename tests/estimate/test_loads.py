@@ -108,7 +108,9 @@ def test_replicas_share_the_rate() -> None:
 
 
 @FEW
-@given(st.floats(0.0, 0.95), st.floats(0.0, 0.95), st.sampled_from([{}, {"concurrency": 32}]))
+@given(
+    st.floats(0.0, 0.95), st.floats(0.0, 0.95), st.sampled_from([{}, {"concurrency": 32, "output_tokens_stddev": 64}])
+)
 def test_a_cached_prompt_is_never_read_more_slowly(one: float, other: float, load: dict[str, int]) -> None:
     less, more = sorted((one, other))
     known = speed_of(prefix_cache_hit_rate=more, **load)
@@ -140,7 +142,8 @@ def test_guesses_pay_for_one_request_if_most_are_accepted() -> None:
 
 
 def test_prompts_cut_to_smaller_passes_are_read_later() -> None:
-    assert first_token(concurrency=64, max_num_batched_tokens=256) > first_token(concurrency=64)
+    load = {"concurrency": 64, "output_tokens_stddev": 64}
+    assert first_token(**load, max_num_batched_tokens=256) > first_token(**load)
 
 
 def test_queues_follow_what_is_known_of_them() -> None:

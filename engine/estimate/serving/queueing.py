@@ -30,20 +30,93 @@ def reading_wait(rate: Number, work: Number, spread: Number) -> Number:
 
 
 @equation(
-    "wait = busy · seconds / 2 · (1 - 1 / prompts)",
+    "seconds = (reading · runs + step · steps) / (runs + steps)",
     unit="s",
-    source="what is left of a pass at a random moment, which all that came meanwhile wait for together",
-    units={"seconds": "s"},
+    source="mean of the passes of a round",
+    units={"reading": "s", "step": "s"},
 )
-def pass_wait(busy: Number, seconds: Number, prompts: Number) -> Number:
-    """Seconds until a pass that reads the prompts of others has ended, the mean.
+def mean_pass(reading: Number, runs: Number, step: Number, steps: Number) -> Number:
+    """Seconds of a pass, the mean over passes.
 
     Args:
-        busy: share of the time in which such a pass is at work.
-        seconds: seconds of the pass.
-        prompts: prompts that a full pass reads, from 1; one alone waits in the queue of prompts.
+        reading: seconds of a pass that reads prompts.
+        runs: how many of them.
+        step: seconds of a pass for answers alone.
+        steps: how many of them.
     """
-    return busy * seconds / 2.0 * (1.0 - 1.0 / prompts)
+    return (reading * runs + step * steps) / (runs + steps)
+
+
+@equation(
+    "seconds = (reading^2 · runs + step^2 · steps) / (reading · runs + step · steps) "
+    "+ rate · prompt^2 · (spread^2 + min(1, prompts)) / max(1 - (rate · prompt)^2, least)",
+    unit="s",
+    source="a random moment falls into a pass in proportion to its length: Feller 1971; each pass reads the prompts "
+    "that came during the one before, whose number scatters as its mean",
+    units={"reading": "s", "step": "s", "prompt": "s"},
+)
+def pass_at_random(
+    reading: Number,
+    runs: Number,
+    step: Number,
+    steps: Number,
+    rate: Number,
+    prompt: Number,
+    spread: Number,
+    prompts: Number,
+    least: Number,
+) -> Number:
+    """Seconds of the pass that is at work at a random moment, the mean.
+
+    Args:
+        reading: seconds of a pass that reads prompts.
+        runs: how many of them.
+        step: seconds of a pass for answers alone.
+        steps: how many of them.
+        rate: prompts that come in a second.
+        prompt: seconds that a prompt adds to a pass.
+        spread: standard deviation of its length over the mean, from 0.
+        prompts: prompts that come during a pass.
+        least: share of the time that is taken to be free of prompts at least.
+    """
+    known = (reading**2 * runs + step**2 * steps) / (reading * runs + step * steps)
+    return known + rate * prompt**2 * (spread**2 + np.minimum(1.0, prompts)) / np.maximum(
+        1.0 - (rate * prompt) ** 2, least
+    )
+
+
+@equation(
+    "wait = busy · seconds / 2",
+    unit="s",
+    source="what is left of a pass at a random moment",
+    units={"seconds": "s"},
+    origins={"seconds": ("pass_at_random", "mean_pass")},
+)
+def pass_wait(busy: Number, seconds: Number) -> Number:
+    """Seconds until the pass at work has ended, the mean.
+
+    Args:
+        busy: share of the requests that meet one.
+        seconds: seconds of the pass.
+    """
+    return busy * seconds / 2.0
+
+
+@equation(
+    "wait = busy · prompts · prompt",
+    unit="s",
+    source="the prompts that come during a pass are read together in the next one",
+    units={"prompt": "s"},
+)
+def shared_pass_wait(busy: Number, prompts: Number, prompt: Number) -> Number:
+    """Seconds that the prompts of others add to the pass that reads a prompt, the mean.
+
+    Args:
+        busy: share of the requests that wait for a pass.
+        prompts: prompts of others that come during one.
+        prompt: seconds that each adds.
+    """
+    return busy * prompts * prompt
 
 
 @equation(
@@ -86,24 +159,6 @@ def closed_response(work: Number, rest: Number, slots: Number) -> Number:
 
 
 @equation(
-    "time = seconds · response / (response + rest)",
-    unit="s",
-    source="Little 1961: what a request runs is shared between its prompt and its answer",
-    units={"seconds": "s", "response": "s", "rest": "s"},
-    origins={"response": "closed_response"},
-)
-def closed_reading(seconds: Number, response: Number, rest: Number) -> Number:
-    """Seconds of the time for which a request runs until its prompt is read, others before it included.
-
-    Args:
-        seconds: seconds for which it runs.
-        response: seconds until its prompt is read, were there nothing else to wait for.
-        rest: seconds of the rest of a request.
-    """
-    return seconds * response / (response + rest)
-
-
-@equation(
     "rate = min(running / seconds, requests / (host + seconds))",
     unit="requests/s",
     source="Little 1961: a request is at the host or runs, others than those that run wait",
@@ -138,32 +193,6 @@ def closed_wait(requests: Number, rate: Number, host: Number, seconds: Number) -
         seconds: seconds for which it runs.
     """
     return np.maximum(requests / rate - host - seconds, 0.0)
-
-
-@equation(
-    "time = service · (1 + deviations · spread) + min(wait / busy · max(0, ln(busy / beyond)), longest)",
-    unit="s",
-    source="a wait is none, or exponential: heavy traffic, Kingman 1962; lengths are normal",
-    part=Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS,
-    units={"service": "s", "wait": "s", "longest": "s"},
-)
-def percentile_seconds(
-    service: Number, spread: Number, deviations: Number, wait: Number, busy: Number, beyond: Number, longest: Number
-) -> Number:
-    """Seconds until the first token that all but a share of the requests keep to.
-
-    Args:
-        service: seconds without waiting, the mean.
-        spread: standard deviation of a prompt's length over the mean, from 0.
-        deviations: standard deviations that a normal distribution has its percentile above the mean.
-        wait: seconds of waiting, the mean.
-        busy: share of the requests that wait at all.
-        beyond: share that may take longer.
-        longest: seconds that no request waits longer than; infinite where any number may come.
-    """
-    exceeded = np.maximum(np.log(busy / beyond), 0.0)
-    waited = np.minimum(np.where(exceeded > 0, wait / busy * exceeded, 0.0), longest)
-    return service * np.maximum(1.0 + deviations * spread, 0.0) + waited
 
 
 @equation(
@@ -237,3 +266,78 @@ def request_seconds(host: Number, wait: Number, seconds: Number) -> Number:
         seconds: seconds in which it runs.
     """
     return host + wait + seconds
+
+
+@equation(
+    "wait = (running - 1) · prompt · (1 + min(1, room / running)) / 2",
+    unit="s",
+    source="answers of one length end together, and so the next requests start together: those of a pass are read as "
+    "one, the rest one pass after another",
+    units={"prompt": "s"},
+)
+def lockstep_wait(running: Number, prompt: Number, room: Number) -> Number:
+    """Seconds in which the prompts of others are read where all start together, the mean.
+
+    Args:
+        running: requests that run at once.
+        prompt: seconds that each adds to passes.
+        room: prompts that a pass has room for.
+    """
+    return (running - 1.0) * prompt * (1.0 + np.minimum(1.0, room / running)) / 2.0
+
+
+@equation(
+    "seconds = waited · rate · prompt / max(1 - rate · prompt, least)",
+    unit="s",
+    source="delay busy period, Conway et al. 1967: prompts that came while a request waited are read while it answers",
+    units={"waited": "s", "prompt": "s"},
+)
+def following_prompts(waited: Number, rate: Number, prompt: Number, least: Number) -> Number:
+    """Seconds by which an answer takes longer since its request waited for others.
+
+    Args:
+        waited: seconds of waiting.
+        rate: prompts that come in a second.
+        prompt: seconds that each adds to passes.
+        least: share of the time that is taken to be free of prompts at least.
+    """
+    return waited * rate * prompt / np.maximum(1.0 - rate * prompt, least)
+
+
+@equation(
+    "time = fixed + mean · exp(deviations · sqrt(ln(1 + (scatter / mean)^2)) - ln(1 + (scatter / mean)^2) / 2) "
+    "if mean > 0 else fixed",
+    unit="s",
+    source="waits and lengths are skewed to the right: lognormal with the mean and deviation of their sum",
+    units={"fixed": "s", "mean": "s", "scatter": "s"},
+)
+def skewed_percentile(fixed: Number, mean: Number, scatter: Number, deviations: Number) -> Number:
+    """Seconds that all but a share of the requests keep to, where nobody waits for room.
+
+    Args:
+        fixed: seconds that are the same for all.
+        mean: seconds beyond these, the mean.
+        scatter: standard deviation of these, s.
+        deviations: standard deviations that a normal distribution has its percentile above the mean.
+    """
+    width = np.log(1.0 + (scatter / np.where(mean > 0, mean, 1.0)) ** 2)
+    return fixed + mean * np.exp(deviations * np.sqrt(width) - width / 2.0)
+
+
+@equation(
+    "time = wait / busy · max(0, ln(busy / beyond))",
+    unit="s",
+    source="a wait for room is none, or exponential: heavy traffic, Kingman 1962",
+    units={"wait": "s"},
+    origins={"wait": "slot_wait"},
+)
+def room_percentile(wait: Number, busy: Number, beyond: Number) -> Number:
+    """Seconds of waiting for room that all but a share of the requests keep to.
+
+    Args:
+        wait: seconds of waiting, the mean.
+        busy: share of the requests that wait at all.
+        beyond: share that may take longer.
+    """
+    exceeded = np.maximum(np.log(busy / beyond), 0.0)
+    return np.where(exceeded > 0, wait / busy * exceeded, 0.0)

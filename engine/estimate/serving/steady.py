@@ -7,28 +7,35 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation, unrecorded
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.queueing import (
+    LEAST,
     closed_rate,
-    closed_reading,
     closed_response,
     closed_wait,
     first_token_seconds,
+    following_prompts,
     loaded_token_seconds,
+    lockstep_wait,
+    mean_pass,
+    pass_at_random,
     pass_wait,
-    percentile_seconds,
     reading_wait,
     request_seconds,
+    room_percentile,
+    shared_pass_wait,
+    skewed_percentile,
     slot_wait,
     started_seconds,
 )
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.speed import loaded_phases
+from capacity_tui.engine.estimate.serving.speed import loaded_phases, reading_phase
 from capacity_tui.engine.estimate.timing.schedule import phase_time
 from capacity_tui.engine.estimate.work import Collective, Loaded, Phase
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.numeric import Flags, Number, added, any_true, where
 
 # Halvings of the range in which the number of running requests is looked for.
 HALVINGS = 24
@@ -38,6 +45,16 @@ TRIED, AROUND = 33, 17
 ROUNDING = 33 * np.finfo(float).eps
 # Rounds that are worked out in one call at most.
 AT_ONCE = 2**15
+# Share of the running requests by whose number that of others, seen over the time of an answer, scatters.
+LASTING = counted("lasting-scatter")
+# Share of requests beyond a percentile that is called high.
+FEW = counted("few-requests")
+# Share of the time that is taken to be free of prompts at least, where the scatter of their number is estimated.
+LEAST_FREE = counted("least-free-share")
+# Prompts for which a pass has room at least where they share it.
+FEWEST = 2.0
+# Square of a pass over the mean square of what is left of it at a random moment.
+UNIFORM = counted("uniform-square")
 # Share of the time below which a rest is what they left.
 NOTHING = 2.0 ** -(HALVINGS // 2)
 
@@ -51,20 +68,22 @@ class Round:
         phases: its passes.
         seconds: all of it.
         answering: the passes of an answer, were they for answers alone.
-        rest: the same passes, some of which read prompts too.
         reading: one pass that reads prompts.
         passes: such passes for one prompt.
         step: one pass for answers.
+        tokens: passes in which an answer is given.
+        steps: of these, those for answers alone.
     """
 
     running: Number
     phases: tuple[Phase, ...]
     seconds: Number
     answering: Number
-    rest: Number
     reading: Number
     passes: Number
     step: Number
+    tokens: Number
+    steps: Number
 
     @property
     def work(self) -> Number:
@@ -72,14 +91,24 @@ class Round:
         return self.reading * self.passes
 
     @property
-    def read(self) -> Number:
-        """Seconds of the passes that read a prompt."""
-        return self.reading * np.maximum(self.passes, 1.0)
+    def alongside(self) -> Number:
+        """Seconds that the answers in a pass take which reads prompts too."""
+        return where(self.runs > 0, (self.tokens - self.steps) / self.runs, 0.0) * self.step
 
     @property
-    def busy(self) -> Number:
-        """Share of the time in which prompts are read."""
-        return np.minimum(self.running * self.work / self.seconds, 1.0)
+    def prompt(self) -> Number:
+        """Seconds that a prompt adds to the passes that read it."""
+        return np.maximum(self.reading - self.alongside, 0.0) * self.passes
+
+    @property
+    def own(self) -> Number:
+        """Seconds of the passes that read a prompt, were there no other."""
+        return self.prompt + self.alongside * np.maximum(self.passes, 1.0)
+
+    @property
+    def runs(self) -> Number:
+        """Passes that read prompts."""
+        return self.running * self.passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +116,22 @@ class Waiting:
     """What a request of one replica waits for, in seconds, the mean.
 
     Attributes:
-        queue: until it starts.
+        room: until the engine takes it up.
         turn: until the pass at work has ended.
-        started: from its start to its first token.
-        service: what of all this every request has to wait for.
-        queued: what of it is a wait for others, and may be longer or shorter.
-        longest: most that this may be; infinite where any number of requests may come.
+        others: while prompts of others are read, before its own or with it.
+        started: from its first pass, or the first before which others are read, to its first token.
+        longer: by which its answer takes longer for those who came meanwhile.
+        turn_scatter, others_scatter, longer_scatter: standard deviations.
     """
 
-    queue: Number
+    room: Number
     turn: Number
+    others: Number
     started: Number
-    service: Number
-    queued: Number
-    longest: Number
+    longer: Number
+    turn_scatter: Number
+    others_scatter: Number
+    longer_scatter: Number
 
 
 @equation(
@@ -133,71 +164,152 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     """Return the run with the requests that are at work at once, its passes, and what requests see of it."""
     traffic, host = run.traffic, run.runtime.request_seconds
     slots = _best(run, most_running(run.slots, room_in_cache(run)))
-    full = _round(run, slots)
-    largest = round_rate(slots, full.seconds)
+    largest = round_rate(slots, _round(run, slots).seconds)
+    met = _round(run, _met(run, slots))
     if traffic.arrives:
-        now, rate = _round(run, _running(run, slots)), np.minimum(run.rate, largest)
-        waiting = _arriving(run, now, full, largest)
-        crowd = np.clip(now.running + traffic.deviations * np.sqrt(now.running), 1.0, slots)
+        rate = np.minimum(run.rate, largest)
+        waiting = _arriving(run, met, slots, largest)
+        seconds = np.minimum(met.seconds + waiting.longer, np.maximum(slots / rate, met.seconds))
+        running = np.clip(rate * seconds, 1.0, slots)
+        crowd = np.minimum(met.running + np.sqrt(LASTING * running), slots)
         crowded = _round(run, crowd)
     else:
         # What the host is at with requests leaves fewer of them running, as do fewer users than replicas.
-        now = _round(run, _running(run, slots)) if any_true(host > 0) else full
-        rate = largest = closed_rate(run.users, now.running, host, now.seconds)
-        crowded = now
-        waiting = _returning(run, now, rate)
-    first = first_token_seconds(host, waiting.queue, waiting.turn, waiting.started)
+        waiting = _returning(run, met)
+        running, seconds, crowded = met.running, met.seconds + waiting.longer, met
+        rate = largest = closed_rate(run.users, running, host + waiting.turn, seconds)
+        waiting = replace(waiting, room=closed_wait(run.users, rate, host + waiting.turn, seconds))
+    now = met if running is met.running else _round(run, running)
+    first = first_token_seconds(host, waiting.room, waiting.turn, waiting.started)
     tokens = np.maximum(run.output - 1.0, 1.0)
-    each = loaded_token_seconds(now.seconds - waiting.started, tokens, now.step / run.accepted)
-    crowded_started = started_seconds(crowded.read, crowded.seconds, crowded.answering)
-    slowly = loaded_token_seconds.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
-        crowded.seconds - crowded_started, tokens, crowded.step / run.accepted
-    )
-    busy = np.clip(rate / largest, traffic.beyond, 1.0) if traffic.arrives else 1.0
-    slow = percentile_seconds(
-        host + waiting.service,
-        run.prompt_spread,
+    token = loaded_token_seconds(seconds - waiting.started, tokens, met.step / run.accepted)
+    room = room_percentile(waiting.room, np.clip(rate / largest, traffic.beyond, 1.0), traffic.beyond)
+    slow = skewed_percentile(
+        host + (room if traffic.arrives else waiting.room),
+        waiting.turn + waiting.started,
+        np.sqrt((met.prompt * run.prompt_spread) ** 2 + waiting.turn_scatter**2 + waiting.others_scatter**2),
         traffic.deviations,
-        waiting.queued,
-        busy,
-        traffic.beyond,
-        waiting.longest,
     )
-    # Above the median no share of the requests ends sooner than their mean.
-    beyond_mean = traffic.deviations >= 0
+    slowly = skewed_percentile.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
+        0.0, token, _token_scatter(run, met, crowded, rate, token * tokens, waiting) / tokens, traffic.deviations
+    )
+    # What most requests keep to is no less than the mean that is told beside it.
+    is_high = traffic.beyond <= FEW
     seen = Loaded(
         reading=now.running * now.work,
-        running=rate * now.seconds,
-        waiting=rate * (host + waiting.queue + waiting.turn),
+        running=rate * seconds,
+        waiting=rate * (host + waiting.room + waiting.turn),
         arriving=traffic.rate if traffic.arrives else np.inf,
         largest_rate=run.layout.dp * largest,
         first_token=first,
-        first_token_percentile=np.maximum(slow, first) if beyond_mean else slow,
-        token_seconds=each,
-        token_seconds_percentile=np.maximum(slowly, each) if beyond_mean else slowly,
-        request=request_seconds(host, waiting.queue + waiting.turn, now.seconds),
+        first_token_percentile=np.maximum(slow, first) if is_high else slow,
+        token_seconds=token,
+        token_seconds_percentile=np.maximum(slowly, token) if is_high else slowly,
+        request=request_seconds(host, waiting.room + waiting.turn, seconds),
     )
     return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), seen
 
 
-def _arriving(run: ServingRun, now: Round, full: Round, largest: Number) -> Waiting:
-    """Return the waits of requests that come of themselves: for a slot, or for the prompts before them."""
-    prompts = np.maximum(1.0 / full.passes, 1.0)
-    slot = slot_wait(run.rate, largest, full.running, run.output_spread)
-    queue = np.maximum(slot, reading_wait(run.rate, full.work, run.prompt_spread))
-    queue = queue + pass_wait(now.busy, now.reading, prompts)
-    turn = np.minimum(now.running - 1.0, 1.0) * where(run.decode_steps > 0, now.step, 0.0) / 2.0
-    started = started_seconds(now.read, now.seconds, now.answering)
-    return Waiting(queue, turn, started, turn + started, queue, np.inf)
+def _turn(run: ServingRun, met: Round) -> Number:
+    """Return how long a request waits for the pass at work, where each follows an answer and a time at the host.
+
+    Answers end where answers are given: prompts that are read in passes of their own are not met. Answers of one length
+    end together, and nobody else is at work then.
+    """
+    if not any_true(run.runtime.request_seconds > 0):
+        return 0.0
+    mixed = mean_pass(met.reading, met.runs, met.step, met.steps)
+    seconds = where(run.runtime.mixes_prefill > 0, mixed, where(met.tokens > 0, met.step, met.reading))
+    return where(_in_lockstep(run, met.running), 0.0, pass_wait((met.running - 1.0) / met.running, seconds))
 
 
-def _returning(run: ServingRun, now: Round, rate: Number) -> Waiting:
-    """Return the waits of requests each of which follows an answer: for a slot, and for the other slots' prompts."""
-    room = closed_wait(run.users, rate, run.runtime.request_seconds, now.seconds)
-    reading = closed_reading(now.seconds, closed_response(now.work, now.rest, now.running), now.rest)
-    started = started_seconds(np.maximum(reading, now.read), now.seconds, now.answering)
-    own = np.minimum(now.read, started)
-    return Waiting(room, 0.0, started, room + own, started - own, np.maximum(now.running * now.work - own, 0.0))
+def _room_in_pass(run: ServingRun) -> Number:
+    """Return how many prompts a pass has room for."""
+    return where(run.runtime.chunk_tokens > 0, run.runtime.chunk_tokens, np.inf) / run.fresh
+
+
+def _other_prompt(run: ServingRun, met: Round) -> Number:
+    """Return the seconds that a prompt adds to a pass that reads others: the first ones may hide behind weights."""
+    together = np.clip(np.maximum(met.running, FEWEST), 1.0, np.maximum(_room_in_pass(run), 1.0))
+    phase = reading_phase(run, together * run.fresh, None, together, 1.0)
+    return np.maximum(met.prompt, phase_time(phase).seconds / together)
+
+
+def _in_lockstep(run: ServingRun, running: Number) -> Flags:
+    """Return whether users' requests start and end together: of one length, and none answered before all are read."""
+    first_read = (run.runtime.mixes_prefill <= 0) | (running <= _room_in_pass(run))
+    return np.asarray((run.output_spread <= 0) & first_read)
+
+
+def _is_long(run: ServingRun, met: Round) -> Flags:
+    """Return whether a pass has no room for two prompts."""
+    room = _room_in_pass(run) - run.runtime.mixes_prefill * met.running / run.fresh
+    return np.asarray((met.passes > 1.0) | (room < FEWEST))
+
+
+def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number) -> Waiting:
+    """Return the waits of requests that come of themselves: for room, for a pass, for the prompts before them."""
+    rate, spread = np.minimum(run.rate, largest), run.prompt_spread
+    room = slot_wait(run.rate, largest, slots, run.output_spread)
+    mean = mean_pass(met.reading, met.runs, met.step, met.steps)
+    passes = met.reading, met.runs, met.step, met.steps
+    seconds = pass_at_random(*passes, rate, met.prompt, spread, rate * mean, LEAST_FREE)
+    busy = 1.0 - np.exp(-rate * met.seconds)
+    # Prompts that fill a pass wait until those before them are read, others for the pass at work.
+    is_long, occupied = _is_long(run, met), np.clip(rate * met.work, LEAST, 1.0)
+    other = _other_prompt(run, met)
+    turn = pass_wait(where(is_long, busy * (1.0 - occupied), busy), where(is_long, met.step, seconds))
+    others = where(is_long, reading_wait(rate, met.work, spread), shared_pass_wait(busy, rate * seconds, other))
+    started = started_seconds(met.own + others, met.seconds, met.answering)
+    others = np.maximum(started - met.own, 0.0)
+    # A wait in a queue is none, or exponential; prompts in a pass are counted.
+    queue_scatter = others * np.sqrt(2.0 / occupied - 1.0)
+    count_scatter = other * np.sqrt(busy * rate * seconds * (1.0 + spread**2))
+    turn_scatter = np.sqrt(np.maximum(busy * seconds**2 / UNIFORM - turn**2, 0.0))
+    scatter = where(is_long, queue_scatter, count_scatter)
+    longer, longer_scatter = (following_prompts(wait, rate, met.prompt, LEAST_FREE) for wait in (others, scatter))
+    return Waiting(room, turn, others, started, longer, turn_scatter, scatter, longer_scatter)
+
+
+def _returning(run: ServingRun, met: Round) -> Waiting:
+    """Return the waits of requests each of which follows an answer, without that for room: for a pass, for prompts."""
+    turn = _turn(run, met)
+    share, other = (met.running - 1.0) / met.running, _other_prompt(run, met)
+    ending = met.running / (met.tokens + 1.0)
+    shared = shared_pass_wait(share, ending, other)
+    ahead = closed_response(met.passes, met.tokens, met.running) - met.passes
+    is_long = _is_long(run, met) & (run.runtime.mixes_prefill > 0)
+    others = where(is_long, np.maximum(ahead, 0.0) * met.reading, shared)
+    # Answers of one length whose prompts are read in one pass stay together.
+    in_pass = np.clip(_room_in_pass(run), 1.0, met.running)
+    grouped = np.maximum(shared, shared_pass_wait(1.0, in_pass - 1.0, other))
+    others = where(run.output_spread > 0, others, grouped)
+    started = started_seconds(met.own + others, met.seconds, met.answering)
+    locked = _in_lockstep(run, met.running)
+    others = where(locked, lockstep_wait(met.running, other, _room_in_pass(run)), np.maximum(started - met.own, 0.0))
+    # Answers begin when the prompts of all are read.
+    started = where(locked, other + others, started)
+    longer = where(locked, np.maximum(started + met.answering - met.seconds, 0.0), 0.0)
+    scatter = where(is_long, others, other * np.sqrt(share * ending * (1.0 + run.prompt_spread**2)))
+    # One pass after another: those read first and last are twice as far apart as the mean waits.
+    scatter = where(locked, others / np.sqrt(UNIFORM) * (_room_in_pass(run) < met.running), scatter)
+    return Waiting(0.0, turn, others, started, longer, turn / np.sqrt(UNIFORM), scatter, 0.0)
+
+
+def _token_scatter(
+    run: ServingRun, met: Round, crowded: Round, rate: Number, answer: Number, waiting: Waiting
+) -> Number:
+    """Return the standard deviation of an answer's seconds: of prompts read meanwhile, and of requests beside it."""
+    spread = 1.0 + run.prompt_spread**2
+    share = np.minimum(rate * met.prompt, 1.0 - ROUNDING) if run.traffic.arrives else 0.0
+    others = 1.0 if run.traffic.arrives else (met.running - 1.0) / met.running
+    # Prompts that come while others delay an answer delay it further.
+    prompts = met.prompt**2 * spread * others * rate * answer / (1.0 - share) ** 2
+    crowding = np.maximum(crowded.answering - met.answering, 0.0)
+    # Short answers scatter more: the mean of one over a length.
+    counted = np.maximum(prompts, 0.0) * (1.0 + run.output_spread**2)
+    scatter: Number = np.sqrt(counted + crowding**2 + waiting.longer_scatter**2)
+    return scatter
 
 
 def _best(run: ServingRun, slots: Number) -> Number:
@@ -221,17 +333,27 @@ def _of_most_answers(run: ServingRun, tried: NDArray[np.float64]) -> NDArray[np.
     return best
 
 
-def _running(run: ServingRun, slots: Number) -> Number:
-    """Return how many requests run at once: as many as arrive are answered then, or all users are at work."""
+def _met(run: ServingRun, slots: Number) -> Number:
+    """Return how many requests run while one of them does, itself included.
+
+    Of requests that arrive at random moments each meets as many as there are on average, as far as there is room
+    (Wolff 1982); of users, all that are not at the host run, and all of them together where answers have one length.
+    """
     host = run.runtime.request_seconds
+    if not run.traffic.arrives and not any_true(host > 0):
+        return slots
     low, high = np.ones_like(slots + run.rate), slots + 0.0 * run.rate
     with unrecorded():
         for _ in range(HALVINGS):
             middle = np.sqrt(low * high)
-            rate = round_rate(middle, _round(run, middle).seconds)
-            enough = rate >= run.rate if run.traffic.arrives else middle + host * rate >= run.users
+            here = _round(run, middle)
+            if run.traffic.arrives:
+                others = (middle - 1.0) * slots / np.maximum(slots - 1.0, 1.0)
+                enough = others >= run.rate * here.seconds
+            else:
+                enough = middle + (host + _turn(run, here)) * round_rate(middle, here.seconds) >= run.users
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
+    return high if run.traffic.arrives else where(_in_lockstep(run, slots), slots, high)
 
 
 def _round(run: ServingRun, running: Number) -> Round:
@@ -240,10 +362,10 @@ def _round(run: ServingRun, running: Number) -> Round:
     times = {phase.name: phase_time(phase).seconds for phase in phases}
     seconds = added(phase.runs * times[phase.name] for phase in phases)
     step = times.get("decode", 0.0) + run.guessing.drafts * times.get("draft", 0.0)
-    answering = run.decode_steps * step
     alone = next((phase.runs for phase in phases if phase.name == "decode"), 0.0)
-    rest = answering + (run.decode_steps - alone) * (times["prefill"] - times.get("decode", 0.0))
-    return Round(running, phases, seconds, answering, rest, times["prefill"], phases[0].runs / running, step)
+    passes = phases[0].runs / running
+    answering = run.decode_steps * step
+    return Round(running, phases, seconds, answering, times["prefill"], passes, step, run.decode_steps, alone)
 
 
 def _idle(rate: Number, now: Round) -> tuple[Phase, ...]:
