@@ -112,12 +112,12 @@ def audit(imported: Imported, machine: Machine | None = None, catalog: Catalog |
     """Return what configurations will do."""
     facts = catalog or load_catalog()
     clashes = tuple(Finding(clash.rule, clash.title, clash.detail, clash.places) for clash in imported.clashes)
-    own = tuple(finding for finding in clashes if finding.code != _IDLE_DEVICES)
+    contradicting = tuple(finding for finding in clashes if finding.code != _IDLE_DEVICES)
     idle = tuple(finding for finding in clashes if finding.code == _IDLE_DEVICES)
     try:
         answered = answer(imported.plan, machine, facts)
     except CapacityError as error:
-        return Audit(imported, None, error, (), (*own, *_refusals(imported, error)), idle)
+        return Audit(imported, None, error, (), (*contradicting, *_refusals(imported, error)), idle)
     case = EstimatedPlan(imported.plan, answered.resolved, answered.estimate, facts, machine)
     impossible = (
         Finding(note.code, note.title, note.detail)
@@ -125,7 +125,7 @@ def audit(imported: Imported, machine: Machine | None = None, catalog: Catalog |
         if note.code in _CONTRADICTIONS
     )
     wasted = (*idle, *_wasted(case)) if answered.estimate.fits is not False else idle
-    return Audit(imported, answered, None, moments(answered.estimate), (*own, *impossible), wasted)
+    return Audit(imported, answered, None, moments(answered.estimate), (*contradicting, *impossible), wasted)
 
 
 def moments(estimate: Estimate) -> tuple[Moment, ...]:

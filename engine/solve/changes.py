@@ -227,26 +227,26 @@ def estimate_stacked(
     """
     groups: list[tuple[list[int], list[Run]]] = []
     estimates: list[StackedEstimate] = []
-    for place, resolved in enumerate(variants):
+    for index, resolved in enumerate(variants):
         try:
             run = _run(resolved, catalog)
             if run is None:
-                estimates.append(StackedEstimate((place,), estimate_resolved(resolved, catalog)))
+                estimates.append(StackedEstimate((index,), estimate_resolved(resolved, catalog)))
         except CapacityError:
             continue
         if run is None:
             continue
-        for places, runs in groups:
-            if _same_job(resolved, variants[places[0]]) and alike(run, runs[0]):
-                places.append(place)
+        for indices, runs in groups:
+            if _same_job(resolved, variants[indices[0]]) and alike(run, runs[0]):
+                indices.append(index)
                 runs.append(run)
                 break
         else:
-            groups.append(([place], [run]))
-    for places, runs in groups:
-        like = variants[places[0]]
+            groups.append(([index], [run]))
+    for indices, runs in groups:
+        like = variants[indices[0]]
         evidence = evidence_before(like, catalog) if with_ranges else None
-        estimates.append(_together(places, runs, like, evidence))
+        estimates.append(_together(indices, runs, like, evidence))
     return estimates
 
 
@@ -271,8 +271,8 @@ def estimate_changes(
             estimates[number] = error
     for together in estimate_stacked([resolved for _, resolved in variants], facts, with_ranges=True):
         shape = (len(together.indices),)
-        for at, place in enumerate(together.indices):
-            estimates[variants[place][0]] = select(together.estimate, (at,), shape)
+        for at, index in enumerate(together.indices):
+            estimates[variants[index][0]] = select(together.estimate, (at,), shape)
     for number, resolved in variants:
         if number not in estimates:
             estimates[number] = _alone(resolved, facts)

@@ -104,11 +104,11 @@ def changed_by_line(plan: Plan, line: OneLine, catalog: Catalog | None = None) -
         PlanError: a word was not understood, or does not suit the plan.
     """
     refuse_faults(line)
-    own = {path: value for path, value in line.values.items() if path.startswith(_OF_HARDWARE)}
+    hardware_values = {path: value for path, value in line.values.items() if path.startswith(_OF_HARDWARE)}
     if not line.has(_HARDWARE):
         return edited(plan, line.values, catalog).plan
-    section = {path.removeprefix(_OF_HARDWARE): value for path, value in own.items()}
-    rest = {path: value for path, value in line.values.items() if path not in own}
+    section = {path.removeprefix(_OF_HARDWARE): value for path, value in hardware_values.items()}
+    rest = {path: value for path, value in line.values.items() if path not in hardware_values}
     return edited(plan, {**rest, "hardware": section}, catalog).plan
 
 

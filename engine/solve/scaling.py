@@ -116,10 +116,10 @@ def growing_runs(case: EstimatedPlan, growth: Growth) -> Iterator[ScaledRun]:
     """
     if case.plan.task == "fit":
         return
-    batch, own = _own_batch(case), int(case.resolved.cluster.devices)
+    batch, current = _own_batch(case), int(case.resolved.cluster.devices)
     for devices in _counts_around(case):
         run = next(_runs(case, (devices,), batch, "data", growth), None)
-        if run is not None and (devices == own or run.candidate.estimate.fits is not False):
+        if run is not None and (devices == current or run.candidate.estimate.fits is not False):
             yield run
             continue
         split = _split(case, devices, _batch_on(case, devices, batch, growth))
@@ -213,9 +213,9 @@ def _device_counts(case: EstimatedPlan, kind: Parallelism) -> tuple[int, ...]:
 
 def _counts_around(case: EstimatedPlan) -> tuple[int, ...]:
     """Return the plan's own count with its halves, as long as they are whole, and its doubles."""
-    own = int(case.resolved.cluster.devices)
-    halves = [own // size for size in powers_of_two(own) if own % size == 0]
-    return tuple(sorted({*halves, *(own * size for size in powers_of_two(max(FARTHEST / own, BEYOND)))}))
+    current = int(case.resolved.cluster.devices)
+    halves = [current // size for size in powers_of_two(current) if current % size == 0]
+    return tuple(sorted({*halves, *(current * size for size in powers_of_two(max(FARTHEST / current, BEYOND)))}))
 
 
 def _model_devices(case: EstimatedPlan) -> int:
@@ -240,8 +240,8 @@ def _runs(
 
 
 def _batch_on(case: EstimatedPlan, devices: int, batch: int, growth: Growth) -> int:
-    own = float(case.resolved.cluster.devices)
-    return batch if growth == "strong" else max(1, round(batch * devices / own))
+    current = float(case.resolved.cluster.devices)
+    return batch if growth == "strong" else max(1, round(batch * devices / current))
 
 
 def _split(case: EstimatedPlan, devices: int, batch: int) -> ScaledRun | None:

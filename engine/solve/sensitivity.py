@@ -110,9 +110,9 @@ def _spreads(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
     for name, label in FIGURES.items():
         if range_ends(with_evidence(case, _evidence(case, name, _ANY)), of) == certain:
             continue
-        for part, own in _parts(case, name):
-            low, high = range_ends(with_evidence(case, _evidence(case, name, own)), of) or certain
-            ratios = (float(own.high), float(own.low)) if is_rate else (float(own.low), float(own.high))
+        for part, alone in _parts(case, name):
+            low, high = range_ends(with_evidence(case, _evidence(case, name, alone)), of) or certain
+            ratios = (float(alone.high), float(alone.low)) if is_rate else (float(alone.low), float(alone.high))
             # What remains of a range without any spread, such as interruptions, is no part's.
             figures = (value * low / certain[0], value * high / certain[1])
             tried = tuple(zip(ratios, figures, strict=True))

@@ -131,8 +131,8 @@ class _Replicas:
 
     def _alike(self, seconds: Floats) -> Whole:
         """Return how many passes follow each other until somebody comes or ends."""
-        places = (self.passed[:, None] + AHEAD) % self.ring + (self.own * self.ring)[:, None]
-        ends = self.ending.take(places) > 0
+        indices = (self.passed[:, None] + AHEAD) % self.ring + (self.own * self.ring)[:, None]
+        ends = self.ending.take(indices) > 0
         to_end = np.where(ends.any(axis=1), ends.argmax(axis=1) + 1, AHEAD.size)
         until = np.ceil((self.upcoming - self.clock) / np.maximum(seconds, SHORTEST))
         return np.asarray(np.minimum(to_end, np.maximum(until, 1.0)).astype(np.int64))
@@ -146,12 +146,12 @@ class _Replicas:
         count = self.own.size
         # Of replicas that give none now the place is that of a pass which has not been.
         self.history.reshape(-1)[(self.passed + idle) * count + self.own] = self.clock
-        place = self.own * self.ring + (self.passed + idle * (self.ring - 1)) % self.ring
-        ending = self.ending.take(place)
-        self.context += passes * running * self.times.accepted - self.leaving.take(place)
+        index = self.own * self.ring + (self.passed + idle * (self.ring - 1)) % self.ring
+        ending = self.ending.take(index)
+        self.context += passes * running * self.times.accepted - self.leaving.take(index)
         self.ended += ending
-        self.ending[place] = 0
-        self.leaving[place] = 0.0
+        self.ending[index] = 0
+        self.leaving[index] = 0.0
 
     def _read(self) -> None:
         """Let prompts that are read have their first token, and a pass for each of the others from then on."""
@@ -163,9 +163,9 @@ class _Replicas:
             self.joined[which] = passed
             self.done[whose] += 1
             goes_on = passes > 0
-            place = whose * self.ring + (passed + passes) % self.ring
-            self.ending[place] += goes_on
-            self.leaving[place] += goes_on * (prompts + passes * self.times.accepted)
+            index = whose * self.ring + (passed + passes) % self.ring
+            self.ending[index] += goes_on
+            self.leaving[index] += goes_on * (prompts + passes * self.times.accepted)
             self.context[whose] += goes_on * prompts
             self.ended[whose] += ~goes_on
             last = np.where(which < self.last[whose], passed + passes, 0)
@@ -189,9 +189,9 @@ def percentile_by(values: Floats, groups: Whole, count: int, percent: float) -> 
     order = np.lexsort((values[known], groups[known]))
     ordered, sizes = values[known][order], np.bincount(groups[known], minlength=count)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    place = starts + np.clip(np.ceil(sizes * percent / 100.0).astype(np.int64) - 1, 0, np.maximum(sizes - 1, 0))
+    index = starts + np.clip(np.ceil(sizes * percent / 100.0).astype(np.int64) - 1, 0, np.maximum(sizes - 1, 0))
     result: NDArray[np.float64] = np.full(count, np.nan)
-    result[sizes > 0] = ordered[place[sizes > 0]]
+    result[sizes > 0] = ordered[index[sizes > 0]]
     return result
 
 
@@ -305,9 +305,9 @@ def _over(seconds: Number, *axes: Floats) -> Floats:
 
 def _along(values: Floats, have: Floats, want: Floats, axis: int) -> Floats:
     """Return values read off along one axis; beyond its ends as at them."""
-    place = np.clip(np.interp(want, have, np.arange(have.size)), 0, have.size - 1)
-    low = np.minimum(place.astype(np.int64), have.size - 2) if have.size > 1 else np.zeros(want.size, np.int64)
+    index = np.clip(np.interp(want, have, np.arange(have.size)), 0, have.size - 1)
+    low = np.minimum(index.astype(np.int64), have.size - 2) if have.size > 1 else np.zeros(want.size, np.int64)
     high = np.minimum(low + 1, have.size - 1)
-    share = (place - low).reshape([-1 if entry == axis else 1 for entry in range(values.ndim)])
+    share = (index - low).reshape([-1 if entry == axis else 1 for entry in range(values.ndim)])
     below, above = np.take(values, low, axis), np.take(values, high, axis)
     return np.asarray(below + share * (above - below))

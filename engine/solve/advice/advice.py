@@ -188,7 +188,7 @@ def recommended(case: EstimatedPlan, tried: Iterable[tuple[Remedy, Candidate]]) 
     ranked = _without_leading_spot(case, ranked)
     changes = [candidate.change for _, _, candidate in ranked]
     # The search may arrive at what a single remedy says already.
-    distinct = [kept for place, kept in enumerate(ranked) if changes[place] not in changes[:place]]
+    distinct = [kept for index, kept in enumerate(ranked) if changes[index] not in changes[:index]]
     return tuple(offer_of(case, remedy, candidate) for _, remedy, candidate in distinct[:MOST_RECOMMENDATIONS])
 
 

@@ -196,10 +196,10 @@ def larger_devices_note(case: EstimatedPlan) -> Note | None:
 
 def _smallest(case: EstimatedPlan, rows: Iterable[Accelerator]) -> Candidate | None:
     """Return the plan on the smallest of some devices that hold it, on more of them only where as many do not."""
-    needed, own = reserved_bytes(case.estimate), case.resolved.cluster.device
+    needed, present = reserved_bytes(case.estimate), case.resolved.cluster.device
     known = sorted(rows, key=_order)
     for times in TIMES if can_grow(case) else TIMES[:1]:
-        least = max(needed / times, 0.0 if times == 1 else largest(own.memory_bytes or 0.0) + 1.0)
+        least = max(needed / times, 0.0 if times == 1 else largest(present.memory_bytes or 0.0) + 1.0)
         larger = [row for row in known if row.memory_bytes >= least]
         roomiest = max(larger, key=lambda row: row.memory_bytes, default=None)
         if roomiest is not None and case.evaluate(_instead(case, roomiest, times)).fits:

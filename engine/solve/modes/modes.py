@@ -297,18 +297,18 @@ def mode_groups(columns: Sequence[ModePlan]) -> tuple[ModeGroup, ...]:
             group.append(column)
     # The balanced mode's plan is the answer wherever no mode is named: its column stays.
     beaten_by = {
-        place: None
+        index: None
         if any(plan.mode.id == "balanced" for plan in group)
-        else next((by for by, other in enumerate(same) if by != place and beats(other[0], group[0])), None)
-        for place, group in enumerate(same)
+        else next((by for by, other in enumerate(same) if by != index and beats(other[0], group[0])), None)
+        for index, group in enumerate(same)
     }
     return tuple(
         ModeGroup(
             tuple(group),
-            tuple(plan for other, by in beaten_by.items() if by == place for plan in same[other]),
+            tuple(plan for other, by in beaten_by.items() if by == index for plan in same[other]),
         )
-        for place, group in enumerate(same)
-        if beaten_by[place] is None
+        for index, group in enumerate(same)
+        if beaten_by[index] is None
     )
 
 

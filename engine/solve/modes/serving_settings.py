@@ -87,9 +87,9 @@ class ServingChoice:
             again = self.best_settings(resolved, (*layout, Axis(BATCH, batches)))
             assert again is not None  # noqa: S101 - the batch that was found is among them
             ranked = again[0]
-            place = batches.index(int(str(ranked.values[BATCH])))
-            after = batches[place + 1 : place + 2]
-            low = batches[place]
+            index = batches.index(int(str(ranked.values[BATCH])))
+            after = batches[index + 1 : index + 2]
+            low = batches[index]
             if not after or after[0] == low + 1:
                 return ranked
             high = after[0] - 1

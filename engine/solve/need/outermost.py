@@ -142,22 +142,22 @@ def outermost_value(path: str, question: Question, trials: Evaluator, stopped: C
     if path == DEVICES and (node := _node(trials)) is not None:
         scale = whole_nodes(node, _grain(path, plan), int(knob.maximum or LARGEST_COUNT))
     line = ValueSearch(scale, Values(path, besides(path, question), trials, goal, stopped))
-    own = entry.value if isinstance(entry.value, int | float) and not isinstance(entry.value, bool) else None
+    current = entry.value if isinstance(entry.value, int | float) and not isinstance(entry.value, bool) else None
     needed = Needed(path, question.limits, goal, None)
     try:
-        line.spread(scale.index(_usual(scale) if own is None else float(own)))
+        line.spread(scale.index(_usual(scale) if current is None else float(current)))
         if not line.holding:
             return replace(needed, nearest=line.at(line.nearest()))
-        place, fails = _outermost(path, line) if goal is None else _best(line, goal)
+        index, fails = _outermost(path, line) if goal is None else _best(line, goal)
     except StoppedError:
         holding = line.holding
         so_far = holding[0 if _fewest(path) else -1 :][:1]
         return replace(needed, best=line.at(so_far[0]) if so_far else None, complete=False)
-    ended = "" if fails is not None or place not in (scale.low, scale.high) else path
-    if ended and reads is not None and place == scale.high == reads:
+    ended = "" if fails is not None or index not in (scale.low, scale.high) else path
+    if ended and reads is not None and index == scale.high == reads:
         ended = READS
     beyond = None if fails is None else line.at(fails)
-    return replace(needed, best=line.at(place), neighbour=beyond, is_monotonic=line.is_monotonic, ended_by=ended)
+    return replace(needed, best=line.at(index), neighbour=beyond, is_monotonic=line.is_monotonic, ended_by=ended)
 
 
 def _outermost(path: str, line: ValueSearch) -> tuple[int, int | None]:
@@ -193,8 +193,8 @@ def _best(line: ValueSearch, goal: Goal) -> tuple[int, int | None]:
     """Return the place that holds and suits a goal best, and the next one that fails where it stands at an edge."""
     start = line.holding[0]
     edges: tuple[Edge, ...] = (line.edge(start, 1), line.edge(start, -1))
-    place = line.best(goal)
-    return place, next((edge.fails for edge in edges if edge.holds == place), None)
+    index = line.best(goal)
+    return index, next((edge.fails for edge in edges if edge.holds == index), None)
 
 
 def _numeric_field(path: str, plan: Plan, catalog: Catalog) -> tuple[PlanField, bool]:

@@ -131,15 +131,15 @@ class Front:
 
     def improving(self, points: Floats) -> Positions:
         """Return the positions of points that would join the front, in the order of their first figure."""
-        places = np.flatnonzero(~self._behind(points))
-        return places[undominated(points[places])]
+        indices = np.flatnonzero(~self._behind(points))
+        return indices[undominated(points[indices])]
 
     def join(self, points: Floats, owners: list[Row]) -> None:
         """Take points that improve the front, and drop what they dominate."""
         together = np.concatenate([self.points, points])
         everyone = [*self.owners, *owners]
         kept = undominated(together)
-        self.points, self.owners = together[kept], [everyone[place] for place in kept]
+        self.points, self.owners = together[kept], [everyone[index] for index in kept]
 
     def _behind(self, points: Floats) -> NDArray[np.bool_]:
         """Return which points the front dominates, or has already."""
@@ -151,8 +151,8 @@ class Front:
             best = np.where(last >= 0, self.points[np.maximum(last, 0), 1], np.inf)
             return np.asarray(best <= points[:, 1])
         behind = np.zeros(len(points), dtype=np.bool_)
-        for own in self.points:
-            behind |= np.all(own <= points, axis=1)
+        for point in self.points:
+            behind |= np.all(point <= points, axis=1)
         return behind
 
 
@@ -177,8 +177,8 @@ def undominated(points: Floats) -> Positions:
 
 def dominator(points: Floats, place: int) -> int | None:
     """Return the first point that is no worse than one in any figure and better in one; None where there is none."""
-    own = points[place]
-    better = np.all(points <= own, axis=1) & np.any(points < own, axis=1)
+    point = points[place]
+    better = np.all(points <= point, axis=1) & np.any(points < point, axis=1)
     return int(np.argmax(better)) if better.any() else None
 
 

@@ -100,12 +100,12 @@ class Scorer:
     def _top(self, prepared: Prepared, block: Block, scores: Floats, ties: Floats, worst: float) -> tuple[Row, ...]:
         if float(scores.min()) > worst:
             return ()
-        places = np.flatnonzero((scores <= worst) & np.isfinite(scores))
+        indices = np.flatnonzero((scores <= worst) & np.isfinite(scores))
         memory = block.value(MEMORY)
         needs = over(0.0 if memory is None else memory, block.grid)
         most = min(self._question.top, self._question.per_kind or self._question.top)
-        places = best_of(np.stack([scores, ties, needs], axis=1), places, most)
-        return tuple(_row(prepared, block, int(place), scores, ties, needs) for place in places)
+        indices = best_of(np.stack([scores, ties, needs], axis=1), indices, most)
+        return tuple(_row(prepared, block, int(index), scores, ties, needs) for index in indices)
 
     def _joining(
         self, front: Front, prepared: Prepared, block: Block, places: Positions, scores: Floats, ties: Floats
@@ -119,8 +119,8 @@ class Scorer:
             columns.append(sign * over(value, block.grid)[places])
         points = np.stack(columns, axis=1)
         return tuple(
-            _row(prepared, block, int(places[place]), scores, ties, scores, point=tuple(points[place].tolist()))
-            for place in front.improving(points)
+            _row(prepared, block, int(places[index]), scores, ties, scores, point=tuple(points[index].tolist()))
+            for index in front.improving(points)
         )
 
     def _kept(self, prepared: Prepared, block: Block) -> tuple[Flags, list[Rejected]]:
@@ -236,8 +236,8 @@ class TopK:
         compared = self._compared(rows)
         points = _points(rows, compared)
         top = tuple(
-            SearchResult(result.set, result.verdict, result.figures, dominator(points, place))
-            for place, result in enumerate(rows)
+            SearchResult(result.set, result.verdict, result.figures, dominator(points, index))
+            for index, result in enumerate(rows)
         )
         return Answer(
             evaluated=self.evaluated,
@@ -247,7 +247,7 @@ class TopK:
             rejected=_most_first(self._rejected),
             missed=_most_first(self._missed),
             top=top,
-            pareto=tuple(place for place, result in enumerate(top) if result.dominated_by is None),
+            pareto=tuple(index for index, result in enumerate(top) if result.dominated_by is None),
             compared=compared,
             goal=self._goal.figure,
             varied=tuple((path, len(values)) for path, values in self._varied.items() if len(values) > 1),
@@ -297,9 +297,9 @@ def _most_first(reasons: Mapping[str, Rejected]) -> tuple[Rejected, ...]:
 def _points(rows: list[SearchResult], compared: tuple[str, ...]) -> Floats:
     """Return the compared figures of each configuration, less of each being better; what is not known is worst."""
     points = np.full((len(rows), len(compared)), np.inf)
-    for place, result in enumerate(rows):
+    for index, result in enumerate(rows):
         for column, key in enumerate(compared):
             if key in result.figures:
                 sign = 1.0 if better_of(key) == "less" else -1.0
-                points[place, column] = sign * mean(result.figures[key].value)
+                points[index, column] = sign * mean(result.figures[key].value)
     return points

@@ -127,8 +127,8 @@ def sizes_over(grid: Grid, plan: Plan) -> dict[str, Number]:
     Args:
         plan: as the user gave it, so that sizes it leaves out follow from the others.
     """
-    own = given_sizes(plan.parallelism)
-    sizes: dict[str, Number] = {name: float(getattr(plan.parallelism, name)) for name in own}
+    given = given_sizes(plan.parallelism)
+    sizes: dict[str, Number] = {name: float(getattr(plan.parallelism, name)) for name in given}
     if plan.parallelism.interleave != AUTO:
         sizes["interleave"] = float(plan.parallelism.interleave)
     return sizes | {LAYOUT_SIZES[axis.path]: grid.numbers(axis.path) for axis in grid.axes if axis.path in LAYOUT_SIZES}

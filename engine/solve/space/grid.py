@@ -52,9 +52,9 @@ class Grid:
 
     def along(self, path: str, number: Callable[[object], float]) -> Floats:
         """Return a number for each value of an axis, along its dimension."""
-        place, axis = next((place, axis) for place, axis in enumerate(self.axes) if axis.path == path)
+        index, axis = next((index, axis) for index, axis in enumerate(self.axes) if axis.path == path)
         shape = [1] * len(self.axes)
-        shape[place] = len(axis.values)
+        shape[index] = len(axis.values)
         return np.array([number(value) for value in axis.values], dtype=np.float64).reshape(shape)
 
     def numbers(self, path: str) -> Floats:
@@ -81,8 +81,8 @@ class Grid:
 
     def at(self, position: int) -> Values:
         """Return the values at a position of the flattened grid."""
-        places = np.unravel_index(position, self.shape)
-        return {axis.path: axis.values[int(place)] for axis, place in zip(self.axes, places, strict=True)}
+        indices = np.unravel_index(position, self.shape)
+        return {axis.path: axis.values[int(index)] for axis, index in zip(self.axes, indices, strict=True)}
 
     def part(self, block: Block) -> Grid:
         """Return one block as a grid of its own."""
@@ -105,8 +105,8 @@ class Grid:
         """Return the grid without values at which a condition holds nowhere."""
         flags = np.broadcast_to(flags, np.broadcast_shapes(flags.shape, (1,) * len(self.axes)))
         axes = []
-        for place, axis in enumerate(self.axes):
-            others = tuple(other for other in range(flags.ndim) if other != place)
+        for index, axis in enumerate(self.axes):
+            others = tuple(other for other in range(flags.ndim) if other != index)
             here = np.broadcast_to(flags.any(axis=others), (len(axis.values),))
             axes.append(Axis(axis.path, tuple(value for value, held in zip(axis.values, here, strict=True) if held)))
         return Grid(tuple(axes))

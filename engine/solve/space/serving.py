@@ -159,8 +159,8 @@ def serving_space(
     """
 
     def served(values: Values) -> Served:
-        own = replace(resolved, plan=with_values(resolved.plan, values))
-        return Served(evidence_before(own, catalog), serving_run(own.plan, shape, own.cluster, catalog))
+        changed = replace(resolved, plan=with_values(resolved.plan, values))
+        return Served(evidence_before(changed, catalog), serving_run(changed.plan, shape, changed.cluster, catalog))
 
     rules, grid = (*refusing(), *besides), Grid(tuple(axes))
     whole = ServingSpace(plan, resolved, shape, catalog, grid, Settings(NUMBERS, served), rules)
@@ -177,5 +177,5 @@ def _refused(space: ServingSpace) -> Iterator[Excluded]:
         if holds.any():
             field = next((axis.path for axis in part.axes), "")
             rule = LayoutRule("settings", why.title, "", why.hint, field, lambda _: False)
-            place = int(np.argmax(np.broadcast_to(holds, part.shape)))
-            yield Excluded(rule, part.count(holds), part.at(place), why.detail)
+            index = int(np.argmax(np.broadcast_to(holds, part.shape)))
+            yield Excluded(rule, part.count(holds), part.at(index), why.detail)

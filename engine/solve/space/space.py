@@ -170,9 +170,9 @@ def excluded(layout: Layout, grid: Grid, rules: Iterable[LayoutRule]) -> tuple[E
         still = kept & rule.holds(layout)
         gone = kept & ~still
         if gone.any():
-            place = np.unravel_index(int(np.argmax(gone)), gone.shape)
-            example = {axis.path: axis.values[int(at)] for axis, at in zip(grid.axes, place, strict=True)}
-            figures = rule.figures(_single(layout, gone.shape, place))
+            index = np.unravel_index(int(np.argmax(gone)), gone.shape)
+            example = {axis.path: axis.values[int(at)] for axis, at in zip(grid.axes, index, strict=True)}
+            figures = rule.figures(_single(layout, gone.shape, index))
             rejections.append(Excluded(rule, grid.count(gone), example, figures))
         kept = still
     return tuple(rejections)
@@ -220,10 +220,10 @@ def best(blocks: Iterable[Block], columns: Callable[[Block], tuple[Number, ...]]
     for block in blocks:
         points = np.stack([over(column, block.grid) for column in columns(block)], axis=1)
         usable = (over(block.feasible, block.grid) > 0) & np.isfinite(points).all(axis=1)
-        for place in best_of(points, np.flatnonzero(usable), 1):
-            order = tuple(points[place].tolist())
+        for index in best_of(points, np.flatnonzero(usable), 1):
+            order = tuple(points[index].tolist())
             if first is None or order < first.order:
-                first = Ranked(order, block.grid.at(int(place)), block, int(place))
+                first = Ranked(order, block.grid.at(int(index)), block, int(index))
     return first
 
 
@@ -241,9 +241,9 @@ def best_of(points: Floats, places: Positions, count: int) -> Positions:
             first = points[places, 0]
             some = places[first <= np.partition(first, window)[window]]
         ordered = some[np.lexsort((some, *points[some].T[::-1]))]
-        own = points[ordered]
+        rows = points[ordered]
         new = np.ones(len(ordered), dtype=np.bool_)
-        new[1:] = np.any(own[1:] != own[:-1], axis=1)
+        new[1:] = np.any(rows[1:] != rows[:-1], axis=1)
         first_of_equal = ordered[new]
         if first_of_equal.size >= count or some.size == places.size:
             return np.asarray(first_of_equal[:count], dtype=np.intp)

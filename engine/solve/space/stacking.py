@@ -184,9 +184,9 @@ class Settings(Generic[Run]):
 
 def _kind(run: Run | Conflict, first: list[Run | Conflict]) -> int:
     """Return which of the first runs of each kind a run is like; one that is like none is the first of its own."""
-    for place, other in enumerate(first):
+    for index, other in enumerate(first):
         if alike(run, other):
-            return place
+            return index
     first.append(run)
     return len(first) - 1
 
@@ -198,14 +198,14 @@ def _alike_parts(grid: Grid, kinds: Kinds) -> Iterator[tuple[Grid, int]]:
     if (kinds == kinds.flat[0]).all():
         yield grid, int(kinds.flat[0])
         return
-    for place, axis in enumerate(grid.axes):
-        rows = np.moveaxis(kinds, place, 0).reshape(kinds.shape[place], -1)
+    for index, axis in enumerate(grid.axes):
+        rows = np.moveaxis(kinds, index, 0).reshape(kinds.shape[index], -1)
         _, groups = np.unique(rows, axis=0, return_inverse=True)
         if groups.max() == 0:
             continue
         for group in range(int(groups.max()) + 1):
             chosen = [int(at) for at in np.flatnonzero(groups.ravel() == group)]
             kept = Axis(axis.path, tuple(axis.values[at] for at in chosen))
-            part = Grid((*grid.axes[:place], kept, *grid.axes[place + 1 :]))
-            yield from _alike_parts(part, np.take(kinds, chosen, axis=place))
+            part = Grid((*grid.axes[:index], kept, *grid.axes[index + 1 :]))
+            yield from _alike_parts(part, np.take(kinds, chosen, axis=index))
         return
