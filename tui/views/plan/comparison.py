@@ -233,8 +233,8 @@ class ComparisonTable(Panel):
         spans = [Span(left("verdict", label), "label")]
         for column in columns:
             wordings = (column.verdict_words, column.verdict_brief or column.verdict.brief, column.verdict.brief)
-            spans = [worded(column.verdict, words) for words in wordings]
-            shown = next((span for span in spans if cell_len(span.text) < cell), spans[-1])
+            verdicts = [worded(column.verdict, words) for words in wordings]
+            shown = next((verdict for verdict in verdicts if cell_len(verdict.text) < cell), verdicts[-1])
             spans.append(Span(_placed(shown.text, cell), self._role(shown.role)))
         return Line(tuple(spans))
 
