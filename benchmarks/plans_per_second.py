@@ -71,6 +71,10 @@ SERVED_AXES = (
     Axis("parallelism.tp", powers_of_two(8)),
     Axis("parallelism.pp", powers_of_two(8)),
 )
+# Under a load the number of requests at work is what is looked for, with each combination.
+LOADED = {**SERVED, "inference": {"engine": "vllm", "request_rate": 2.0, "output_tokens_stddev": 128.0}}
+LOADED_AXES = tuple(axis for axis in SERVED_AXES if axis.path != "inference.batch")
+WANTED_LOADED = 20_000
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 TIME, MEMORY = "computation.estimated_train_time_seconds", "memory.utilization_percent"
 
@@ -95,6 +99,9 @@ def searches() -> Iterator[tuple[str, Question]]:
     waits = (parse_limit("ttft<=2s", "infer"), parse_limit("tpot<=50ms", "infer"))
     yield "search, serving", Question(served, SERVED_AXES, goal=parse_goal("usd", "infer"))
     yield "search, serving, limits", Question(served, SERVED_AXES, goal=parse_goal("usd", "infer"), limits=waits)
+    loaded = Plan.model_validate(LOADED)
+    yield "search, load", Question(loaded, LOADED_AXES, goal=parse_goal("usd", "infer"))
+    yield "search, load, limits", Question(loaded, LOADED_AXES, goal=parse_goal("usd", "infer"), limits=waits)
 
 
 def catalogue() -> Iterator[Figure]:
@@ -148,7 +155,8 @@ def figures() -> Iterator[Figure]:
     assert resolved.shape is not None
     for name, question in searches():
         size = search(question, catalog).evaluated
-        yield Figure(name, size / seconds_of(partial(search, question, catalog)), PER_SECOND, WANTED, is_least=True)
+        wanted = WANTED_LOADED if "load" in name else WANTED
+        yield Figure(name, size / seconds_of(partial(search, question, catalog)), PER_SECOND, wanted, is_least=True)
     space = training_space(plan, resolved, resolved.shape, catalog, AXES)
     searched = seconds_of(lambda: best((piece() for piece in space.lazy_blocks()), time_of_what_fits))
     yield Figure("grid of the modes, all combinations", space.grid.size / searched, PER_SECOND)
