@@ -20,6 +20,9 @@ from .reading import nearest as nearest
 from .reading import read_stream as read_stream
 from .reading import read_text as read_text
 from .reading import read_yaml as read_yaml
+from .releases import SEPARATOR as SEPARATOR
+from .releases import named_release as named_release
+from .releases import rows_of_release as rows_of_release
 from .rows.base import Row as Row
 from .rows.devices import Accelerator as Accelerator
 from .rows.devices import Fabric as Fabric

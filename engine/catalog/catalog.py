@@ -14,6 +14,7 @@ from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_file
 from capacity_tui.engine.catalog.models_table import ArchitectureTable, QuantizationTable
 from capacity_tui.engine.catalog.prices import RefreshedPrices, read_refreshed
 from capacity_tui.engine.catalog.reading import read_aliases
+from capacity_tui.engine.catalog.releases import named_release, rows_of_release
 from capacity_tui.engine.catalog.shipped import parse_shipped
 from capacity_tui.engine.catalog.table import Table, own_files, shipped_files, stray_files, with_left_out
 from capacity_tui.engine.errors import CapacityError, CatalogError
@@ -269,9 +270,27 @@ class Catalog:
         return self._aliases[0]
 
     def engine_rows(self, engine: str) -> Sequence[rows.InferenceEngine]:
-        """Return the rows of an inference engine, one for each of its back ends; the average of an unknown one."""
-        known = self.engines.find_id(engine) or UNNAMED_ENGINE
-        return [row for row in self.engines.values() if row.engine == self.engines[known].engine]
+        """Return the rows of an inference engine, one for each of its back ends; the average of an unknown one.
+
+        Of ``vllm==0.7.3`` they are those of that release, of ``vllm-v0`` those of its releases, else the current ones.
+
+        Raises:
+            CatalogError: no row stands for the release.
+        """
+        name, release = named_release(engine)
+        known = self.engines[self.engines.find_id(name) or UNNAMED_ENGINE]
+        every = [row for row in self.engines.values() if row.engine == known.engine]
+        if release and known.id != UNNAMED_ENGINE:
+            return rows_of_release(every, name, release)
+        return [row for row in every if row.until == known.until or row.spans_all]
+
+    def names_release(self, engine: str) -> bool:
+        """Whether a name of an engine says of which release it is, or there is nothing to say."""
+        name, release = named_release(engine)
+        known = self.engines.find_id(name)
+        if release or known is None or self.engines[known].until is not None:
+            return True
+        return all(row.until is None for row in self.engines.values() if row.engine == self.engines[known].engine)
 
     def instances_with(self, accelerator: str) -> Sequence[rows.Instance]:
         """Return the instances that have whole devices of an accelerator."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.classical.work import step_range
@@ -23,6 +23,7 @@ from capacity_tui.engine.plan import FULL, UNNAMED, Plan
 from capacity_tui.engine.uncertainty import UNKNOWN, Evidence, FigureName, RunFeatures, measured_networks, spreads_here
 
 MIXTURE = "mixture"
+OLDEST_RELEASE_RATE = counted("oldest-release-rate")
 # Stage of ZeRO that shares the parameters out as well.
 SHARDED = 3
 
@@ -61,7 +62,20 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         words["software"] = UNKNOWN
     features = RunFeatures(words, _splits(resolved.plan))
     networks = measured_networks(resolved.cluster.networks, resolved.cluster.direct_devices)
-    return Evidence(rows, features, flags, spreads_here(device.efficiency.errors), networks=networks)
+    return Evidence(
+        rows,
+        features,
+        flags,
+        spreads_here(device.efficiency.errors),
+        networks=networks,
+        oldest_rate=_oldest_rate(resolved, catalog),
+    )
+
+
+def _oldest_rate(resolved: ResolvedPlan, catalog: Catalog) -> float:
+    """Return the rate of older releases where a plan serves with an engine whose release it does not name; else 1."""
+    serves = resolved.plan.task == "infer" and resolved.shape is not None
+    return OLDEST_RELEASE_RATE if serves and not catalog.names_release(resolved.plan.inference.engine) else 1.0
 
 
 def _kind(resolved: ResolvedPlan) -> str:

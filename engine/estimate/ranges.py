@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -101,7 +102,10 @@ class Ranges:
         evidence = self._work.evidence
         if name in evidence.known:
             return evidence.known[name]
-        return figure_range(self.error_terms(name), evidence.rows[name]) if name in evidence.rows else Range(1.0, 1.0)
+        if name not in evidence.rows:
+            return Range(1.0, 1.0)
+        known = figure_range(self.error_terms(name), evidence.rows[name])
+        return known if name == "memory" else slower_before(known, evidence.oldest_rate)
 
     def _time_amounts(self, figure: FigureName) -> dict[str, Number]:
         work = self._work
@@ -116,6 +120,14 @@ class Ranges:
         left = min(max(networks.spread, row.repeat) / spread, 1.0)
         measured = _over_networks(of_figure or every, networks)
         return {**amounts, EXCHANGES: amounts[EXCHANGES] - (1.0 - left) * measured}
+
+
+def slower_before(current: Range, oldest_rate: float) -> Range:
+    """Return the range of a time whose high end holds older releases too, by the rate they reach of the current one."""
+    if oldest_rate >= 1.0:
+        return current
+    basis = f"{current.basis}; the release is not given: older ones reach {oldest_rate:.2g} of the rate"
+    return replace(current, high=np.maximum(current.high, 1.0 / oldest_rate), basis=basis)
 
 
 def time_amounts(phases: Sequence[tuple[Phase, PhaseTime]], length: Number, hidden_share: float) -> dict[str, Number]:

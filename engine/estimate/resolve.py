@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.catalog import Catalog, key_of, named_release
 from capacity_tui.engine.cluster import Cluster, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
@@ -162,7 +162,7 @@ def _counted_as(framework: str, catalog: Catalog) -> Iterator[str]:
     row = catalog.frameworks[software_id(framework, catalog)]
     if row.id == UNNAMED:
         yield f"{printable(framework)} counts as training software without a name"
-    elif key_of(framework) not in {key_of(row.id), key_of(row.name)}:
+    elif key_of(named_release(framework)[0]) not in {key_of(row.id), key_of(row.name)}:
         yield f"{printable(framework)} counts as {row.name}, which it is or is built on"
 
 

@@ -6,7 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
 
-from capacity_tui.engine.catalog import UNNAMED_ENGINE, Catalog, nearest, read_yaml, with_left_out
+from capacity_tui.engine.catalog import (
+    UNNAMED_ENGINE,
+    Catalog,
+    named_release,
+    nearest,
+    read_yaml,
+    rows_of_release,
+    with_left_out,
+)
 from capacity_tui.engine.errors import CatalogError, DocumentError, Place, PlanError
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields, field_meant, paths_where
@@ -47,8 +55,12 @@ _OFFERED: Mapping[str, Callable[[Catalog], Mapping[str, str]]] = {
     "format of the cache": lambda facts: {id_: row.name for id_, row in facts.quantizations.items() if row.kv_cache},
     "region": lambda facts: {id_: row.name for id_, row in facts.regions.items()},
     "data format": lambda facts: {id_: row.name for id_, row in facts.data_formats.items()},
-    # An engine with several back ends has a row for each.
-    "engine": lambda facts: {row.engine: row.name for row in facts.engines.values() if row.id != UNNAMED_ENGINE},
+    # An engine with several back ends has a row for each; older releases go by the names of their rows.
+    "engine": lambda facts: {
+        row.engine if row.until is None else row.id: row.name
+        for row in facts.engines.values()
+        if row.id != UNNAMED_ENGINE and not (row.until and row.vendors)
+    },
 }
 
 # Kinds of which a plan may name nothing but these rows.
@@ -62,25 +74,38 @@ _CLOSED = {
     "data format",
 }
 
+
+def software_id(name: str | None, catalog: Catalog) -> str:
+    """Return the row of training software that a name stands for, or of what that is built on.
+
+    Of several names in one the first that is known counts, ``UNNAMED`` where none is. Where releases differ, one behind
+    ``==`` chooses the row.
+
+    Raises:
+        CatalogError: no row stands for the release.
+    """
+    if name is None:
+        return UNNAMED
+    name, release = named_release(name)
+    parts = (name, *_BETWEEN.split(name))
+    tried = (catalog.frameworks.find_id(_RELEASE.sub("", part).strip(" -_")) for part in parts)
+    row_id = next((row_id for row_id in tried if row_id not in (None, UNNAMED)), None) or UNNAMED
+    if not release or row_id == UNNAMED:
+        return row_id
+    current = catalog.frameworks[row_id].release_of or row_id
+    rows = (catalog.frameworks[current], *catalog.frameworks.where("release_of", current))
+    return rows_of_release(rows, name, release)[0].id
+
+
 # Kinds of which names may also stand for a row of their own making.
 _LOOKUPS: Mapping[str, Callable[[str, Catalog], object]] = {
     "checkpointing": checkpointing,
     "format of frozen weights": lambda name, facts: facts.quantizations.find(name),
     "format of weights": lambda name, facts: facts.quantizations.find(name),
     "region": lambda name, facts: facts.regions.find(name),
+    "engine": lambda name, facts: facts.engine_rows(name),
+    "framework": software_id,
 }
-
-
-def software_id(name: str | None, catalog: Catalog) -> str:
-    """Return the row of training software that a name stands for, or of what that is built on.
-
-    Of several names in one the first that is known counts, regardless of release; ``UNNAMED`` where none is.
-    """
-    if name is None:
-        return UNNAMED
-    parts = (name, *_BETWEEN.split(name))
-    tried = (catalog.frameworks.find_id(_RELEASE.sub("", part).strip(" -_")) for part in parts)
-    return next((row_id for row_id in tried if row_id not in (None, UNNAMED)), None) or UNNAMED
 
 
 def refuse_unknown_names(plan: Plan, catalog: Catalog) -> None:

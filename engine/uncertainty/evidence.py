@@ -59,6 +59,7 @@ class Evidence:
         here: spreads found on this very machine.
         known: ranges that are given as they are, by figure.
         networks: how sure the networks are, where they were measured.
+        oldest_rate: rate of older releases over the estimated one, where the run does not say its release; else 1.
     """
 
     rows: Mapping[FigureName, Reliability] = field(default_factory=dict)
@@ -67,6 +68,7 @@ class Evidence:
     here: Mapping[str, float] = field(default_factory=dict)
     known: Mapping[FigureName, Range] = field(default_factory=dict)
     networks: MeasuredNetworks | None = None
+    oldest_rate: float = 1.0
 
 
 # A normal deviation over the median of absolute deviations.

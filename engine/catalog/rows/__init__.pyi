@@ -64,4 +64,5 @@ from .software import Coefficient as Coefficient
 from .software import Efficiency as Efficiency
 from .software import Framework as Framework
 from .software import InferenceEngine as InferenceEngine
+from .software import Released as Released
 from .software import WeightKernel as WeightKernel

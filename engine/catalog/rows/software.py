@@ -48,6 +48,21 @@ class Efficiency(Row):
     idle_share: Share = Field(description="idle power over the power limit")
 
 
+class Released(Row):
+    """Software of which releases differ: a row for each span of them; one row stands for all where no span is given."""
+
+    like: Annotated[str | None, SHOWN] = Field(None, description="row that holds what this one does not give")
+    first_release: str | None = Field(None, description="first release that the row stands for")
+    last_release: str | None = Field(None, description="last release that it stands for, or the newest that is known")
+    since: str | None = Field(None, description="year and month of the first release, such as 2025.03")
+    until: str | None = Field(None, description="year and month of the release that came after the last; none: current")
+
+    @property
+    def spans_all(self) -> bool:
+        """Whether the row stands for all releases."""
+        return not (self.first_release or self.last_release or self.since or self.until)
+
+
 class Coefficient(Row):
     """A number of the time and power model that holds for all hardware and software."""
 
@@ -55,10 +70,10 @@ class Coefficient(Row):
     unit: Annotated[str, CHECKS] = Field("", description="of the value, empty for a pure number")
 
 
-class Framework(Row):
+class Framework(Released):
     """What training software does with memory, kernels and overlap."""
 
-    like: Annotated[str | None, SHOWN] = Field(None, description="row that holds what this one does not give")
+    release_of: str | None = Field(None, description="row of the current release, where this one is of older ones")
     launcher: Literal["torchrun", "queue"] = Field(
         "torchrun", description="who starts the processes of a node's devices: torchrun, or whatever queues jobs"
     )
@@ -173,7 +188,7 @@ Ratio = Annotated[float, Field(gt=0, le=2.5)]
 MemoryPolicy = Literal["needed", "share", "free"]
 
 
-class InferenceEngine(Row):
+class InferenceEngine(Released):
     """What an inference engine does with kernels, bandwidth and memory; one row a back end."""
 
     engine: str = Field(description="name in plan files")

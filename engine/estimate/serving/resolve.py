@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, Quantization, counted, format_in_name
+from capacity_tui.engine.catalog import Catalog, Quantization, counted, format_in_name, named_release
 from capacity_tui.engine.catalog.rows import InferenceEngine, WeightKernel
 from capacity_tui.engine.cluster import CLOCK_OF_POWER, Cluster, Device, boosted, processor_device
 from capacity_tui.engine.errors import Place, PlanError
@@ -223,8 +223,11 @@ def _linear(device: Device, compute: str, kernel: WeightKernel, catalog: Catalog
 
 def _assumed(plan: Plan, shape: TransformerShape, device: Device, catalog: Catalog) -> Iterator[str]:
     """Say which choices were made for the plan."""
-    if catalog.engines.find_id(plan.inference.engine) is None:
-        yield f"engine {plan.inference.engine}: not known, counted as the average of serving software"
+    name, _ = named_release(plan.inference.engine)
+    if catalog.engines.find_id(name) is None:
+        yield f"engine {printable(name)}: not known, counted as the average of serving software"
+    elif not catalog.names_release(plan.inference.engine):
+        yield f"{plan.inference.engine}: current release assumed"
     layers = plan.inference.gpu_layers
     if layers is not None and device.kind != "cpu" and np.any(layers < shape.layers):
         yield f"processor beside the accelerator: {catalog.processors[HOST_PROCESSOR].name}"
@@ -325,7 +328,7 @@ def served_weights(plan: Plan, device: Device, catalog: Catalog) -> tuple[str, s
 def why_not_read(weights: Quantization, engine: str, device: Device, catalog: Catalog) -> str:
     """Return why an engine cannot read a format of weights on a device; empty where it can, or nothing is known."""
     # Engines go by other names too.
-    row_of_engine = catalog.engines.find_id(engine)
+    row_of_engine = catalog.engines.find_id(named_release(engine)[0])
     known = engine if row_of_engine is None else catalog.engines[row_of_engine].engine
     if weights.engines and known not in weights.engines:
         return f"{engine} does not read it; these do: {', '.join(weights.engines)}"

@@ -6,7 +6,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from capacity_tui.engine.catalog import Catalog, Table, format_in_name, key_of, nearest
+from capacity_tui.engine.catalog import (
+    SEPARATOR,
+    Catalog,
+    Table,
+    format_in_name,
+    key_of,
+    load_catalog,
+    named_release,
+    nearest,
+)
 from capacity_tui.engine.errors import Place, PlanError, UnitError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Family, KnownModel
@@ -161,6 +170,10 @@ def bare_number(word: str, task: str, has_sequence: bool) -> Meaning:
 def named_value(word: str, task: str, method: str, catalog: Catalog) -> Meaning | None:
     """Return what a name of the catalogue sets: a number format, a framework, an engine, an optimizer."""
     words = vocabulary()
+    software, release = named_release(word)
+    if release:
+        of_task = Key.INFERENCE_ENGINE if task == INFER else Key.TRAINING_FRAMEWORK
+        return field_value(of_task, word, task) if _otherwise(software, of_task, catalog) else None
     name = words.formats.get(key_of(word), word)
     if task == INFER and name in words.formats.values() and name != word:
         name = {"nf4": "awq-4"}.get(name, name)
@@ -183,7 +196,12 @@ def exact_value(name: str, task: str, catalog: Catalog) -> Meaning | None:
 
 
 def assigned(text: str, task: str, model: KnownModel | None) -> Meaning:
-    """Return what ``key=value`` sets; the key is a path, or its last part, or a label."""
+    """Return what ``key=value`` sets, or software with its release; the key is a path, or its last part, or a label."""
+    if SEPARATOR in text:
+        released = named_value(text, task, "", load_catalog())
+        return released or _fault(
+            "no software is called so", repr(text), "write an engine or a framework, ==, its release"
+        )
     key, _, value = text.partition("=")
     key, value = key.strip().removesuffix("<"), value.strip()
     if not value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from capacity_tui.engine.catalog import Catalog, key_of
+from capacity_tui.engine.catalog import Catalog, key_of, named_release
 from capacity_tui.engine.estimate import ResolvedPlan
 from capacity_tui.engine.machine import Setting, power_limit_command
 from capacity_tui.engine.numeric import mean
@@ -107,7 +107,7 @@ def _tool(name: str | None) -> str | None:
 
 
 def _serving(job: Job) -> Iterator[tuple[str, str]]:
-    engine = job.plan.inference.engine
+    engine, _ = named_release(job.plan.inference.engine)
     if job.shape.kind != "decoder":
         return
     if engine == "vllm":
