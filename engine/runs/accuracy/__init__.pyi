@@ -1,3 +1,6 @@
+from .first_looks import first_looks as first_looks
+from .first_looks import first_sights as first_sights
+from .first_looks import predictive_factor as predictive_factor
 from .fits import LeftOut as LeftOut
 from .fits import fitted_constants as fitted_constants
 from .fits import unseen_scores as unseen_scores

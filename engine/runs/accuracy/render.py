@@ -11,6 +11,7 @@ from textwrap import shorten
 from types import MappingProxyType
 from typing import TypeAlias
 
+from capacity_tui.engine.runs.accuracy.first_looks import first_looks, first_sights
 from capacity_tui.engine.runs.accuracy.fits import FittedConstant, LeftOut, rival_predictions
 from capacity_tui.engine.runs.accuracy.predictions import VerdictReport, share
 from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Kind
@@ -48,6 +49,15 @@ Below {least:.0%} they say nothing about it: such a constant is its prior, and p
 term it stands in is right. {unidentified} of {all} are of that kind, and {alone} rest on one publisher, so that leaving
 it out leaves the prior. `{command}` makes this table.
 """
+FIRST_SIGHT = """What the program predicted of {runs} published figures before anybody here had read them ({publishers}),
+kept as it was predicted then (commit {commits}) and never written again. *Unserved* are loads of which was said that
+they cannot be kept up with. These are the errors that a run of software and hardware not seen before had; what was
+changed since because of them shows in the tables below, not here.
+"""
+FIRST_SIGHT_HEADINGS = (
+    *("figure, and what was run", "runs", "publishers", "median error", "each publisher once", "bias"),
+    *("in the range", "by publisher", "high/low"),
+)
 VERDICTS = """A plan fits where the whole range of its memory lies below what the device has, does not where the
 estimate itself lies above, and is tight where only the upper end does. Of runs that ran, at most 3 % should be
 refused; of runs that ran out of memory, at most 5 % should be said to fit.
@@ -169,12 +179,43 @@ def reports_as_markdown(
         constants: what was fitted, shown at the end.
         verdicts: those on runs whose end is known.
     """
-    parts = [INTRODUCTION, *_summary(reports, unseen), *(() if verdicts is None else _verdicts(verdicts))]
+    parts = [
+        INTRODUCTION,
+        *_first_sight(),
+        *_summary(reports, unseen),
+        *(() if verdicts is None else _verdicts(verdicts)),
+    ]
     for report in reports:
         parts.extend(_section(report, unseen.get(report.kind, {}), plots.get(report.kind)))
     if constants:
         parts.extend(_constants(constants))
     return "\n".join(parts)
+
+
+def _first_sight() -> Iterable[str]:
+    """Yield what was predicted of runs before anybody here had read them."""
+    looks = first_looks()
+    commits = ", ".join(sorted({look.commit for look in looks}))
+    publishers = ", ".join(sorted({look.source for look in looks}))
+    yield f"## At first sight\n\n{FIRST_SIGHT.format(runs=len(looks), publishers=publishers, commits=commits)}"
+    yield _table(
+        FIRST_SIGHT_HEADINGS,
+        [
+            (
+                *(f"{sight.quantity.replace('_', ' ')}, {sight.kind}", str(sight.runs), str(sight.publishers)),
+                *(_percent(value) for value in (sight.median_error, sight.publisher_error)),
+                _percent(sight.bias, "+"),
+                *(f"{share:.0%}" for share in (sight.inside, sight.inside_by_publisher)),
+                f"{sight.width:.2f}",
+            )
+            for sight in first_sights(looks)
+        ],
+    )
+
+
+def _percent(share: float, sign: str = "") -> str:
+    """Return a share in percent; what was said not to be served has no error that is a number."""
+    return f"{share:{sign}.0%}" if math.isfinite(share) else "unserved"
 
 
 def _summary(reports: Sequence[AccuracyReport], unseen: Mapping[Kind, UnseenScores]) -> Iterable[str]:
