@@ -244,6 +244,16 @@ def kv_heads(value: Plain) -> object:
     return None if heads is None else {"grouped": True, "shape.kv_heads": heads}
 
 
+def preference(value: Plain) -> object:
+    """Return that pairs of answers are learned from: an option that only such trainers have."""
+    return None if value is None else {Key.TRAINING_OBJECTIVE: "dpo"}
+
+
+def generations(value: Plain) -> object:
+    """Return that groups of answers are generated and rewarded."""
+    return None if size(value) is None else {Key.TRAINING_OBJECTIVE: "grpo"}
+
+
 def duration(value: Plain) -> object:
     """Return the length of a job as Composer writes it: ``1ep``, ``4800ba``, ``2e12tok``."""
     match = _DURATION.fullmatch(str(value).strip().replace("_", ""))
@@ -282,6 +292,8 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "served": served,
         "gguf": gguf,
         "lora_rank": lora_rank,
+        "preference": preference,
+        "generations": generations,
         "kv_heads": kv_heads,
         "duration": duration,
         "gpt2_vocabulary": gpt2_vocabulary,

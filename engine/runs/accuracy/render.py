@@ -49,7 +49,8 @@ Below {least:.0%} they say nothing about it: such a constant is its prior, and p
 term it stands in is right. {unidentified} of {all} are of that kind, and {alone} rest on one publisher, so that leaving
 it out leaves the prior. `{command}` makes this table.
 """
-FIRST_SIGHT = """What the program predicted of {runs} published figures before anybody here had read them ({publishers}),
+FIRST_SIGHT = """What the program predicted of {runs} published figures before anybody here had read them
+({publishers}),
 kept as it was predicted then (commit {commits}) and never written again. *Unserved* are loads of which was said that
 they cannot be kept up with. These are the errors that a run of software and hardware not seen before had; what was
 changed since because of them shows in the tables below, not here.
