@@ -42,9 +42,9 @@ from capacity_tui.engine.present import Part, benchmark_figure_text, machine_rep
 from capacity_tui.engine.solve import plan_of_line, propose
 from capacity_tui.engine.units import format_bytes, format_count, format_flops, format_money
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.shown.comparison import HardwareRow
+from capacity_tui.tui.shown.comparison import HardwareRow, Row
 from capacity_tui.tui.shown.fields import Choice, Suggestion, Understood
-from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, Load
+from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.plan.hardware_facts import LiveSampler, load_rows, machine_rows
 from capacity_tui.tui.views.run.present import WatchedRuns
@@ -84,7 +84,7 @@ class CapacityEngine:
         parts, measured = machine_report_parts, self._benchmarks
         return tuple(parts(machine, shown.plan, measured.report, self._catalog, ascii_only, measured.before))
 
-    def machine_load(self) -> tuple[Load, ...]:
+    def machine_load(self) -> tuple[Row, ...]:
         """Return how full and how busy this machine is."""
         sampler = LiveSampler()
         time.sleep(_LOAD_SECONDS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from capacity_tui.tui.shown.corpus import Corpus
     from capacity_tui.tui.shown.fields import Choice, Field, Understood
     from capacity_tui.tui.shown.results import Export, Question, TableColumn
-    from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, Load, RunRow, Sampler, WatchedRun
+    from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, RunRow, Sampler, WatchedRun
     from capacity_tui.tui.shown.tried import Tried
 
 
@@ -143,7 +143,7 @@ class Engine(Protocol):
         A plan that suits the machine stands in for none, or for one on other hardware.
         """
 
-    def machine_load(self) -> tuple[Load, ...]:
+    def machine_load(self) -> tuple[Row, ...]:
         """Return how full and how busy this machine is, each with a share; takes some tenths of a second."""
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: Event) -> BenchmarkOutcome:

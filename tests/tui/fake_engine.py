@@ -40,7 +40,7 @@ from capacity_tui.tui.shown.comparison import (
 )
 from capacity_tui.tui.shown.fields import AUTO, Choice, Field, Suggestion, Understood
 from capacity_tui.tui.shown.results import Export
-from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, Load
+from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.shown.tried import Tried
 
 GIB = 2**30
@@ -317,8 +317,8 @@ class FakeEngine:
             *(TextPart(f"setting {number}") for number in range(60)),
         )
 
-    def machine_load(self) -> tuple[Load, ...]:
-        return (Load("CPU", f"{100 * self.busy:.0f} %", self.busy), Load("RAM", "300 GiB", 0.15))
+    def machine_load(self) -> tuple[Row, ...]:
+        return (Row("", "CPU", f"{100 * self.busy:.0f} %", share=self.busy), Row("", "RAM", "300 GiB", share=0.15))
 
     def benchmark(self, progress: Callable[[BenchmarkStep], None], cancelled: threading.Event) -> BenchmarkOutcome:
         if self.unexpected is not None:

@@ -170,7 +170,7 @@ def test_catalogues_can_be_picked_from(engine: CapacityEngine, name: str) -> Non
 
 
 def test_sensors_have_values_or_reasons(engine: CapacityEngine) -> None:
-    readings = engine.sampler().sample().readings
+    readings = engine.sampler().sample()
     assert {"CPU", "RAM"} <= {reading.name for reading in readings}
     assert all(reading.text if reading.value is not None else reading.reason for reading in readings)
 

@@ -26,7 +26,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import HardwareRow
-from capacity_tui.tui.shown.runs import Sample
+from capacity_tui.tui.shown.runs import Reading
 from capacity_tui.tui.unsaved import KeptPlan, Swap
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -129,7 +129,7 @@ STATES = {
 class StillSampler(FakeSampler):
     """Sensors that stand still."""
 
-    def sample(self) -> Sample:
+    def sample(self) -> tuple[Reading, ...]:
         self.count = 0
         return super().sample()
 

@@ -156,13 +156,6 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """All live quantities at one moment."""
-
-    readings: tuple[Reading, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class BenchmarkStep:
     """How far the benchmarks are.
 
@@ -194,23 +187,8 @@ class BenchmarkOutcome:
     doubt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """How full or how busy a part of this machine is.
-
-    Attributes:
-        name: the part.
-        text: how much, as shown.
-        share: the same, 1 for full.
-    """
-
-    name: str
-    text: str
-    share: float
-
-
 class Sampler(Protocol):
     """Reads the sensors of this machine."""
 
-    def sample(self) -> Sample:
+    def sample(self) -> tuple[Reading, ...]:
         """Return the present readings; may take some tens of milliseconds."""

@@ -18,7 +18,8 @@ from capacity_tui.engine.present import Part, TablePart, TextPart
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, Load
+from capacity_tui.tui.shown.comparison import Row
+from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, right, to_ascii
 from capacity_tui.tui.views.dialogs.text_dialog import ScrollsText, TextLines
 from capacity_tui.tui.views.view_screen import ViewScreen
@@ -43,7 +44,7 @@ class MachineScreen(ScrollsText, ViewScreen):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._parts: tuple[Part, ...] = ()
-        self._load: tuple[Load, ...] = ()
+        self._load: tuple[Row, ...] = ()
         self._before = ""
         self._measuring: Request[BenchmarkStep | BenchmarkOutcome] | None = None
         self.text = ReportLines(self._build)
@@ -84,7 +85,7 @@ class MachineScreen(ScrollsText, ViewScreen):
 
     # What the threads report
 
-    def _show_report(self, report: tuple[tuple[Part, ...], tuple[Load, ...]]) -> None:
+    def _show_report(self, report: tuple[tuple[Part, ...], tuple[Row, ...]]) -> None:
         """Show what is known."""
         self._parts, self._load = report
         self.text.repaint()
@@ -119,7 +120,7 @@ class MachineScreen(ScrollsText, ViewScreen):
         ascii_only = self.app.has_class("-ascii")
         document = self.session.store.document
 
-        def work(_: object) -> tuple[tuple[Part, ...], tuple[Load, ...]]:
+        def work(_: object) -> tuple[tuple[Part, ...], tuple[Row, ...]]:
             engine = self.session.engine
             return engine.machine_report(document, ascii_only), engine.machine_load()
 
@@ -138,7 +139,7 @@ class MachineScreen(ScrollsText, ViewScreen):
                 app.call_later(self.session.renew_plan)
 
         self._before = self._answer()
-        busy = next((load.share for load in self._load if load.name == "CPU"), 0.0)
+        busy = next((load.share or 0.0 for load in self._load if load.label == "CPU"), 0.0)
         share = f"{busy:.0%}".replace("%", " %")
         self._bar.begin(f"the processor is {share} busy with other things" if busy >= _BUSY else "")
         self._measuring = self.session.ask(self, "benchmark", work, self._show_measuring, failed=self._show_failure)
@@ -268,15 +269,16 @@ def is_heading(shown: Line) -> bool:
     return len(shown.spans) == 1 and shown.spans[0].role == _ROLES["strong"] and _GAP not in shown.plain.strip()
 
 
-def load_lines(load: Iterable[Load], width: int) -> list[Line]:
+def load_lines(load: Iterable[Row], width: int) -> list[Line]:
     """Return how full and busy the machine is, with a bar each."""
     rows = tuple(load)
-    label = max((cell_len(row.name) for row in rows), default=0)
+    label = max((cell_len(row.label) for row in rows), default=0)
     lines = [line(Span("Now:", "heading"))] if rows else []
     for row in rows:
-        role = "bad" if row.share >= _FULL else "warn" if row.share >= _HIGH else "good"
-        bar = Span(gauge(row.share, min(_BAR, max(width - label - 20, 4))), role)
-        parts = (Span(f"  {row.name:<{label}}  ", "label"), bar, Span(f" {row.text}", "value"))
+        share = row.share or 0.0
+        role = "bad" if share >= _FULL else "warn" if share >= _HIGH else "good"
+        bar = Span(gauge(share, min(_BAR, max(width - label - 20, 4))), role)
+        parts = (Span(f"  {row.label:<{label}}  ", "label"), bar, Span(f" {row.text}", "value"))
         lines.append(fit(line(*parts), width))
     return lines
 

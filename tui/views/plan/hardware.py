@@ -21,7 +21,7 @@ from capacity_tui.tui.widgets.plots import plot
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import HardwareRow
-    from capacity_tui.tui.shown.runs import Reading, Sample
+    from capacity_tui.tui.shown.runs import Reading
 
 _LABELS = ("GPU", "CPU", "RAM", "Disk")
 """What stands here while the machine is looked at."""
@@ -112,10 +112,10 @@ class Live(Panel):
         self._state = state
         self.repaint()
 
-    def take(self, sample: Sample) -> None:
+    def take(self, readings: tuple[Reading, ...]) -> None:
         """Add a sample to the graphs."""
-        self._readings = sample.readings
-        for reading in sample.readings:
+        self._readings = readings
+        for reading in readings:
             self._history.setdefault(reading.name, deque(maxlen=HISTORY)).append(reading.value)
         self.repaint()
 
@@ -214,7 +214,7 @@ class Sensors:
         self._panel.show_state(f"every {self.seconds:g} s")
         seconds = self.seconds * (1.0 if self._session.app.app_focus else _UNFOCUSED_SLOWDOWN)
 
-        def work(request: Request[Sample]) -> None:
+        def work(request: Request[tuple[Reading, ...]]) -> None:
             failed: Callable[[Fault], object] = request.fail
             while not request.cancelled.is_set():
                 with reported(failed):

@@ -20,8 +20,8 @@ from capacity_tui.engine.units import (
     format_power,
     format_temperature,
 )
-from capacity_tui.tui.shown.comparison import HardwareRow
-from capacity_tui.tui.shown.runs import Load, Reading, Sample
+from capacity_tui.tui.shown.comparison import HardwareRow, Row
+from capacity_tui.tui.shown.runs import Reading
 
 _PEAKS = ("bf16", "fp16", "fp32")
 
@@ -106,36 +106,34 @@ def simulated(plan: Plan, cluster: Cluster, machine: Machine | None) -> str:
     return f"not this machine's {len(here)} GPU{'s' if len(here) > 1 else ''}"
 
 
-def reading_of(sample: EngineSample) -> Sample:
+def reading_of(sample: EngineSample) -> tuple[Reading, ...]:
     """Return a sample as graphs, the GPUs first."""
     memory = sample.memory_total_bytes.value
     cpu = sample.cpu_percent
     used = sample.memory_used_bytes
-    return Sample(
-        (
-            *_gpu_readings(sample.gpus),
-            _reading("CPU", cpu, 100, _percent(cpu.value)),
-            _reading("RAM", used, memory, format_bytes(used.value)),
-            _rate("Disk read", sample.disk_read_bytes_per_second),
-            _rate("Disk write", sample.disk_write_bytes_per_second),
-            _rate("Net in", sample.network_receive_bytes_per_second),
-            _rate("Net out", sample.network_send_bytes_per_second),
-        )
+    return (
+        *_gpu_readings(sample.gpus),
+        _reading("CPU", cpu, 100, _percent(cpu.value)),
+        _reading("RAM", used, memory, format_bytes(used.value)),
+        _rate("Disk read", sample.disk_read_bytes_per_second),
+        _rate("Disk write", sample.disk_write_bytes_per_second),
+        _rate("Net in", sample.network_receive_bytes_per_second),
+        _rate("Net out", sample.network_send_bytes_per_second),
     )
 
 
-def load_rows(machine: Machine, sample: Sample) -> tuple[Load, ...]:
+def load_rows(machine: Machine, readings: tuple[Reading, ...]) -> tuple[Row, ...]:
     """Return how busy devices and how full memories and disks are, each with its share."""
     rows = [
-        Load(reading.name, reading.text, reading.value / reading.maximum)
-        for reading in sample.readings
+        Row("", reading.name, reading.text, share=reading.value / reading.maximum)
+        for reading in readings
         if reading.value is not None and reading.maximum and reading.name in _LOADS
     ]
     for disk in machine.disks:
         total, free = disk.total_bytes.value, disk.free_bytes.value
         if total and free is not None:
             text = f"{format_bytes(total - free)} of {format_bytes(total)}"
-            rows.append(Load(f"Disk {disk.mount}", text, 1 - free / total))
+            rows.append(Row("", f"Disk {disk.mount}", text, share=1 - free / total))
     return tuple(rows)
 
 
@@ -249,6 +247,6 @@ class LiveSampler:
         # Rates need a sample before the first one that is shown.
         self._sampler.sample()
 
-    def sample(self) -> Sample:
+    def sample(self) -> tuple[Reading, ...]:
         """Return the present readings."""
         return reading_of(self._sampler.sample())

@@ -114,11 +114,11 @@ def _thinned(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float]
     size = -(-len(points) // _DRAWN)
     if size <= 2:
         return tuple(points)
-    value = []
+    kept = []
     for start in range(0, len(points), size):
         bucket = points[start : start + size]
-        value += sorted({min(bucket, key=lambda point: point[1]), max(bucket, key=lambda point: point[1])})
-    return (*value, points[-1]) if value[-1] != points[-1] else tuple(value)
+        kept += sorted({min(bucket, key=lambda point: point[1]), max(bucket, key=lambda point: point[1])})
+    return (*kept, points[-1]) if kept[-1] != points[-1] else tuple(kept)
 
 
 def _band(ends: Mapping[str, float] | None) -> Band | None:
