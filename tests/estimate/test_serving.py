@@ -300,3 +300,14 @@ def test_arrays_of_runs_agree_with_single_runs() -> None:
         assert seconds[row, column] == pytest.approx(float(alone.computation.step_seconds.value))
         reserved = np.broadcast_to(together.memory.reserved_bytes.value, (3, 2))
         assert reserved[row, column] == pytest.approx(float(alone.memory.reserved_bytes.value))
+
+
+def test_an_engine_of_static_shapes_reads_and_computes_all_experts() -> None:
+    static = run_of("mixtral-8x7b", "gaudi2", batch=1, engine="optimum-habana", devices=8, parallelism={"tp": 8})
+    routed = replace(static, runtime=replace(static.runtime, computes_all_experts=0.0))
+    one, few = (decode(run) for run in (static, routed))
+
+    def moved(phase: Any) -> float:
+        return float(sum(operator.bytes * operator.count for operator in phase.operators if "routed" in operator.name))
+
+    assert moved(one) == pytest.approx(moved(few) * static.shape.experts / static.shape.experts_active, rel=0.05)

@@ -200,6 +200,10 @@ class InferenceEngine(Released):
     expert_kernels: NonNegativeFloat = Field(
         0.0, description="kernels of each expert of a layer, active or not, 0 where products of experts are grouped"
     )
+    computes_all_experts: bool = Field(
+        False,
+        description="every expert multiplies every token: shapes stay static, results are masked",
+    )
     kernel_gap: NonNegativeFloat = Field(description="idle time between kernels, in launch times of the device")
     host_us: NonNegativeFloat = Field(description="host time of one launch, microseconds; 0 in a captured graph")
     step_us: NonNegativeFloat = Field(description="fixed time of a forward pass: scheduling, sampling, microseconds")

@@ -21,7 +21,7 @@ from capacity_tui.engine.models.transformer import (
     forward_attention_flops,
     multi_head_weights,
 )
-from capacity_tui.engine.numeric import Number, any_true, present
+from capacity_tui.engine.numeric import Number, any_true, present, where
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES
 
 # Attention and feed-forward, each with a norm before and an addition after it.
@@ -205,8 +205,10 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
     always = counts.router_per_moe_layer + counts.shared_experts_per_layer
     # Experts that lie on more devices than a replica has work on the tokens of several replicas.
     routed = rows * np.maximum(layout.ep * layout.etp / layout.tp, 1.0)
-    visited = np.maximum(distinct_experts(shape.experts, shape.experts_active, routed), 1.0)
-    each = routed * shape.experts_active / visited
+    computes_all = run.runtime.computes_all_experts > 0
+    distinct = np.maximum(distinct_experts(shape.experts, shape.experts_active, routed), 1.0)
+    visited = where(computes_all, np.maximum(shape.experts, 1.0), distinct)
+    each = routed * where(computes_all, 1.0, shape.experts_active / visited)
     products = (
         Product("attention projections", rows, counts.attention_per_layer / layout.tp, layers),
         Product(

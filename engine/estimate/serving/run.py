@@ -132,6 +132,7 @@ class Runtime:
     cache_bandwidth: Number
     cache_copies: Number
     repeats_heads: Number
+    computes_all_experts: Number
     block_per_head: Number
     attention_prefill: Number
     score_passes: Number
