@@ -250,6 +250,8 @@ class EstimatedPlan:
             following = (*following, GLOBAL_BATCH)
         # A size that follows from the others is open to nobody once these are given: it is left out.
         given = {path: self.wanted.value(path) if self.gives(path) else None for path in resolving}
+        if Key.INFERENCE_WEIGHTS in given and not self.gives(Key.INFERENCE_WEIGHTS):
+            given[Key.INFERENCE_WEIGHTS] = self.plan.inference.weights  # a mode may have chosen a narrower format
         wanted = {**given, **{path: self.wanted.value(path) for path in following}}
         return replace(self, wanted=with_values(self.plan, wanted))
 

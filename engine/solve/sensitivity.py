@@ -85,6 +85,10 @@ _WORDS = {
 """What brings spread in, by the names of ``profiles/reliability.yaml``."""
 
 
+RELEASE = "release"
+"""What is unknown where a plan does not say of which release its software is."""
+
+
 def unknown_swings(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
     """Yield what nobody knows exactly and moves a figure."""
     yield from _spreads(case, of, value)
@@ -129,10 +133,16 @@ def _parts(case: EstimatedPlan, name: FigureName) -> Iterator[tuple[str, Range]]
     elif name in evidence.rows and (ranges := case.estimate.ranges) is not None:
         row = evidence.rows[name]
         spread = figure_spread(ranges.error_terms(name), row, published_bins(row.id))
-        for part, variance in spread.parts.items():
-            yield part, range_from(np.sqrt(variance), row)
+        parts = {part: range_from(np.sqrt(variance), row) for part, variance in spread.parts.items()}
         for difference, variance in spread.nearest.squares.items():
-            yield f"{UNLIKE}{difference}", range_from(np.sqrt(variance), row)
+            parts[f"{UNLIKE}{difference}"] = range_from(np.sqrt(variance), row)
+        yield from parts.items()
+        if name != "memory" and evidence.oldest_rate < 1.0:
+            # What an older release adds to the spreads, so that all together reach as far as the range.
+            others = sum(math.log(mean(alone.high)) ** 2 for alone in parts.values())
+            beyond = math.log(1.0 / evidence.oldest_rate) ** 2 - others
+            if beyond > 0.0:
+                yield RELEASE, Range(1.0, math.exp(math.sqrt(beyond)))
 
 
 def _evidence(case: EstimatedPlan, name: FigureName | None = None, own: Range = WITHOUT_RANGE) -> Evidence:

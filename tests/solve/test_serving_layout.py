@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.plan import Plan, edited
-from capacity_tui.engine.present import chosen
+from capacity_tui.engine.present.summary import chosen
 from capacity_tui.engine.solve import answer
 from capacity_tui.engine.solve.modes import compare, fill
 from capacity_tui.engine.verdict import Verdict
