@@ -1,0 +1,176 @@
+"""How many real files of other tools are read right: against readers of their own, which share no code with ours.
+
+``uv run python benchmarks/other_tools.py FOLDER`` takes a folder with ``files.csv`` (family, path below ``files/``) and
+prints a table for docs/other-tools.md. A file is right where every value that its family's reader finds is the plan's,
+and refused where a message says why; a value that differs, or a model that another stands in for, is a fault.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import yaml
+
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.imports import import_plan
+
+DEVICES = 8
+
+
+def axolotl(data: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what an Axolotl file says, as its own normalisation reads it."""
+    adapter, quantized = data.get("adapter"), data.get("load_in_4bit")
+    yield (
+        "training.method",
+        _method(bool(adapter), adapter == "qlora" or bool(quantized), bool(data.get("peft_use_dora"))),
+    )
+    if adapter:
+        yield "training.adapter.rank", data.get("lora_r")
+        yield "training.quantization", "nf4" if quantized else "int8" if data.get("load_in_8bit") else None
+    micro = _whole(data.get("micro_batch_size"))
+    steps = _whole(data.get("gradient_accumulation_steps"))
+    if not steps and micro and data.get("batch_size"):
+        steps = (_whole(data.get("batch_size")) or 1) // micro
+    split = (_whole(data.get("tensor_parallel_size")) or 1) * (_whole(data.get("context_parallel_size")) or 1)
+    yield from _batches(micro, steps, DEVICES // split)
+    yield "training.seq_len", data.get("sequence_len") or 512
+    if data.get("fp8"):
+        yield "training.precision", "fp8"
+    elif data.get("bf16") in (True, "auto", "full"):
+        yield "training.precision", "bf16"
+    elif data.get("fp16") is True:
+        yield "training.precision", "fp16"
+    yield "training.optimizer", _optimizer(data.get("optimizer"))
+    yield "training.objective", data.get("rl") if data.get("rl") in ("dpo", "grpo") else None
+
+
+def llama_factory(data: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what a LLaMA-Factory file says."""
+    if "stage" not in data:
+        return
+    if not data.get("do_train"):
+        yield "task", "infer"
+        return
+    kind, bits = data.get("finetuning_type", "lora"), str(data.get("quantization_bit", ""))
+    if kind in ("lora", "full"):
+        yield "training.method", _method(kind == "lora", bits == "4", bool(data.get("use_dora")))
+    if kind == "lora":
+        yield "training.adapter.rank", data.get("lora_rank", 8)
+        yield "training.quantization", {"4": "nf4", "8": "int8"}.get(bits)
+    micro = _whole(data.get("per_device_train_batch_size", 8))
+    yield from _batches(micro, _whole(data.get("gradient_accumulation_steps", 1)), DEVICES)
+    yield "training.seq_len", data.get("cutoff_len", 2048)
+    half = "bf16" if data.get("bf16") or data.get("pure_bf16") else "fp16" if data.get("fp16") else "fp32"
+    yield "training.precision", "fp8" if data.get("fp8") else half
+    yield "training.objective", data["stage"] if data["stage"] in ("dpo", "ppo") else None
+
+
+def torchtune(data: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what a torchtune recipe says."""
+    if not data.get("dataset") and not data.get("optimizer"):
+        yield "task", "infer"
+        return
+    model = data.get("model")
+    built = model if isinstance(model, dict) else {}
+    name = str(built.get("_component_", "")).rpartition(".")[2]
+    if name:
+        adapted = name.startswith(("lora", "qlora"))
+        quantized = name.startswith("qlora") or bool(built.get("quantize_base"))
+        yield "training.method", _method(adapted, quantized, bool(built.get("use_dora")))
+    yield "training.adapter.rank", built.get("lora_rank")
+    yield "training.micro_batch", data.get("batch_size")
+    yield "training.precision", data.get("dtype")
+    tokenizer = data.get("tokenizer")
+    yield "training.seq_len", tokenizer.get("max_seq_len") if isinstance(tokenizer, dict) else None
+
+
+def trainer(data: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what a recipe of the alignment handbook says."""
+    yield "training.seq_len", data.get("max_length") or data.get("max_seq_length")
+    yield "training.method", _method(bool(data.get("use_peft")), bool(data.get("load_in_4bit")), False)
+    if data.get("use_peft"):
+        yield "training.adapter.rank", data.get("lora_r")
+    micro = _whole(data.get("per_device_train_batch_size", 8))
+    yield from _batches(micro, _whole(data.get("gradient_accumulation_steps", 1)), DEVICES)
+    yield "training.precision", "bf16" if data.get("bf16") else "fp16" if data.get("fp16") else None
+    yield "training.objective", "dpo" if "beta" in data else None
+
+
+READERS: Mapping[str, Callable[[dict[str, object]], Iterator[tuple[str, object]]]] = {
+    "axolotl": axolotl,
+    "lf": llama_factory,
+    "tune": torchtune,
+    "handbook": trainer,
+}
+NAMES = {"axolotl": "Axolotl", "lf": "LLaMA-Factory", "tune": "torchtune", "handbook": "alignment handbook"}
+
+
+def _method(adapted: bool, quantized: bool, decomposed: bool) -> str:
+    return "full" if not adapted else "dora" if decomposed else "qlora" if quantized else "lora"
+
+
+def _batches(micro: int | None, steps: int | None, replicas: int) -> Iterator[tuple[str, object]]:
+    if micro:
+        yield "training.micro_batch", micro
+        yield "training.global_batch", micro * (steps or 1) * replicas
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _optimizer(name: object) -> str | None:
+    text = str(name or "adamw")
+    bits = next((bits for bits in ("8bit", "4bit") if bits in text), "")
+    return f"adamw{bits}" if "adamw" in text and "galore" not in text and not text.startswith("optimi") else None
+
+
+def faults(plan: Plan, values: Iterator[tuple[str, object]]) -> list[str]:
+    """Return the values of a file that a plan differs in."""
+    found = []
+    for path, value in values:
+        ours = plan.task if path == "task" else plan.value(path)
+        same = str(ours or "full") == value if path == "training.method" else ours == value
+        if value is not None and not same:
+            found.append(f"{path}: {value}, read as {ours}")
+    return found
+
+
+def judged(folder: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield family, outcome and what is wrong of each file that a reader knows."""
+    with (folder / "files.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["family"] not in READERS:
+            continue
+        path = folder / "files" / row["path"]
+        try:
+            plan = import_plan([str(path)], {"hardware.name": "h100-sxm-80gb", "hardware.devices": DEVICES}).plan
+            data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (CapacityError, yaml.YAMLError) as error:
+            yield row["family"], "refused", f"{row['path']}: {error}"
+            continue
+        wrong = faults(plan, READERS[row["family"]](data))
+        yield row["family"], "faulty" if wrong else "right", f"{row['path']}: {'; '.join(wrong)}"
+
+
+def main() -> None:
+    """Print the table, then what is wrong."""
+    results = list(judged(Path(sys.argv[1])))
+    print("| family | files | right | refused | faulty |\n| --- | ---: | ---: | ---: | ---: |")
+    for family, name in NAMES.items():
+        counts = Counter(outcome for of, outcome, _ in results if of == family)
+        cells = (counts.total(), counts["right"], counts["refused"], counts["faulty"])
+        print(f"| {name} | {' | '.join(map(str, cells))} |")
+    for _, outcome, what in results:
+        if outcome == "faulty":
+            print(what, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
