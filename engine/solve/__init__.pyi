@@ -35,6 +35,7 @@ from .sensitivity import RATIO as RATIO
 from .sensitivity import Narrowing as Narrowing
 from .sensitivity import Sensitivity as Sensitivity
 from .sensitivity import sensitivity as sensitivity
+from .sensitivity import with_evidence as with_evidence
 from .steps import Lever as Lever
 from .steps import Swing as Swing
 from .validation import faults as faults

@@ -97,7 +97,7 @@ def alternative(question: MigrationQuestion, machine: Machine, current: Alternat
         now: the same before it was.
     """
     result = _hourly(question, machine)
-    work, before = machine.reached.work, now.reached.work
+    work, before = machine.reached.work_of_one_release, now.reached.work_of_one_release
     hours = Interval.exactly(question.hours)
     if work is not None and before is not None:
         same = machine.cluster.device.id == now.cluster.device.id

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import estimate_resolved, figures_of
+from capacity_tui.engine.estimate import METRICS, estimate_resolved, figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, memory_searched
 from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.solve import EstimatedPlan, with_evidence
 from capacity_tui.engine.solve.modes import ModeName, fill, is_written
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -22,11 +24,12 @@ if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Estimate
     from capacity_tui.engine.machine import Machine
     from capacity_tui.engine.solve.modes import ModePlan
-    from capacity_tui.engine.uncertainty import Interval
 
 NAME, DEVICES, SPOT = Key.HARDWARE_NAME, Key.HARDWARE_DEVICES, Key.PRICING_SPOT
 
-# Work a second, by what a plan does: under a load what could be answered, else what is answered.
+_WORK = (Figure.LARGEST_REQUESTS_PER_SECOND, Figure.REQUESTS_PER_SECOND, Figure.TOKENS_PER_SECOND)
+"""Work a second, by what a plan does: under a load what could be answered, else what is answered."""
+
 _SERVED_LAYOUT = (Key.PARALLELISM_TP, Key.PARALLELISM_PP, Key.PARALLELISM_DP)
 
 _JOB = (Key.MODEL_NAME, Key.TRAINING_SEQ_LEN, Key.TRAINING_TOKENS)
@@ -94,14 +97,18 @@ class Reached:
     @property
     def work(self) -> Interval | None:
         """Work a second: requests, tokens or samples."""
-        return next(
-            (
-                self.figures[key]
-                for key in (Figure.LARGEST_REQUESTS_PER_SECOND, Figure.REQUESTS_PER_SECOND, Figure.TOKENS_PER_SECOND)
-                if key in self.figures
-            ),
-            None,
-        )
+        return next((self.figures[key] for key in _WORK if key in self.figures), None)
+
+    @property
+    def work_of_one_release(self) -> Interval | None:
+        """The same where the software's release is known: whichever it is, other machines would run it as well."""
+        estimate = self.estimate
+        key = next((key for key in _WORK if key in self.figures), None)
+        if key is None or estimate is None or self.filled is None or estimate.work.evidence.oldest_rate >= 1.0:
+            return self.work
+        known = replace(estimate.work.evidence, oldest_rate=1.0)
+        figure = METRICS[key].read(with_evidence(EstimatedPlan.of(self.filled.plan, self.filled), known))
+        return figure if isinstance(figure, Interval) else self.work
 
     @property
     def replicas(self) -> int:
