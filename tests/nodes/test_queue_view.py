@@ -30,5 +30,6 @@ def test_the_view_tells_what_jobs_have_and_plans_for_the_rest(slurm: SlurmCluste
     assert sorted(cells["gpu2"]) == ["busy"] * 6 + ["free"] * 2
     assert cells["gpu3"] == ("planned",) * 8
     assert everything.change == {"hardware.devices": 8}
-    assert [job.cells[1:4] for job in last.queue if job.is_running] == [("train", "gpu", "running")] * 2
-    assert [job.cells[3] for job in last.queue if not job.is_running] == ["pending"]
+    running = [job.cells[1:4] for job in last.queue.rows if job.stands_out]
+    assert running == [("train", "gpu", "running")] * 2
+    assert [job.cells[3] for job in last.queue.rows if not job.stands_out] == ["pending"]
