@@ -27,7 +27,7 @@ ACCOUNTING_PROGRAMS = ("slurmdbd", "mariadbd", "mariadb-install-db", "sacct")
 GPU_NODES = ("gpu1", "gpu2", "gpu3")
 PROCESSOR_NODES = ("cpu1",)
 GPUS_PER_NODE = 8
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 CONFIGURATION = """\
 ClusterName=fixture
@@ -146,9 +146,10 @@ class SlurmCluster:
     def begin_again(self, job: str) -> None:
         """Let a job that was put back in the queue begin as soon as its nodes take it, not two minutes later.
 
-        Nodes refuse a job that is granted to them in the second in which they had to end it.
+        Nodes refuse a job that is granted to them in the second in which they had to end it; Slurm then holds it.
         """
         time.sleep(2.1)
+        self._ask("scontrol", "release", job)
         self._ask("scontrol", "update", f"JobId={job}", "StartTime=now")
 
     def cancel_all(self) -> None:

@@ -127,7 +127,8 @@ def test_a_job_that_ends_before_its_time_or_is_preempted_goes_on_from_its_checkp
     job = str(found["job"])
 
     def has_begun(turn: int) -> bool:
-        if slurm.run("squeue", "-h", "-j", job, "-o", "%r").strip() == "BeginTime":
+        reason = slurm.run("squeue", "-h", "-j", job, "-o", "%r").strip()
+        if reason == "BeginTime" or "held" in reason.casefold():
             slurm.begin_again(job)
         return len(begins(work)) == turn and len(list(work.glob("kept/*"))) > turn
 
