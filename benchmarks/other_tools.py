@@ -1,8 +1,9 @@
 """How many real files of other tools are read right: against readers of their own, which share no code with ours.
 
 ``uv run python benchmarks/other_tools.py FOLDER`` takes a folder with ``files.csv`` (family, path below ``files/``) and
-prints a table for docs/other-tools.md. A file is right where every value that its family's reader finds is the plan's,
-and refused where a message says why; a value that differs, or a model that another stands in for, is a fault.
+prints a table for docs/other-tools.md; with ``models.csv`` (name, parameters) beside it, also how many of the folders
+``models/NAME`` are counted within 0.5 %. A file is right where every value that its family's reader finds is the
+plan's, and refused where a message says why. A value that differs, or a model that another stands in for, is a fault.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from pathlib import Path
 import yaml
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.models import shape_from_huggingface
+from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.imports import import_plan
 
 DEVICES = 8
+TOLERANCE = 0.005
+"""Of a model's count of parameters."""
 
 
 def axolotl(data: dict[str, object]) -> Iterator[tuple[str, object]]:
@@ -159,6 +164,20 @@ def judged(folder: Path) -> Iterator[tuple[str, str, str]]:
         yield row["family"], "faulty" if wrong else "right", f"{row['path']}: {'; '.join(wrong)}"
 
 
+def counted(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the outcome of each model's configuration, and what is wrong of it."""
+    with (folder / "models.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        try:
+            count = count_parameters(shape_from_huggingface(folder / "models" / row["name"])).total
+        except CapacityError as error:
+            yield "refused", f"{row['name']}: {error}"
+            continue
+        error = float(count) / int(row["parameters"]) - 1.0
+        yield "right" if abs(error) < TOLERANCE else "faulty", f"{row['name']}: {error:+.1%}"
+
+
 def main() -> None:
     """Print the table, then what is wrong."""
     results = list(judged(Path(sys.argv[1])))
@@ -167,6 +186,11 @@ def main() -> None:
         counts = Counter(outcome for of, outcome, _ in results if of == family)
         cells = (counts.total(), counts["right"], counts["refused"], counts["faulty"])
         print(f"| {name} | {' | '.join(map(str, cells))} |")
+    if (Path(sys.argv[1]) / "models.csv").exists():
+        models = list(counted(Path(sys.argv[1])))
+        counts = Counter(outcome for outcome, _ in models)
+        print(f"| models | {counts.total()} | {counts['right']} | {counts['refused']} | {counts['faulty']} |")
+        results += [("models", outcome, what) for outcome, what in models]
     for _, outcome, what in results:
         if outcome == "faulty":
             print(what, file=sys.stderr)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import reading_error, typed_path
 from capacity_tui.engine.models.gguf import GgufHeader, read_gguf
+from capacity_tui.engine.models.model_parts import NOTHING_BESIDE, ModelPart, load_model_parts
 from capacity_tui.engine.models.transformer.shape import (
     AT_LEAST_ONE,
     LARGEST_SIZE,
@@ -32,6 +33,8 @@ LARGEST_TOTAL = 10**18
 """Bytes of weights an index may speak of."""
 
 _REQUIRED = ("layers", "hidden", "heads", "vocab")
+_TIED = "tie_word_embeddings"
+TOWERS = ("vision_config", "audio_config")
 _NESTED = ("text_config", "llm_config", "language_config")
 _FULL = "full_attention"
 _LAYER_TYPES = frozenset({_FULL, "sliding_attention", "chunked_attention", "linear_attention"})
@@ -120,23 +123,52 @@ def shape_from_config(config: Mapping[str, Any], file: str | None = None) -> Tra
     """Return the shape a model's configuration describes.
 
     Args:
-        config: the content of a ``config.json``; a nested text configuration counts, towers do not.
+        config: the content of a ``config.json``, with the parts that it nests.
         file: where it came from, named in errors.
 
     Raises:
-        PlanError: a size is missing or is not a number.
+        PlanError: a size is missing or is not a number, or no count is known of the class or of a part.
     """
-    name = _class_name(config)
-    flat = {**config, **{key: value for key, value in _text_part(config).items() if value is not None}}
-    names = load_file_names()
-    counted_as = names.counted_as.get(name, name)
-    model = load_traits().classes.get(counted_as)
-    values = _values(flat, model or ModelClass(), file)
-    for condition in (*names.conditions, *(model.conditions if model else ())):
+    known, parts = load_traits().classes, load_model_parts()
+    name, text = _class_name(config), _text_part(config)
+    with_text = name in parts.classes and bool(text)
+    part = parts.of_class(name, known) if with_text or not text else ModelPart()
+    flat = _flattened(config, text, part)
+    _refuse_unknown_parts(flat, file)
+    counted_as = part.counted_as or _counted_as(name, text if with_text else {})
+    if name and counted_as not in known:
+        of_text = f" with a text of kind {printable(str(text.get('model_type')))}" if with_text else ""
+        hint = "name its GGUF file, or its sizes in model.spec; or, in a copy, the class of a model that is built alike"
+        raise PlanError(f"{name}{of_text}: a class whose weights are not known", hint=hint, place=Place(file))
+    model = known.get(counted_as, ModelClass())
+    computed = parts.fields(part, flat, file)
+    values = _values(flat, model, file, computed)
+    for condition in (*load_file_names().conditions, *model.conditions):
         _apply(condition, flat, values)
+    values |= computed
     values["architecture"] = counted_as
-    values["assumed"] = _assumed(flat, name, counted_as, model is not None)
-    return resolve_shape(values, Place(file))
+    values["assumed"] = _assumed(flat, name, counted_as, part)
+    return replace(resolve_shape(values, Place(file)), beside=parts.beside(part, flat, file))
+
+
+def _flattened(config: Mapping[str, Any], text: Mapping[str, Any], part: ModelPart) -> dict[str, Any]:
+    """Return a configuration with the keys of its text beside its own; whether its head is tied, it says itself."""
+    flat = {**part.omitted, **config, **{key: value for key, value in text.items() if value is not None}}
+    tied = config.get(_TIED, part.omitted.get(_TIED))
+    return flat | ({_TIED: tied} if isinstance(tied, bool) else {})
+
+
+def _refuse_unknown_parts(config: Mapping[str, Any], file: str | None) -> None:
+    for key, words in load_file_names().refused.items():
+        if config.get(key):
+            hint = "name its GGUF file, of which each tensor is counted"
+            raise PlanError(f"{words}: weights that are not known", hint=hint, place=Place(file, field=key))
+
+
+def _counted_as(name: str, text: Mapping[str, Any]) -> str:
+    """Return the class whose structure a class has, of one with a part for its text that of this part."""
+    counted_as = load_file_names().counted_as
+    return counted_as.get(str(text.get("model_type") or name), "") if text else counted_as.get(name, name)
 
 
 def _text_part(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,11 +177,15 @@ def _text_part(config: Mapping[str, Any]) -> dict[str, Any]:
     return parts[0] if parts else {}
 
 
-def _values(config: Mapping[str, Any], model: ModelClass, file: str | None) -> dict[str, Any]:
-    """Collect the shape's fields: a class's own, overlaid by what the configuration says."""
+def _values(
+    config: Mapping[str, Any], model: ModelClass, file: str | None, computed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Collect the shape's fields: a class's own, overlaid by what the configuration says; not those ``computed``."""
     names = load_file_names()
-    values = {**model.omitted, **model.fields}
+    values = {**model.omitted, **model.fields, **computed}
     for field, usual in names.config_keys.items():
+        if field in computed:
+            continue
         keys = [model.keys[field], *usual] if field in model.keys else usual
         size = _first_size(config, keys, file, smallest=int(field in AT_LEAST_ONE))
         if size is not None:
@@ -221,14 +257,20 @@ def _class_name(config: Mapping[str, Any]) -> str:
     return printable(str(config.get("model_type") or ""))
 
 
-def _assumed(config: Mapping[str, Any], name: str, counted_as: str, known: bool) -> tuple[str, ...]:
+def _assumed(config: Mapping[str, Any], name: str, counted_as: str, part: ModelPart) -> tuple[str, ...]:
     """Name what the counts take for granted or leave out."""
-    left_out = [f"{part} not counted" for key, part in load_file_names().uncounted.items() if config.get(key)]
-    if not known:
-        left_out.insert(0, f"{name or 'a model without a class'} built like Llama")
-    elif name != counted_as:
-        left_out.insert(0, f"{name} counted as {counted_as}")
-    return tuple(left_out)
+    left_out = {key: words for key, words in load_file_names().uncounted.items() if config.get(key)}
+    if part.beside != NOTHING_BESIDE and left_out.keys() & set(TOWERS):
+        left_out = {key: words for key, words in left_out.items() if key not in TOWERS}
+        return ("pictures and sound not counted: their towers' weights alone", *_left_out(left_out))
+    if not name:
+        return ("a model without a class built like Llama", *_left_out(left_out))
+    alike = name == counted_as or part != ModelPart()
+    return (*(() if alike else (f"{name} counted as {counted_as}",)), *_left_out(left_out))
+
+
+def _left_out(words: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{part} not counted" for part in words.values())
 
 
 def stored_precision(config: Mapping[str, Any]) -> str | None:

@@ -231,7 +231,7 @@ def test_configurations_give_the_catalogue_counts(tmp_path, name):
     path = write(tmp_path, {"architectures": [architecture], **config})
     row = load_catalog().architectures[name]
     shape = shape_from_huggingface(path)
-    assert total(shape) == row.params_total
+    assert total(shape) - shape.beside == row.params_total, "towers and heads stand beside the catalogue's text"
     expected = shape_from_spec(row, {})
     for field in ("moe_layers", "kv_heads", "tied_embeddings"):
         assert getattr(shape, field) == getattr(expected, field), field
@@ -242,17 +242,23 @@ def test_configurations_give_the_catalogue_counts(tmp_path, name):
 def test_what_is_left_out_is_said(tmp_path):
     architecture, config = CONFIGS["gemma-3-4b"]
     shape = shape_from_huggingface(write(tmp_path, {"architectures": [architecture], **config}))
-    assert shape.assumed == (
-        "Gemma3ForConditionalGeneration counted as Gemma3ForCausalLM",
-        "the vision tower not counted",
-    )
+    assert shape.assumed == ("pictures and sound not counted: their towers' weights alone",)
 
 
-def test_unknown_classes_are_built_like_llama_and_say_so(tmp_path):
-    config = {"architectures": ["NewForCausalLM"], **CONFIGS["llama-3-8b"][1]}
-    shape = shape_from_huggingface(write(tmp_path, config))
+def test_a_class_whose_weights_are_not_known_is_refused(tmp_path):
+    sizes_alone = CONFIGS["llama-3-8b"][1]
+    with pytest.raises(PlanError, match="NewForCausalLM: a class whose weights are not known"):
+        shape_from_huggingface(write(tmp_path, {"architectures": ["NewForCausalLM"], **sizes_alone}))
+    shape = shape_from_huggingface(write(tmp_path, sizes_alone))
     assert total(shape) == 8_030_261_248
-    assert shape.assumed == ("NewForCausalLM built like Llama",)
+    assert shape.assumed == ("a model without a class built like Llama",)
+
+
+@pytest.mark.parametrize("key", ["hidden_size_per_layer_input", "num_kv_shared_layers", "altup_num_inputs"])
+def test_a_part_that_no_count_stands_for_is_refused(tmp_path, key):
+    architecture, config = CONFIGS["llama-3-8b"]
+    with pytest.raises(PlanError, match=key):
+        shape_from_huggingface(write(tmp_path, {"architectures": [architecture], **config, key: 4}))
 
 
 @pytest.mark.parametrize(

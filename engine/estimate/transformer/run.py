@@ -326,7 +326,8 @@ def attended_tokens(shape: TransformerShape, seq: Number, document: Number, *, c
     window = np.minimum(kind.window, seq)
     full = seq / 2.0 if causal else seq
     windowed = window - window * window / (2.0 * seq) if causal else window
-    whole = kind.mean_attended(full, windowed)
+    # A token attends at least to itself, which keeps models none of whose layers attend from dividing by nothing.
+    whole = np.maximum(kind.mean_attended(full, windowed), 1.0)
     if not any_true(document > 0):
         return whole
     length = where(document > 0, document, seq)

@@ -87,6 +87,28 @@ class LinearAttention:
 
 
 @dataclass(frozen=True, slots=True)
+class StateSpace:
+    """A recurrence over a state of constant size (Mamba), or a short convolution, in the layers that do not attend.
+
+    Attributes:
+        matrices: weights of matrices of one layer, a convolution's taps among them.
+        vectors: its other weights.
+        flops: operations of one layer for a token, beside those of the matrices.
+        state: elements one layer keeps of a sequence of any length.
+    """
+
+    title: ClassVar[str] = "layers with a state"
+    matrices: Number
+    vectors: Number
+    flops: Number
+    state: Number
+
+    def weights(self, hidden: Number) -> Number:  # noqa: ARG002 (as of linear attention)
+        """Weights of matrices of one."""
+        return self.matrices
+
+
+@dataclass(frozen=True, slots=True)
 class GlobalAttention:
     """Attention of the full-context layers where it differs from that of the windowed ones (Gemma 4).
 
@@ -136,7 +158,7 @@ class AttentionSizes:
         qk_norm: ``none``, ``head`` (one scale a head width) or ``full`` (over all heads).
         attention_sinks: one learned logit a head.
         query_gate: queries are twice as wide, half of them gating the output.
-        indexer, linear, full_attention: parts only some kinds have.
+        indexer, linear, state_space, full_attention: parts only some kinds have.
     """
 
     layers: Number
@@ -154,7 +176,13 @@ class AttentionSizes:
     query_gate: bool = False
     indexer: Indexer | None = None
     linear: LinearAttention | None = None
+    state_space: StateSpace | None = None
     full_attention: GlobalAttention | None = None
+
+    @property
+    def recurrent(self) -> LinearAttention | StateSpace | None:
+        """What layers without a cache have in place of attention."""
+        return self.linear or self.state_space
 
 
 def multi_head_weights(sizes: AttentionSizes) -> Number:
@@ -199,7 +227,7 @@ class GroupedQuery:
     @property
     def full_layers(self) -> Number:
         """Layers that attend to the whole context."""
-        if self.sizes.linear is None and not any_true(self.window):
+        if self.sizes.recurrent is None and not any_true(self.window):
             return self.sizes.layers
         every = self.sizes.full_attention_every
         return present(every) * (self.sizes.layers // (every + 1 - present(every)))
@@ -207,12 +235,12 @@ class GroupedQuery:
     @property
     def window_layers(self) -> Number:
         """Layers whose attention stops at the window."""
-        return 0 if self.sizes.linear is not None else self.sizes.layers - self.full_layers
+        return 0 if self.sizes.recurrent is not None else self.sizes.layers - self.full_layers
 
     @property
     def linear_layers(self) -> Number:
         """Layers with a state of constant size in place of a cache."""
-        return 0 if self.sizes.linear is None else self.sizes.layers - self.full_layers
+        return 0 if self.sizes.recurrent is None else self.sizes.layers - self.full_layers
 
     def mean_attended(self, full: Number, windowed: Number) -> Number:
         """Mean over the layers of tokens that full-context layers, and windowed ones, attend to."""
@@ -354,6 +382,6 @@ class GroupedQuery:
         """Elements kept of a sequence of any length."""
         return self._with_linear(0, lambda linear: linear.state)
 
-    def _with_linear(self, rest: Number, of_layer: Callable[[LinearAttention], Number]) -> Number:
-        linear = self.sizes.linear
-        return rest if linear is None else rest + self.linear_layers * of_layer(linear)
+    def _with_linear(self, rest: Number, of_layer: Callable[[LinearAttention | StateSpace], Number]) -> Number:
+        recurrent = self.sizes.recurrent
+        return rest if recurrent is None else rest + self.linear_layers * of_layer(recurrent)

@@ -40,6 +40,7 @@ class ParameterCounts:
         cross_attention_per_layer: attention of a decoder block to the encoder.
         encoder: the whole encoder of an encoder-decoder.
         extra: projections around a narrower embedding.
+        beside: towers of pictures and sound, what joins them to the text, and heads.
         matmul_per_token: weights a token is multiplied with in a forward pass.
     """
 
@@ -61,6 +62,7 @@ class ParameterCounts:
     cross_attention_per_layer: Number
     encoder: Number
     extra: Number
+    beside: Number
     matmul_per_token: Number
 
     @property
@@ -72,7 +74,7 @@ class ParameterCounts:
     def outside_layers(self) -> Number:
         """Everything that belongs to no decoder block."""
         ends = self.token_embedding + self.position_embedding + self.head + self.final
-        return ends + self.encoder + self.extra
+        return ends + self.encoder + self.extra + self.beside
 
     @property
     def inside_layers(self) -> Number:
@@ -216,9 +218,9 @@ def count_parameters(shape: TransformerShape) -> ParameterCounts:
         layers=shape.layers,
         dense_layers=shape.dense_layers,
         moe_layers=shape.moe_layers,
-        attention=shape.attention_kind.weights() + shape.attention_kind.vectors(),
-        mlp_per_dense_layer=mlp_per_dense_layer(shape),
-        norms_per_layer=norms_per_layer(shape),
+        attention=(shape.attention_kind.weights() + shape.attention_kind.vectors()) / shape.layer_uses,
+        mlp_per_dense_layer=mlp_per_dense_layer(shape) / shape.layer_uses,
+        norms_per_layer=norms_per_layer(shape) / shape.layer_uses,
         router_per_moe_layer=router_per_moe_layer(shape),
         expert=expert(shape),
         experts=shape.experts,
@@ -227,6 +229,7 @@ def count_parameters(shape: TransformerShape) -> ParameterCounts:
         cross_attention_per_layer=cross_attention_per_layer(shape),
         encoder=encoder(shape),
         extra=embedding_projections(shape),
+        beside=shape.beside,
         matmul_per_token=matmul_per_token(shape),
     )
 

@@ -17,6 +17,7 @@ from capacity_tui.engine.models.transformer.attention import (
     LinearAttention,
     Matrix,
     Projection,
+    StateSpace,
 )
 from capacity_tui.engine.numeric import Number, any_true, present, where
 
@@ -47,8 +48,9 @@ class Compression:
     residual_streams: Number
 
 
-ATTENTION_PARTS: Mapping[str, type[LinearAttention | GlobalAttention | Indexer | Compression]] = {
+ATTENTION_PARTS: Mapping[str, type[LinearAttention | StateSpace | GlobalAttention | Indexer | Compression]] = {
     "linear": LinearAttention,
+    "state_space": StateSpace,
     "full_attention": GlobalAttention,
     "indexer": Indexer,
     "compression": Compression,

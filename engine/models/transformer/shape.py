@@ -75,6 +75,7 @@ class FileNames:
         part_keys: configuration keys by part and its field.
         conditions: what any class's configuration may switch.
         uncounted: what the counts leave out, by the key that announces it.
+        refused: what no count stands for, likewise.
         counted_as: class by other class, model type or GGUF architecture.
         gguf_keys: GGUF metadata keys by shape field.
         gguf_types: name, elements and bytes of a block, by number of the tensor type.
@@ -85,6 +86,7 @@ class FileNames:
     part_keys: Mapping[str, Mapping[str, list[str]]]
     conditions: tuple[Condition, ...]
     uncounted: Mapping[str, str]
+    refused: Mapping[str, str]
     counted_as: Mapping[str, str]
     gguf_keys: Mapping[str, list[str]]
     gguf_types: Mapping[int, tuple[str, int, int]]
@@ -108,6 +110,7 @@ def load_file_names() -> FileNames:
         part_keys=content["part_keys"],
         conditions=_conditions(content["when"]),
         uncounted=content["uncounted"],
+        refused=content["refused"],
         counted_as=content["counted_as"],
         gguf_keys=content["gguf_keys"],
         gguf_types={row[0]: (name, row[1], row[2]) for name, row in content["gguf_types"].items()},
@@ -182,6 +185,7 @@ class TransformerShape(LatentSizes):
         moe_ffn: width of a routed expert.
         shared_ffn: width of a shared expert.
         first_dense_layers: leading layers without experts.
+        plain_layers: layers without any feed-forward.
         moe_every: after those, every n-th layer has experts.
         norm: ``RMSNorm`` or ``LayerNorm``.
         norm_vectors: learned vectors of one norm: 1 scale, 2 scale and shift, 0 none.
@@ -194,6 +198,8 @@ class TransformerShape(LatentSizes):
         pooler: a dense layer over the first token.
         shared_expert_gate: the shared expert's output is scaled by a learned gate.
         router_scales: the router scales its input and each expert's output.
+        beside: weights that no other size stands for: towers of pictures and sound, what joins them, heads.
+        layer_uses: how often a token passes the weights of a layer; ALBERT's one layer, used twelve times, is twelve.
         vision: images in, classes out; of vision models.
         assumed: what the shape takes for granted because its source does not say.
     """
@@ -212,6 +218,7 @@ class TransformerShape(LatentSizes):
     moe_ffn: Number = 0
     shared_ffn: Number = 0
     first_dense_layers: Number = 0
+    plain_layers: Number = 0
     moe_every: Number = 1
     norm: str = "RMSNorm"
     norm_vectors: Number = 1
@@ -224,6 +231,8 @@ class TransformerShape(LatentSizes):
     pooler: bool = False
     shared_expert_gate: bool = False
     router_scales: bool = False
+    beside: Number = 0
+    layer_uses: Number = 1
     vision: Vision | None = None
     assumed: tuple[str, ...] = ()
 
@@ -235,7 +244,7 @@ class TransformerShape(LatentSizes):
     @property
     def dense_layers(self) -> Number:
         """Layers with one feed-forward for all tokens."""
-        return self.layers - self.moe_layers
+        return self.layers - self.moe_layers - self.plain_layers
 
     @property
     def token_width(self) -> Number:
@@ -246,7 +255,7 @@ class TransformerShape(LatentSizes):
 LARGEST_SIZE = 10**9
 """Bound of every size: far beyond anything built, and no product of sizes overflows."""
 
-AT_LEAST_ONE = ("layers", "hidden", "heads", "kv_heads", "head_dim", "v_head_dim", "ffn", "moe_every")
+AT_LEAST_ONE = ("layers", "hidden", "heads", "kv_heads", "head_dim", "v_head_dim", "ffn", "moe_every", "layer_uses")
 """Sizes that every transformer has: 0 stands for absent elsewhere, here it would be no model."""
 
 LARGEST: Mapping[str, int] = {"layers": 10**6, "encoder_layers": 10**6, "heads": 10**5, "hidden": 10**7}
@@ -346,6 +355,10 @@ def _check(shape: TransformerShape, where: Place) -> None:
         "first_dense_layers": (
             np.any(shape.first_dense_layers > shape.layers),
             "more of them than layers",
+        ),
+        "plain_layers": (
+            np.any(shape.dense_layers < 0),
+            "more of them than layers without experts",
         ),
     }
     for name, (conflict, title) in conflicts.items():
