@@ -55,20 +55,33 @@ def test_errors_show_what_was_hidden() -> None:
     assert PlanError("no model is called", EVIL).one_line() == f"no model is called: {printable(EVIL)}"
 
 
-@pytest.fixture
-def evil_plan(tmp_path: Path) -> Path:
-    (tmp_path / "config.json").write_text(json.dumps({"architectures": [EVIL], **SIZES}), encoding="utf-8")
-    path = tmp_path / "plan.yaml"
+def plan_of_class(folder: Path, name: str) -> Path:
+    """A plan of a model whose configuration says this class."""
+    (folder / "config.json").write_text(json.dumps({"architectures": [name], **SIZES}), encoding="utf-8")
+    path = folder / "plan.yaml"
     path.write_text("model: {config: config.json}\nhardware: {name: h100-sxm-80gb}\n", encoding="utf-8")
     return path
 
 
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    return plan_of_class(tmp_path, "LlamaForCausalLM")
+
+
+def test_a_models_class_name_does_nothing_to_the_terminal(tmp_path: Path) -> None:
+    output = CliRunner().invoke(group, ["plan", str(plan_of_class(tmp_path, EVIL))]).output
+    assert not obeyed(output)
+    assert "Evil" in output
+
+
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "yaml", "html"])
-def test_a_models_class_name_does_nothing_to_the_terminal(evil_plan: Path, form: str) -> None:
-    result = CliRunner().invoke(group, ["plan", str(evil_plan), "--format", form])
-    assert result.exit_code == 0
-    assert not obeyed(result.output)
-    assert "Evil" in result.output
+def test_a_configurations_name_does_nothing_to_the_terminal(plan_file: Path, form: str) -> None:
+    odd = plan_file.with_name("od\x1b[31md.json")
+    plan_file.with_name("config.json").rename(odd)
+    plan_file.write_text(yaml.safe_dump({"model": {"config": odd.name}, "hardware": {"name": "h100-sxm-80gb"}}))
+    output = CliRunner().invoke(group, ["plan", str(plan_file), "--format", form]).output
+    assert not obeyed(output)
+    assert form in ("table", "markdown") or "[31md.json" in "".join(output.split())
 
 
 def test_json_with_odd_characters_stays_the_same_data(tmp_path: Path) -> None:
@@ -82,18 +95,18 @@ def test_json_with_odd_characters_stays_the_same_data(tmp_path: Path) -> None:
         assert Path(read(output)["plan"]["model"]["config"]).name == config.name
 
 
-def test_paths_do_nothing_to_the_terminal(evil_plan: Path, tmp_path: Path) -> None:
+def test_paths_do_nothing_to_the_terminal(plan_file: Path, tmp_path: Path) -> None:
     odd = tmp_path / "od\x1b[31md.yaml"
-    odd.write_text(evil_plan.read_text("utf-8"), encoding="utf-8")
+    odd.write_text(plan_file.read_text("utf-8"), encoding="utf-8")
     result = CliRunner().invoke(group, ["validate", str(odd)])
     assert r"od\x1b[31md.yaml: valid" in result.output
 
 
 @pytest.mark.parametrize("options", [["--output"], ["--frameworks"]])
 def test_paths_that_were_written_do_nothing_to_the_terminal(
-    evil_plan: Path, tmp_path: Path, options: list[str]
+    plan_file: Path, tmp_path: Path, options: list[str]
 ) -> None:
-    result = CliRunner().invoke(group, ["plan", str(evil_plan), *options, str(tmp_path / "od\x1b[31md.json")])
+    result = CliRunner().invoke(group, ["plan", str(plan_file), *options, str(tmp_path / "od\x1b[31md.json")])
     assert r"od\x1b[31md.json" in result.output
     assert not obeyed(result.output)
 

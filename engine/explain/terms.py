@@ -169,7 +169,7 @@ def _parameter_terms(counts: ParameterCounts, experts: float) -> Iterator[Term]:
     yield Term("output head", mean(counts.head))
     yield Term("encoder", mean(counts.encoder))
     yield Term("embedding projections", mean(counts.extra))
-    yield Term("towers, connectors and heads", mean(counts.beside))
+    yield Term("towers, connectors and heads", mean(counts.other_weights))
 
 
 def _flops_terms(counts: ParameterCounts, flops: float) -> Iterator[Term]:

@@ -11,7 +11,7 @@ from typing import Any
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import reading_error, typed_path
 from capacity_tui.engine.models.gguf import GgufHeader, read_gguf
-from capacity_tui.engine.models.model_parts import NOTHING_BESIDE, ModelPart, load_model_parts
+from capacity_tui.engine.models.model_parts import NO_WEIGHTS, ModelPart, load_model_parts
 from capacity_tui.engine.models.transformer.shape import (
     AT_LEAST_ONE,
     LARGEST_SIZE,
@@ -148,7 +148,7 @@ def shape_from_config(config: Mapping[str, Any], file: str | None = None) -> Tra
     values |= computed
     values["architecture"] = counted_as
     values["assumed"] = _assumed(flat, name, counted_as, part)
-    return replace(resolve_shape(values, Place(file)), beside=parts.beside(part, flat, file))
+    return replace(resolve_shape(values, Place(file)), other_weights=parts.other_weights(part, flat, file))
 
 
 def _flattened(config: Mapping[str, Any], text: Mapping[str, Any], part: ModelPart) -> dict[str, Any]:
@@ -260,7 +260,7 @@ def _class_name(config: Mapping[str, Any]) -> str:
 def _assumed(config: Mapping[str, Any], name: str, counted_as: str, part: ModelPart) -> tuple[str, ...]:
     """Name what the counts take for granted or leave out."""
     left_out = {key: words for key, words in load_file_names().uncounted.items() if config.get(key)}
-    if part.beside != NOTHING_BESIDE and left_out.keys() & set(TOWERS):
+    if part.other_weights != NO_WEIGHTS and left_out.keys() & set(TOWERS):
         left_out = {key: words for key, words in left_out.items() if key not in TOWERS}
         return ("pictures and sound not counted: their towers' weights alone", *_left_out(left_out))
     if not name:

@@ -14,7 +14,7 @@ from capacity_tui.engine.models.formula import Formulas
 Config = Mapping[str, object]
 
 
-NOTHING_BESIDE = "0"
+NO_WEIGHTS = "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +23,13 @@ class ModelPart:
 
     Attributes:
         counted_as: the class of the same structure; of a class with a part for its text, that part's unless given.
-        beside: formula of the weights that no size stands for.
+        other_weights: formula of the weights that no size stands for.
         fields: formulas of sizes, by field of the shape; of a part of it, formulas by field of that.
         omitted: keys that published configurations leave out.
     """
 
     counted_as: str = ""
-    beside: str = NOTHING_BESIDE
+    other_weights: str = NO_WEIGHTS
     fields: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     omitted: Config = field(default_factory=dict)
 
@@ -56,19 +56,21 @@ class ModelParts:
             base = name.removesuffix(ending) + part.counted_as
             if name not in known and name.endswith(ending) and base in known:
                 own = self.classes.get(base, ModelPart())
-                return ModelPart(base, f"({own.beside}) + {part.beside}", {**own.fields, **part.fields}, own.omitted)
+                return ModelPart(
+                    base, f"({own.other_weights}) + {part.other_weights}", {**own.fields, **part.fields}, own.omitted
+                )
         return ModelPart()
 
-    def beside(self, part: ModelPart, config: Config, file: str | None) -> float:
+    def other_weights(self, part: ModelPart, config: Config, file: str | None) -> float:
         """Return the weights that no size stands for; see ``Formulas.value``."""
-        return self.formulas.value(part.beside, config, file)
+        return self.formulas.value(part.other_weights, config, file)
 
     def fields(self, part: ModelPart, config: Config, file: str | None) -> dict[str, float | dict[str, float]]:
         """Return the sizes a class computes, by field of the shape."""
         return {
             name: self.formulas.value(formula, config, file)
             if isinstance(formula, str)
-            else {of_part: self.formulas.value(each, config, file) for of_part, each in formula.items()}
+            else {size: self.formulas.value(of_part, config, file) for size, of_part in formula.items()}
             for name, formula in part.fields.items()
         }
 
@@ -92,10 +94,10 @@ def load_model_parts() -> ModelParts:
 def _part(entry: str | Mapping[str, Any]) -> ModelPart:
     """Return what an entry says; a formula alone is that of the weights beside."""
     if isinstance(entry, str):
-        return ModelPart(beside=entry)
+        return ModelPart(other_weights=entry)
     fields = {
         name: formula if isinstance(formula, Mapping) else str(formula)
         for name, formula in entry.get("fields", {}).items()
     }
-    beside = str(entry.get("beside", NOTHING_BESIDE))
-    return ModelPart(entry.get("counted_as", ""), beside, fields, entry.get("omitted", {}))
+    other_weights = str(entry.get("other_weights", NO_WEIGHTS))
+    return ModelPart(entry.get("counted_as", ""), other_weights, fields, entry.get("omitted", {}))

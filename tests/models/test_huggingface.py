@@ -231,7 +231,7 @@ def test_configurations_give_the_catalogue_counts(tmp_path, name):
     path = write(tmp_path, {"architectures": [architecture], **config})
     row = load_catalog().architectures[name]
     shape = shape_from_huggingface(path)
-    assert total(shape) - shape.beside == row.params_total, "towers and heads stand beside the catalogue's text"
+    assert total(shape) - shape.other_weights == row.params_total, "towers and heads stand beside the catalogue's text"
     expected = shape_from_spec(row, {})
     for field in ("moe_layers", "kv_heads", "tied_embeddings"):
         assert getattr(shape, field) == getattr(expected, field), field

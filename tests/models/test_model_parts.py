@@ -37,7 +37,7 @@ def test_every_formula_can_be_read() -> None:
     formulas = [formula for _, formula in parts.formulas.functions.values()]
     formulas += [formula for formula, _ in parts.formulas.towers.values()]
     for part in (*parts.classes.values(), *parts.endings.values()):
-        formulas.append(part.beside)
+        formulas.append(part.other_weights)
         for formula in part.fields.values():
             formulas += [formula] if isinstance(formula, str) else list(formula.values())
     for formula in formulas:

@@ -192,7 +192,7 @@ def _ends(run: ServingRun) -> tuple[Number, Number]:
     tied = run.shape.tied_embeddings
     entry_bytes = numerics.head_bytes if tied else numerics.embedding_bytes
     entry = (counts.token_embedding + counts.position_embedding) * entry_bytes
-    other = (counts.final + counts.extra + counts.encoder + counts.beside) * numerics.body_bytes
+    other = (counts.final + counts.extra + counts.encoder + counts.other_weights) * numerics.body_bytes
     on_host = run.runtime.embedding_on_host * entry
     first = entry - on_host + other
     last = run.head_weights * numerics.head_bytes

@@ -72,7 +72,9 @@ def stage_parameters(run: TransformerRun, layers: Number, *, first: Number, last
     counts = run.counts
     dense = layers * run.dense_parameters_per_layer / layout.tp
     experts = layers * run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    embedding = counts.token_embedding + counts.position_embedding + counts.encoder + counts.extra + counts.beside
+    embedding = (
+        counts.token_embedding + counts.position_embedding + counts.encoder + counts.extra + counts.other_weights
+    )
     copied = counts.token_embedding * (1.0 - first) if run.shape.tied_embeddings else counts.head
     return Parameters(dense, experts, first * embedding / layout.tp, last * (counts.final + copied) / layout.tp)
 

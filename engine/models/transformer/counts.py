@@ -40,7 +40,7 @@ class ParameterCounts:
         cross_attention_per_layer: attention of a decoder block to the encoder.
         encoder: the whole encoder of an encoder-decoder.
         extra: projections around a narrower embedding.
-        beside: towers of pictures and sound, what joins them to the text, and heads.
+        other_weights: towers of pictures and sound, what joins them to the text, and heads.
         matmul_per_token: weights a token is multiplied with in a forward pass.
     """
 
@@ -62,7 +62,7 @@ class ParameterCounts:
     cross_attention_per_layer: Number
     encoder: Number
     extra: Number
-    beside: Number
+    other_weights: Number
     matmul_per_token: Number
 
     @property
@@ -74,7 +74,7 @@ class ParameterCounts:
     def outside_layers(self) -> Number:
         """Everything that belongs to no decoder block."""
         ends = self.token_embedding + self.position_embedding + self.head + self.final
-        return ends + self.encoder + self.extra + self.beside
+        return ends + self.encoder + self.extra + self.other_weights
 
     @property
     def inside_layers(self) -> Number:
@@ -229,7 +229,7 @@ def count_parameters(shape: TransformerShape) -> ParameterCounts:
         cross_attention_per_layer=cross_attention_per_layer(shape),
         encoder=encoder(shape),
         extra=embedding_projections(shape),
-        beside=shape.beside,
+        other_weights=shape.other_weights,
         matmul_per_token=matmul_per_token(shape),
     )
 

@@ -198,7 +198,7 @@ class TransformerShape(LatentSizes):
         pooler: a dense layer over the first token.
         shared_expert_gate: the shared expert's output is scaled by a learned gate.
         router_scales: the router scales its input and each expert's output.
-        beside: weights that no other size stands for: towers of pictures and sound, what joins them, heads.
+        other_weights: weights that no other size stands for: towers of pictures and sound, what joins them, heads.
         layer_uses: how often a token passes the weights of a layer; ALBERT's one layer, used twelve times, is twelve.
         vision: images in, classes out; of vision models.
         assumed: what the shape takes for granted because its source does not say.
@@ -231,7 +231,7 @@ class TransformerShape(LatentSizes):
     pooler: bool = False
     shared_expert_gate: bool = False
     router_scales: bool = False
-    beside: Number = 0
+    other_weights: Number = 0
     layer_uses: Number = 1
     vision: Vision | None = None
     assumed: tuple[str, ...] = ()
@@ -348,18 +348,9 @@ def _check(shape: TransformerShape, where: Place) -> None:
         _check_part(name, getattr(shape, name), where)
     conflicts = {
         "kv_heads": (np.any(np.mod(shape.heads, shape.kv_heads)), "heads is not a multiple of kv_heads"),
-        "experts_active": (
-            np.any(shape.experts_active > shape.experts),
-            "more experts active than exist",
-        ),
-        "first_dense_layers": (
-            np.any(shape.first_dense_layers > shape.layers),
-            "more of them than layers",
-        ),
-        "plain_layers": (
-            np.any(shape.dense_layers < 0),
-            "more of them than layers without experts",
-        ),
+        "experts_active": (np.any(shape.experts_active > shape.experts), "more experts active than exist"),
+        "first_dense_layers": (np.any(shape.first_dense_layers > shape.layers), "more of them than layers"),
+        "plain_layers": (np.any(shape.dense_layers < 0), "more of them than layers without experts"),
     }
     for name, (conflict, title) in conflicts.items():
         if conflict:
