@@ -21,7 +21,7 @@ from drawn_plans import settings_of
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Estimate, estimate_plan, figures_of
-from capacity_tui.engine.estimate.figures import METRICS
+from capacity_tui.engine.estimate.figures.values import METRICS
 from capacity_tui.engine.fleet import DeadlineQuestion, recommend
 from capacity_tui.engine.fleet.migration import MigrationQuestion, job_kind_of, migrate
 from capacity_tui.engine.plan import Plan, edited

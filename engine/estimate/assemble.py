@@ -14,7 +14,7 @@ from capacity_tui.engine.estimate.bottleneck import (
     kernel_seconds,
     model_flops_utilization,
 )
-from capacity_tui.engine.estimate.figure_readers import job_seconds
+from capacity_tui.engine.estimate.figures.readers import job_seconds
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes, reserve_bytes
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.ranges import Ranges

@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.classical.work import classical_work
 from capacity_tui.engine.estimate.equation import Given, recording
 from capacity_tui.engine.estimate.evidence import evidence_of
-from capacity_tui.engine.estimate.limits import plan_limits
+from capacity_tui.engine.estimate.figures.limits import plan_limits
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from capacity_tui.engine.estimate import METRICS, PARTS, Part, figure_keys, figure_text, usual_words
-from capacity_tui.engine.estimate.figure_names import figure_words
+from capacity_tui.engine.estimate.figures.values import figure_words
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import all_fields
 from capacity_tui.engine.plan.files import yaml_text

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.cluster import resolve_cluster
 from capacity_tui.engine.estimate import Estimate, checkpoint_period, estimate_plan, figure, interruption_surplus
-from capacity_tui.engine.estimate.figures import absence
+from capacity_tui.engine.estimate.figures.values import absence
 from capacity_tui.engine.estimate.money import spot_surplus
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import result_as_dict

@@ -10,7 +10,7 @@ import pytest
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate import ResolvedPlan, Work, resolve_plan
 from capacity_tui.engine.estimate import estimate as estimating
-from capacity_tui.engine.estimate.figures import keys
+from capacity_tui.engine.estimate.figures.values import keys
 from capacity_tui.engine.explain import explain_estimate, roofline
 from capacity_tui.engine.explain.explain import explain_resolved
 from capacity_tui.engine.plan import Plan

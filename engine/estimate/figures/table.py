@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from capacity_tui.engine.estimate.figure_readers import (
+from capacity_tui.engine.estimate.figures.metric import LESS, MORE, Metric
+from capacity_tui.engine.estimate.figures.readers import (
     detail,
     device_throughput,
     gpu_hours,
@@ -24,7 +25,6 @@ from capacity_tui.engine.estimate.figure_readers import (
     total_flops,
     utilization,
 )
-from capacity_tui.engine.estimate.metric import LESS, MORE, Metric
 from capacity_tui.engine.keys import Figure
 
 _ROWS = (

@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
-from capacity_tui.engine.estimate.transformer.activations import (
+from capacity_tui.engine.estimate.transformer.attention import exchange_memory
+from capacity_tui.engine.estimate.transformer.memory.activations import (
     gradients_per_token,
     kept_per_token,
     layer_input,
     micro_batches_in_flight,
     working_bytes,
 )
-from capacity_tui.engine.estimate.transformer.attention import exchange_memory
-from capacity_tui.engine.estimate.transformer.loss import loss_bytes
+from capacity_tui.engine.estimate.transformer.memory.loss import loss_bytes
 from capacity_tui.engine.estimate.transformer.memory_terms import (
     FIRST,
     GRADIENTS,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from capacity_tui.engine.estimate.constraint import Constraint
-from capacity_tui.engine.estimate.figure_readers import Figured
-from capacity_tui.engine.estimate.figures import figure
+from capacity_tui.engine.estimate.figures.readers import Figured
+from capacity_tui.engine.estimate.figures.values import figure
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
 from capacity_tui.engine.estimate.serving.rates import EACH, FIRST, limited, limits_of
 from capacity_tui.engine.keys import Figure, Key

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from capacity_tui.engine.estimate.figure_readers import Figured, Reader
+from capacity_tui.engine.estimate.figures.readers import Figured, Reader
 from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.keys import Figure
 
