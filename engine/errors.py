@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.record import dataclass
 
 _LONGEST_FIELD = 200
 """Characters shown of a field's name: files may hold keys of any length."""

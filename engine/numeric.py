@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from capacity_tui.engine.record import dataclass
 
 Number: TypeAlias = float | NDArray[np.floating[Any]]
 Flags: TypeAlias = NDArray[np.bool_]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
+
+from capacity_tui.engine.record import dataclass
 
 Tone: TypeAlias = Literal["good", "warn", "bad", "dim"]
 

@@ -6,13 +6,13 @@ What an action does is said where it is heard: a ``Commanded`` screen, panel or 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from textual.binding import Binding, BindingType
 from textual.keys import key_to_character
 from textual.message_pump import MessagePump
 
 from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.record import dataclass
 
 Commands = Mapping[str, Callable[[], object]]
 """What actions do, by their ids."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -17,6 +17,7 @@ from capacity_tui.engine.plan import Plan, edited, pinned, renamed, taken, unpin
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present import ExplanationText, explanation_text
 from capacity_tui.engine.present.pictures import PICTURES, Picture, picture_of
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import EstimatedPlan, explain
 from capacity_tui.engine.solve.advice import offers
 from capacity_tui.engine.solve.modes import Comparison as EngineComparison

@@ -6,7 +6,6 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -16,6 +15,7 @@ from textual.message import Message
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import make_folder, state_folder
+from capacity_tui.engine.record import dataclass
 
 T = TypeVar("T")
 

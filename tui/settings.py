@@ -6,11 +6,12 @@ import math
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.engine.record import dataclass
 from capacity_tui.tui import paths
 from capacity_tui.tui.terminal.text import Glyphs
 

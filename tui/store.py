@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Advice, Column, Comparison

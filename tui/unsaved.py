@@ -14,13 +14,14 @@ import platform
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from itertools import count
 from pathlib import Path
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.store import Store
 
 

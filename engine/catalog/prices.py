@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from capacity_tui.engine.catalog.reading import read_text
 from capacity_tui.engine.catalog.rows.prices import RegionPrice
 from capacity_tui.engine.errors import CapacityError, CatalogError, Place
+from capacity_tui.engine.record import dataclass
 
 OLD_AFTER_DAYS = 90
 """Prices that were seen longer ago are marked wherever they are shown."""

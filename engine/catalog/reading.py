@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -18,6 +18,7 @@ import yaml
 
 from capacity_tui.engine.errors import CapacityError, CatalogError, DocumentError, Place, StorageError
 from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.record import dataclass
 
 Plain: TypeAlias = "str | int | float | bool | date | list[Plain] | dict[str, Plain] | None"
 

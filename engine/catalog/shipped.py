@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
@@ -14,6 +13,7 @@ from typing import Any
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import cache_folder, write_atomically
+from capacity_tui.engine.record import dataclass
 
 
 def parse_shipped(file: Traversable) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from capacity_tui.engine.cluster.quotes import Quote
 from capacity_tui.engine.machine import FitError, Provenance, Quantity
 from capacity_tui.engine.numeric import Curve, Number
 from capacity_tui.engine.plan import HardwareFacts
+from capacity_tui.engine.record import dataclass
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
 

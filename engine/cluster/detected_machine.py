@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, Processor
 from capacity_tui.engine.cluster.catalogue_devices import accelerator_device, power_limited, processor_device, shared
@@ -14,6 +14,7 @@ from capacity_tui.engine.cluster.levels import machine_host, machine_network
 from capacity_tui.engine.machine import Accelerator, Machine, Provenance, detected, device_names, missing
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Mixed
+from capacity_tui.engine.record import dataclass
 
 # Below this an idle device's "used" memory is the driver's own reserve (nvidia-smi shows up to some hundred MiB).
 HELD_BY_OTHERS = 2**30

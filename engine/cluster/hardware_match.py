@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Processor
 from capacity_tui.engine.catalog.rows import (
@@ -40,6 +40,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import FitError, MeasuredEfficiency, MeasuredFacts, Provenance
 from capacity_tui.engine.numeric import Curve
 from capacity_tui.engine.plan import DeviceGroup, HardwareSection, Mixed
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes, format_flops
 
 NO_PRICE = Price()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from capacity_tui.engine.catalog import Accelerator, Catalog, Fabric, Instance, Link
@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import Disk, Machine, Origin, Provenance
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA, MEGA, format_bandwidth, format_number
 
 NOT_LOCAL = ("tmpfs", "network")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster.catalogue_devices import PCIE_LANE_GBS
 from capacity_tui.engine.machine import LEVELS, Accelerator, Machine
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_seconds
 
 # One micro-batch as an example: 4096 tokens of a model 4096 wide, in two bytes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 from weakref import WeakKeyDictionary
 
@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog import Catalog, Instance, PriceAge, price_age
 from capacity_tui.engine.catalog.rows import FROM_USER, Commitment, Confidence, Purchase, RegionPrice, Term
 from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_money
 
 Payment = Literal["on demand", "spot", "1y", "3y"]

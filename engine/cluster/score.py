@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from itertools import pairwise
@@ -17,6 +16,7 @@ from capacity_tui.engine.cluster.hardware_match import HardwareMatch
 from capacity_tui.engine.errors import CatalogError
 from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, missing
 from capacity_tui.engine.machine.benchmark import NOT_MEASURED
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_flops, format_number, format_rate
 
 Tier = Literal["LOW", "MEDIUM", "HIGH", "SERVER"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Generic, TypeVar, cast, overload
@@ -13,6 +13,7 @@ from capacity_tui.engine.cluster import Score, score_machine
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.machine.benchmark import BenchmarkReport, facts_of, web_address
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage import (
     LearningForecast,
     PatternLevel,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from capacity_tui.engine.fleet.migration import (
 )
 from capacity_tui.engine.present import parts_as_markdown, table_part
 from capacity_tui.engine.present.fleet import migration_as_dict, runs_as_dict, write_migration, write_runs
+from capacity_tui.engine.record import dataclass
 
 _FORM = "markdown"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from typing import Literal, TypeAlias
@@ -21,6 +20,7 @@ from capacity_tui.engine.fleet.migration import (
 )
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present import Part, TextPart, table_part, to_builtins, write_parts
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 
 Promised: TypeAlias = Literal["saving_percent", "performance_ratio", "spot_percent"]

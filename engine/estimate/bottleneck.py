@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Phase
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Number, added, first_label, where
+from capacity_tui.engine.record import dataclass
 
 # Other parts of a step are named from this share on.
 LEAST_REPORTED = 0.01

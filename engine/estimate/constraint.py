@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from capacity_tui.engine.numeric import Flags, Labels, Number, first_label, mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_quantity
 from capacity_tui.engine.verdict import Holds, Verdict

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, update_wrapper
 from typing import Generic, ParamSpec, TypeAlias, cast
 
 import numpy as np
 
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 
 Arguments = ParamSpec("Arguments")
 Names: TypeAlias = str | tuple[str, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +33,7 @@ from capacity_tui.engine.models import Calculated, ClassicalSpec, ModelPlugin, P
 from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES, FP64_BYTES, format_number
 
 if TYPE_CHECKING:

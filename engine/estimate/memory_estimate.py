@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from capacity_tui.engine.estimate.constraint import ASSUMED, Constraint
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Verdict

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.transformer import Matrix
 from capacity_tui.engine.numeric import Number, any_true, present, where
 from capacity_tui.engine.plan import NO_MASTER, TrainingSection
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
 # Memory traffic of an optimizer that runs one kernel for each operation, over that of one kernel for all.

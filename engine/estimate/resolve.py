@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +32,7 @@ from capacity_tui.engine.plan import (
     software_id,
 )
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from capacity_tui.engine.cluster import DeviceKind, Level
@@ -17,6 +17,7 @@ from capacity_tui.engine.machine import Quantity
 from capacity_tui.engine.numeric import Labels, Number
 from capacity_tui.engine.plan import Assumption
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval, Range
 from capacity_tui.engine.units import format_percent
 from capacity_tui.engine.verdict import Holds, Verdict

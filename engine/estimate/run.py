@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.data.supply import Supply
 from capacity_tui.engine.estimate.timing.attention import AttentionRates
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import ParallelismSection
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import MICRO
 
 SWAP, GATHER = "all_to_all", "all_gather"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from capacity_tui.engine.estimate.equation import recorded_count
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Evidence
 
 

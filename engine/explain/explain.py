@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from capacity_tui.engine.explain.terms import Sum, Term, sum_of
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models import PluginSpec
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_money, format_seconds
 

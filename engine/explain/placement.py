@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from capacity_tui.engine.cluster import Cluster, Level
@@ -11,6 +10,7 @@ from capacity_tui.engine.estimate import Answer, Collective, Part, Phase
 from capacity_tui.engine.estimate.timing import members_in_node, pacing_level
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import ParallelismSection
+from capacity_tui.engine.record import dataclass
 
 _PARTS: Mapping[str, Part] = {
     "tp": "tensor_parallel",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from capacity_tui.engine.estimate import Answer, Phase
 from capacity_tui.engine.estimate.timing import operator_seconds
 from capacity_tui.engine.numeric import largest
+from capacity_tui.engine.record import dataclass
 
 # Kernels that take the most time are shown; more would not be told apart.
 MOST_POINTS = 10

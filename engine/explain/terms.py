@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.networks import Layer, NetworkSpec
 from capacity_tui.engine.models.transformer import ParameterCounts, count_parameters
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import get_args
 
 from capacity_tui.engine.estimate import Collective, Estimate, HidingPass, Part, Phase, part_label
 from capacity_tui.engine.estimate.timing import PhaseTime
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.record import dataclass
 
 _LEAST_HIDDEN = 1e-3
 """Of all the time of a phase; less is not told."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, named_numbers
@@ -11,6 +10,7 @@ from capacity_tui.engine.catalog.fleet_files import Remark
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA
 
 

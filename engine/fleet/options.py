@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, ModelSize, Precision
@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate import equation, figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan, edited
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes import ModePlan, fill
 from capacity_tui.engine.solve.search import Rejected, hardware_ids

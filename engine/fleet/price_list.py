@@ -8,7 +8,6 @@ import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -21,6 +20,7 @@ from capacity_tui.engine.errors import MissingPartError, StorageError
 from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.printable import csv_table
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.numeric import Number, largest, mean
 from capacity_tui.engine.plan import Plan, memory_searched
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice import kept_bytes
 from capacity_tui.engine.solve.search import INSTANCES, Rejected

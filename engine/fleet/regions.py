@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, Instance, load_catalog
@@ -18,6 +17,7 @@ from capacity_tui.engine.fleet.migration.moving import transfer_hours
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.units import GIGA
 

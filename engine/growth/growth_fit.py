@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -21,6 +21,7 @@ from capacity_tui.engine.growth.laws import (
     measured_sizes,
 )
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 
 _LEAST_SIZES = 3
 """With fewer, every law of two coefficients meets all of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from capacity_tui.engine.catalog import named_numbers
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 
 
 @equation("shape = size^power · ln(size)^logarithms", unit="", source="orders of growth of common algorithms")

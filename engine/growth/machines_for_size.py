@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
@@ -13,6 +12,7 @@ from capacity_tui.engine.estimate.data import block_storage_usd
 from capacity_tui.engine.fleet import Database, database_for
 from capacity_tui.engine.growth.growth_fit import GrowthFit, extrapolate
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS, format_seconds
 

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -18,6 +18,7 @@ import psutil
 
 from capacity_tui.engine.catalog.rows import NUMBER
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs import RunningCommand
 from capacity_tui.engine.runs.history import RunRecord
 from capacity_tui.engine.runs.logs import LineReader, LogFigures, UserExpression, figures_of

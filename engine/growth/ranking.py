@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
@@ -14,6 +13,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.growth.measuring import Measurement, Measuring, Setting
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 
 _ALIKE = 0.25
 """How far the exponent may be from 1 with which what gets done grows over a setting that is a size."""

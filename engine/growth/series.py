@@ -9,13 +9,14 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import make_folder, state_folder, storage_error
 from capacity_tui.engine.growth.growth_fit import FIGURES, Points
 from capacity_tui.engine.growth.measuring import Measurement, Measuring, Setting
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import RunRecord
 
 

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -51,6 +51,7 @@ from capacity_tui.engine.machine.system import (
 from capacity_tui.engine.machine.topology import complete_topology
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import Vendor
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
@@ -15,6 +14,7 @@ from capacity_tui.engine.machine.known_devices import match_disk
 from capacity_tui.engine.machine.machine import Disk, DiskKind, Swap, SwapKind
 from capacity_tui.engine.machine.main_memory import meminfo
 from capacity_tui.engine.machine.probing import Host, Running, Space
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA
 
 MOUNTS = "/proc/self/mountinfo"

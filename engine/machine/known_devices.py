@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.machine.facts import Fact, missing
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.machine import Accelerator, DiskKind

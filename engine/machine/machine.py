@@ -5,11 +5,12 @@ Sizes are bytes, clocks MHz, power watts, temperatures degrees Celsius, network 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from capacity_tui.engine.machine.facts import Fact, missing
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine.measured_constants import MeasuredEfficiency

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.machine import Memory, MemoryModule, MemoryModules
 from capacity_tui.engine.machine.probing import Host, parse_pairs
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.record import dataclass
 
 MEMINFO = "/proc/meminfo"
 

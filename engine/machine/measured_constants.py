@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from capacity_tui.engine.errors import HardwareError, Place, StorageError
 from capacity_tui.engine.files import data_folder, json_table, reading_error
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from capacity_tui.engine.numeric import Curve

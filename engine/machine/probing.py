@@ -12,13 +12,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import IO, Generic, Protocol, TypeVar
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.machine import Probe, ProbeOutcome
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.record import dataclass
 
 TOOLS = ("/usr/sbin", "/sbin")  # folders of sysctl and the like, often outside PATH
 

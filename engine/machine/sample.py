@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import psutil
@@ -18,6 +17,7 @@ from capacity_tui.engine.machine.probing import Host, NotPresentError, Running
 from capacity_tui.engine.machine.system import probe_networks
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 from capacity_tui.engine.machine.vendors.vendor import GpuSample, Sensors, Vendor
+from capacity_tui.engine.record import dataclass
 
 ANSWER_SECONDS = 0.08  # a live screen must be able to quit within 0.1 s, whatever a driver does
 

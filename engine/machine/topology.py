@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 
 from capacity_tui.engine.machine.facts import Fact, detected, missing
@@ -19,6 +19,7 @@ from capacity_tui.engine.machine.machine import (
     Topology,
 )
 from capacity_tui.engine.machine.probing import Host
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
 DEVICES = "/sys/bus/pci/devices"

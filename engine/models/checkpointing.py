@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, load_catalog, nearest
 from capacity_tui.engine.errors import CatalogError
+from capacity_tui.engine.record import dataclass
 
 # Parts of a layer whose inputs alone can be kept, to run them again in the backward pass.
 MODULES = ("attention", "mlp", "norm", "activation", "mla-up", "router", "experts")

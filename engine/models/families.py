@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog, key_of, nearest, with_left_out
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.plugins import load_plugins
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
 Kind = Literal["transformer", "network", "classical", "plugin"]

@@ -6,10 +6,10 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.record import dataclass
 
 LARGEST_SIZE = 10**12
 """Bound of every number that a configuration brings: far beyond anything built."""

@@ -6,7 +6,6 @@ import math
 import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,6 +13,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.models.transformer.shape import load_file_names
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.record import dataclass
 
 _MAGIC = b"GGUF"
 _VERSIONS = (2, 3)

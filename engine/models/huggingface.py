@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from capacity_tui.engine.models.transformer.shape import (
     resolve_shape,
 )
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.record import dataclass
 
 LARGEST_CONFIG = 4 * 2**20
 """Bytes a configuration may have; real ones have a few thousand."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from capacity_tui.engine.catalog import Catalog, key_of
@@ -19,6 +19,7 @@ from capacity_tui.engine.models.transformer.architecture import (
     read_overrides,
     transformer_spec_type,
 )
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import Knob
 
 

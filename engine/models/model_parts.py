@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.models.formula import Formulas
+from capacity_tui.engine.record import dataclass
 
 Config = Mapping[str, object]
 

@@ -16,7 +16,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Generic, Literal, TypeAlias, TypeVar
@@ -28,6 +27,7 @@ from capacity_tui.engine.errors import CatalogError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.spec import LARGEST_ROWS, Spec
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import Knob
 from capacity_tui.engine.units import parse_count
 

@@ -8,7 +8,6 @@ import pickle
 import platform
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from hashlib import sha256
 from importlib.metadata import entry_points
@@ -23,6 +22,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.fleet_files import fleet_files_below
 from capacity_tui.engine.files import CONFIG_VARIABLE, config_folder
 from capacity_tui.engine.models import GROUP
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.search import (
     BlockResult,
     Prepared,

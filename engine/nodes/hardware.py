@@ -6,13 +6,14 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import groupby
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.nodes.inventory import Change, Inventory, Kind, NodeFacts, Ports
 from capacity_tui.engine.present import Part, TextPart, table_part
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_seconds
 
 _LINK_WORDS = {"infiniband": "InfiniBand", "roce": "RoCE", "ethernet": "Ethernet"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from capacity_tui.engine.machine import Accelerator, Fact, Machine, NetworkInterface
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
 MEMORY, NETWORK, DEVICES = "memory", "network", "devices"

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from threading import Event
 from typing import Protocol
@@ -18,6 +18,7 @@ from typing import Protocol
 from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import LauncherError, Place
 from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.record import dataclass
 
 NODE_SECONDS = 60.0
 """Default seconds that a node has for its command."""

@@ -6,7 +6,7 @@ import math
 import shutil
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from math import inf, lcm, prod
 from typing import Literal, NamedTuple, TypeAlias
@@ -18,6 +18,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.nodes.inventory import Inventory, Kind, NodeFacts
 from capacity_tui.engine.nodes.slurm import SlurmNode, racks_of, slurm_nodes, slurm_text
 from capacity_tui.engine.plan import DeviceGroup, Plan
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

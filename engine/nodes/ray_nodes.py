@@ -8,13 +8,13 @@ import socket
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
 from capacity_tui.engine.errors import LauncherError, MissingPartError
 from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.nodes.launcher import NodeAnswer, Order
+from capacity_tui.engine.record import dataclass
 
 _LOOK_SECONDS = 0.2
 

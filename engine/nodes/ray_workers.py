@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from capacity_tui.engine.nodes.chunks import (
 )
 from capacity_tui.engine.nodes.ray_nodes import is_local, ray_session
 from capacity_tui.engine.nodes.shared_search import Filled, Outcomes, SharedSearch, journal_of
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.search import Answer, Question, answerable
 
 if TYPE_CHECKING:

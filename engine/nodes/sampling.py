@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from threading import Event
 
@@ -20,6 +20,7 @@ from capacity_tui.engine.machine import MeasuredEfficiency
 from capacity_tui.engine.machine.vendors import LIST
 from capacity_tui.engine.nodes.inventory import Inventory
 from capacity_tui.engine.nodes.launcher import Launcher, NodeAnswer, Order
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling import (
     CASE_SECONDS,
     COLLECTIVES,
@@ -40,7 +41,6 @@ from capacity_tui.engine.runs.sampling import (
 )
 
 NODE_COUNTS = (2, 4, 8)
-
 # What starting Python and torch on a node may take, and a case beyond the time that it is given.
 START_SECONDS, SLOWNESS = 120.0, 6.0
 

@@ -10,7 +10,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
@@ -27,6 +26,7 @@ from capacity_tui.engine.nodes.chunks import (
     outcomes_from_text,
 )
 from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.search import (
     REPORT_SECONDS,
     REPORT_SHARE,

@@ -6,11 +6,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Event
 
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.nodes.launcher import NodeAnswer, Order, run_on_nodes
+from capacity_tui.engine.record import dataclass
 
 _CONTROLLER_SECONDS = 20.0
 _START_SECONDS = 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel
@@ -25,6 +24,7 @@ from capacity_tui.engine.models.transformer import read_overrides
 from capacity_tui.engine.plan.field_table import paths_where
 from capacity_tui.engine.plan.plan import Plan, counted_name
 from capacity_tui.engine.plan.sections import FULL, METHODS, TrainingSection
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob, Rule
 
 _FILES = (".json", ".gguf")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from string import ascii_uppercase
 from typing import TypeAlias, cast
@@ -27,6 +26,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, KnownField, all
 from capacity_tui.engine.plan.plan import Plan, counted_name
 from capacity_tui.engine.plan.sections import adapter_of, is_scenario_name
 from capacity_tui.engine.plan.validation import checked_plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
 _GROUP_NAME, _GROUP_DEVICES = "name", "devices"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.models import CLASSICAL_SPECS, knob_of
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Follows, Knob, Section
 
 _BETWEEN_WORDS = re.compile(r"[\s_\-]+")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.keys import Key
@@ -11,6 +11,7 @@ from capacity_tui.engine.models import Kind, knob_of, spec_type_of, spec_values
 from capacity_tui.engine.plan.field_table import all_fields, field_text, fields_of_section
 from capacity_tui.engine.plan.names import known_words, software_id
 from capacity_tui.engine.plan.plan import DETECTED, Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Condition, Knob
 
 _RUNNING = ("watch", "recovery", "recovery.battery")

@@ -7,7 +7,7 @@ or waits. Every predicate takes arrays, so that one call judges many layouts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, where
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections import ParallelismSection
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
 Flags = NDArray[np.bool_]

@@ -6,7 +6,7 @@ import heapq
 import math
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import NoneType, UnionType
 from typing import Annotated, Literal, TypeAlias, Union, get_args, get_origin
 
@@ -20,6 +20,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.models import is_classical
 from capacity_tui.engine.plan.field_table import all_fields, field_meant
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import LARGEST_TOKENS, Knob
 from capacity_tui.engine.units import format_number
 

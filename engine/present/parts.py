@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.printable import printable, printable_lines
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from capacity_tui.engine.estimate import METRICS, Answer, Estimate, Metric, Note, figure
 from capacity_tui.engine.explain import Roofline
@@ -20,6 +19,7 @@ from capacity_tui.engine.present.parts import (
 )
 from capacity_tui.engine.present.results import result_as_dict, to_json, to_yaml
 from capacity_tui.engine.present.summary import chosen, figure_sections, headline, verdict_part
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_quantity
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from capacity_tui.engine.estimate import Scaling, limit_label
 from capacity_tui.engine.present.parts import TablePart, table_part
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Curve, curves
 from capacity_tui.engine.units import devices_in_words, format_number, format_percent, format_quantity, format_seconds
 from capacity_tui.engine.verdict import Verdict

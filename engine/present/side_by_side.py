@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from capacity_tui.engine.estimate import METRICS, Answer, Estimate, FigureValue, figure
 from capacity_tui.engine.keys import Figure
@@ -11,6 +10,7 @@ from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, all_fields, plan_valu
 from capacity_tui.engine.present.parts import Part, Section, SectionsPart, TextPart, table_part, write_parts
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.present.summary import figure_sections, headline
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT, format_count
 

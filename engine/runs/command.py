@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.record import dataclass
 
 NOT_FOUND, NOT_EXECUTABLE, BY_SIGNAL = 127, 126, 128
 """Exit codes as shells give them; a signal's number is added to the last."""

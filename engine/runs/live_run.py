@@ -12,7 +12,7 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ import psutil
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import state_folder
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
 
 _PROCESSES = Path("/proc")

@@ -10,7 +10,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from capacity_tui.engine.errors import CapacityError, MissingPartError
 from capacity_tui.engine.extras import install_command
 from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from prometheus_client import Metric

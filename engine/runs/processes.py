@@ -6,13 +6,14 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import psutil
 
 from capacity_tui.engine.machine import Fact, Sample, Sampler, detected, missing
 from capacity_tui.engine.machine.vendors import GpuSample
+from capacity_tui.engine.record import dataclass
 
 HIDDEN = "the system hides it from this user"
 

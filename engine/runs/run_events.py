@@ -9,12 +9,13 @@ import shutil
 import threading
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import NOWHERE, make_folder, write_atomically
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import RunRecord, now
 from capacity_tui.engine.runs.live_run import (
     ABOUT,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import parse_count, parse_length, parse_quantity
 
 AUTO: Literal["auto"] = "auto"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -25,6 +25,7 @@ from capacity_tui.engine.plan.files import (
 )
 from capacity_tui.engine.plan.imports import import_plan, is_of_tool
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import TRAINED
 from capacity_tui.engine.solve.advice.advice import notes
 from capacity_tui.engine.solve.candidate import EstimatedPlan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.explain import memory_timeline
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan.imports import Imported
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.advice.advice import planned, recommended
 from capacity_tui.engine.solve.advice.remedies import remedies
 from capacity_tui.engine.solve.answers import answer

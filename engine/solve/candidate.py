@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate import Constraint, Estimate, ResolvedPlan, fig
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import Plan, chosen_last, edited, model_sizes, paths_where, with_values
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.solve.changes import plain_change
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -30,6 +30,7 @@ from capacity_tui.engine.estimate.transformer import TransformerRun, transformer
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import largest, mean
 from capacity_tui.engine.plan import Values, all_fields, edited
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import Section
 from capacity_tui.engine.solve.space.grid import Floats
 from capacity_tui.engine.solve.space.stacking import alike, select, stacked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited, leaves
 from capacity_tui.engine.plan.files import apply_settings, setting_text
 from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, OneLine, PlanFlags, line_of_flags, vocabulary
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan
 from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
@@ -12,6 +11,7 @@ from capacity_tui.engine.explain import Placement, placement_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import DeviceGroup, Plan, with_values
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.solve.changes import effect_text
 from capacity_tui.engine.solve.modes.modes import fill, open_fields

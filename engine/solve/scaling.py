@@ -6,7 +6,6 @@ Strong scaling keeps the batch over all device counts, weak scaling keeps the ba
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from capacity_tui.engine.errors import CapacityError
@@ -14,6 +13,7 @@ from capacity_tui.engine.estimate import NETWORK, Estimate, Scaling, figure
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import model_sizes
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.solve.changes import estimate_changes, unit_seconds
 from capacity_tui.engine.solve.space.grid import powers_of_two

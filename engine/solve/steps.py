@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog
@@ -13,6 +12,7 @@ from capacity_tui.engine.estimate import LESS, METRICS, Estimate, ResolvedPlan, 
 from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import PlanField, plan_fields
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import next_number
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.changes import estimate_changes
@@ -181,7 +181,7 @@ MOST_PLANNED = 3
 """So many of those that promise most are planned."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Lever:
     """The knob that would improve a number most with one step.
 

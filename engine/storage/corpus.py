@@ -6,7 +6,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import reading_error
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.pieces import Hashes, mixed
 
 STANDARD_INPUT = "-"

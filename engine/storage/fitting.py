@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import takewhile
 
@@ -12,6 +12,7 @@ import numpy as np
 from capacity_tui.engine.errors import Place, PlanError, StorageError
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Corpus, Counter, Read, Tally
 from capacity_tui.engine.storage.pieces import Chunks, Cutter, Sentences
 from capacity_tui.engine.storage.question import HOLDS, MOST_LEVELS, PatternQuestion

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import cast
@@ -15,6 +14,7 @@ from capacity_tui.engine.cluster import Tier, roomiest_disk, score_machine
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.machine import Fact, Machine, MeasuredFacts, assumed
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.databases import DatabaseBench
 from capacity_tui.engine.storage.patterns import PatternStorage, pattern_storage
 from capacity_tui.engine.storage.question import PatternQuestion

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.fitting import (
     deduplication_at_level,
     deduplication_of_length,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Assumption
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.zipf import MOST_KINDS, kinds_of_corpus
 
 MOST_LEVELS = 20

@@ -7,7 +7,6 @@ first ranks one by one and the others by quadrature over the logarithm of the ra
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.corpus import Tally
 
 MOST_KINDS = 1e15

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Level
 from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty.features import RunFeatures
 from capacity_tui.engine.uncertainty.intervals import Range
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from importlib import resources
 from typing import Any, TypeAlias
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.numeric import Number, added
+from capacity_tui.engine.record import dataclass
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
 # What is told of a run by a word, by the ways its devices share the work, and by a number.

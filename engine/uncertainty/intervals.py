@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

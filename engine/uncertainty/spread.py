@@ -11,12 +11,13 @@ eight in ten runs of a further publisher lie inside.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.numeric import Number, added
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty.features import Bins, Nearest, RunFeatures, published_bins
 from capacity_tui.engine.uncertainty.intervals import Range
 

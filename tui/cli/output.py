@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ import click
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.printable import printable, printable_lines
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import format_of_suffix
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -12,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from capacity_tui.engine.present import CodePart, Part, PicturePart, SectionsPart, TextPart
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
 
 _STYLES = {

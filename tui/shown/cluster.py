@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.results import NO_ROWS, Table, TableColumn
 

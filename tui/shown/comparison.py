@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
 
 

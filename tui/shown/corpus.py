@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Chosen

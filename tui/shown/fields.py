@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.record import dataclass
 
 AUTO = "auto"
 # Fields that the screen treats as what they are.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:

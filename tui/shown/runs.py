@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
+
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     pass

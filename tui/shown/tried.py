@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_count
 from capacity_tui.engine.verdict import Verdict
 

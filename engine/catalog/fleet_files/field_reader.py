@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.catalog.reading import Document, KeyPath, read_text, read_yaml
 from capacity_tui.engine.errors import CapacityError, DocumentError, Place
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True)

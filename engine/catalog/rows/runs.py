@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Annotated, Literal, TypeAlias
 
@@ -13,6 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from capacity_tui.engine.catalog.rows.base import Row
 from capacity_tui.engine.errors import UnitError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA, MEGA, MICRO, PERCENT, parse_bytes
 
 LOG_FIGURES: Mapping[str, str] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models import ClassicalSpec
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES, FP64_BYTES, NANO
 
 

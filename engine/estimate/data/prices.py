@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, Disk, Egress, Pri
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS
 
 Route = Literal["internet", "area", "elsewhere"]

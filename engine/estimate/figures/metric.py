@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from capacity_tui.engine.estimate.figures.readers import Figured, Reader
 from capacity_tui.engine.estimate.work import Part
 from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.record import dataclass
 
 LESS, NEITHER, MORE = -1, 0, 1
 

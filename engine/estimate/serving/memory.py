@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.transformer import cache_elements
 from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
 LOGIT_BYTES = FP32_BYTES

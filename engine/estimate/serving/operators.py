@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from capacity_tui.engine.models.transformer import (
     multi_head_weights,
 )
 from capacity_tui.engine.numeric import Number, any_true, present, where
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP16_BYTES, FP32_BYTES
 
 # Attention and feed-forward, each with a norm before and an addition after it.

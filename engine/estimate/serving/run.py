@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.run import KernelRates, RunLayout
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

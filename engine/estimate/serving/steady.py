@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from capacity_tui.engine.estimate.timing.schedule import phase_time
 from capacity_tui.engine.estimate.work import Collective, Loaded, Phase
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Number, added, any_true, where
+from capacity_tui.engine.record import dataclass
 
 # Halvings of the range in which the number of running requests is looked for.
 HALVINGS = 24

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 
 from capacity_tui.engine.catalog import Catalog, counted
@@ -13,6 +12,7 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import FASTEST, UNNAMED
+from capacity_tui.engine.record import dataclass
 
 STORED, SETTING = "eager", "attention"
 FORWARD_SCORE = counted("score-flops")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import PassSchedule, Phase
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, any_true
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from capacity_tui.engine.estimate.work import (
 )
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.record import dataclass
 
 # Stands for no seconds at all where something is divided by them.
 SHORTEST = 1e-30

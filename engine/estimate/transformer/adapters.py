@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Framework
@@ -10,6 +10,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import stored_weight_
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import Adapter, TrainingSection
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
 # What of a quantized base is cast to fp32, by the words plans use.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,6 +11,7 @@ from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, OnDemand, added, any_true, where
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import BITS_PER_BYTE
 
 ZERO = "Rajbhandari et al. 2020"

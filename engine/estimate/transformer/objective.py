@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import TrainingSection
+from capacity_tui.engine.record import dataclass
 
 LIKELIHOOD, PRECOMPUTED = "likelihood", "precomputed"
 ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"

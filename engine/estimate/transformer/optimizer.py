@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.estimate.work import Collective, Operator
 from capacity_tui.engine.models.transformer import Matrix, layer_matrices
 from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.record import dataclass
 
 WHOLE_MATRICES = (
     "Newton-Schulz iterations on whole matrices, shared out among the ranks that split a weight; embedding, head and "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, counted
@@ -14,6 +12,7 @@ from capacity_tui.engine.estimate.transformer.adapters import ALL, in_fp32
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import TrainingSection
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES, MICRO
 
 LAYER_NORM = "LayerNorm"

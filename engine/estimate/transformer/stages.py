@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

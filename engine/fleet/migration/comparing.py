@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import ceil, log2
 
 from capacity_tui.engine.catalog import Catalog, Instance
@@ -18,6 +18,7 @@ from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Reached
 from capacity_tui.engine.fleet.migration.verdict import risk
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes import WEIGHTS, fallbacks
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from capacity_tui.engine.fleet.migration.priced import Machine, current_alternat
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion, question_of_workload
 from capacity_tui.engine.fleet.migration.throughput import Job, Reached
 from capacity_tui.engine.fleet.migration.verdict import judged, risk
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.solve.search import hardware_ids
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ from capacity_tui.engine.fleet.migration.months import (
 )
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal, TypeAlias, get_args
@@ -17,6 +16,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import DETECTED, Plan, counted_name, edited
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import ModeName
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_number, format_quantity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.cluster import resolve_cluster
@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate import METRICS, estimate_resolved, figures_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, memory_searched
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve import EstimatedPlan, with_evidence
 from capacity_tui.engine.solve.modes import ModeName, fill, is_written

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 import numpy as np
@@ -11,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloa
 
 from capacity_tui.engine.catalog import Document, nearest, refusals
 from capacity_tui.engine.errors import PlanError, UnitError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import parse_quantity
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
@@ -15,6 +13,7 @@ from capacity_tui.engine.fleet.serving.question import DAY_SECONDS, LoadCurve, S
 from capacity_tui.engine.fleet.serving.simulation import percentile_by, simulate
 from capacity_tui.engine.fleet.serving.sizing import Replica, Sized
 from capacity_tui.engine.numeric import Number, mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space import Floats
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from capacity_tui.engine.fleet.serving.question import ServingQuestion
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import DETECTED, Plan, edited, with_values
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import MOST_REQUESTS, ModePlan, fill
 from capacity_tui.engine.solve.search import hardware_ids
 from capacity_tui.engine.solve.space import powers_of_two

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import isfinite
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from capacity_tui.engine.catalog import Plain, nearest, parse_shipped, read_text, read_yaml
 from capacity_tui.engine.errors import DocumentError, Place, PlanError
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space import Floats
 
 DAY_SECONDS = 86400.0

@@ -8,7 +8,7 @@ sequences at work only their number and the tokens of their contexts are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from capacity_tui.engine.estimate.serving import ServingRun, decode_pass, decode
 from capacity_tui.engine.estimate.timing import phase_time
 from capacity_tui.engine.fleet.serving.question import Requests, Whole
 from capacity_tui.engine.numeric import Number, largest
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space import Floats
 
 # Stands for no time where something is divided by it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from capacity_tui.engine.fleet.serving.candidates import Candidate
 from capacity_tui.engine.fleet.serving.question import Lengths, ServingQuestion, Whole, steady_requests
 from capacity_tui.engine.fleet.serving.simulation import Answered, StepTimes, percentile_by, simulate, step_times
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space import Floats
 
 End = Literal["value", "low", "high"]

@@ -6,7 +6,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
@@ -28,6 +27,7 @@ from capacity_tui.engine.machine.machine import Machine
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.sample import Counters, GpuSensors, KernelCounters
 from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.record import dataclass
 
 Benchmark = Callable[[Conditions], Iterator[Measurement | Skipped]]
 

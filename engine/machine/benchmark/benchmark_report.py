@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from capacity_tui.engine.machine.facts import Fact, missing
 from capacity_tui.engine.machine.machine import Accelerator, Machine, MeasuredFacts
 from capacity_tui.engine.machine.sample import Counters
 from capacity_tui.engine.machine.vendors.vendor import GpuSample
+from capacity_tui.engine.record import dataclass
 
 Verdict = Literal["adequate", "at its limit", "inadequate", "not known"]
 

@@ -13,13 +13,13 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from capacity_tui.engine.errors import HardwareError
 from capacity_tui.engine.machine.benchmark.benchmark_report import Conditions, Measurement, Skipped, durations, spread
 from capacity_tui.engine.machine.probing import Running
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
 FILE_BYTES = 256 << 20

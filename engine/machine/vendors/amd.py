@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib import import_module
 
 from capacity_tui.engine.machine import topology
@@ -16,6 +16,7 @@ from capacity_tui.engine.machine.machine import Accelerator, GpuProcess, LinkPee
 from capacity_tui.engine.machine.probing import Host, NotPresentError
 from capacity_tui.engine.machine.system import gpu_process, installed
 from capacity_tui.engine.machine.vendors.vendor import GpuSample, ProbedDevices, Sensors, Vendor, first_value, number
+from capacity_tui.engine.record import dataclass
 
 VENDOR = "AMD"
 

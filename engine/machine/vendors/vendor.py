@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from capacity_tui.engine.machine.facts import Fact, missing
 from capacity_tui.engine.machine.machine import Accelerator, Cpu, LinkMatrix, Stack
 from capacity_tui.engine.machine.probing import Host
+from capacity_tui.engine.record import dataclass
 
 NOT_READ = missing("driver", "graphs do without it")
 """What a reading that serves graphs alone does not ask for."""

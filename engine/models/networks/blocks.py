@@ -6,8 +6,9 @@ A block takes the channels before it and its options, and returns entries of a l
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from capacity_tui.engine.record import dataclass
 
 LayerKind = Literal["product", "attention", "norm", "activation", "pool", "add", "copy"]
 

@@ -7,12 +7,12 @@ Structures follow the model classes named in ``profiles/traits.yaml``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from capacity_tui.engine.numeric import Number, any_true, present
+from capacity_tui.engine.record import dataclass
 
 AttendedTokens = Callable[[Number, Number], Number]
 """Entries a token attends to, given the most it may (0: no limit) and the tokens that an entry stands for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from capacity_tui.engine.models.transformer.attention import (
 )
 from capacity_tui.engine.models.transformer.shape import TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, present
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

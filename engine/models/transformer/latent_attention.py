@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from capacity_tui.engine.models.transformer.attention import (
     StateSpace,
 )
 from capacity_tui.engine.numeric import Number, any_true, present, where
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +14,7 @@ from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.models.transformer.latent_attention import ATTENTION_PARTS, LatentSizes
 from capacity_tui.engine.numeric import Number, any_true, present
+from capacity_tui.engine.record import dataclass
 
 Fields = Mapping[str, Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
@@ -16,6 +16,7 @@ from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, software_id
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard import CHECKPOINT, filled_words, values_of
 from capacity_tui.engine.runs.history import Ends, history_entry
 from capacity_tui.engine.verdict import Verdict

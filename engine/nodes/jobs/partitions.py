@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Document, load_catalog, nearest, read_yaml
@@ -13,6 +12,7 @@ from capacity_tui.engine.files import config_folder
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.nodes.jobs.job_request import SHORTEST_TURN_SECONDS, TRAIN_TIME, JobRequest, seconds_of
 from capacity_tui.engine.nodes.slurm import SlurmNode, parse_values, slurm_nodes, slurm_text
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import Ends
 from capacity_tui.engine.units import HOUR_SECONDS, format_bytes, format_seconds
 

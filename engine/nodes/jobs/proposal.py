@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from capacity_tui.engine.catalog import load_catalog
@@ -27,6 +27,7 @@ from capacity_tui.engine.nodes.jobs.slurm_jobs import SlurmOptions, batch_script
 from capacity_tui.engine.nodes.launcher import Launcher, Ssh
 from capacity_tui.engine.nodes.slurm import Slurm, slurm_answer
 from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_seconds
 
 _STARTS = re.compile(r"[Jj]ob \d+ to start at (?P<at>\S+)(?: .*on nodes? (?P<nodes>\S+))?")

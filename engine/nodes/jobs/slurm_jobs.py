@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from capacity_tui.engine.errors import LauncherError, QueueError
 from capacity_tui.engine.nodes.jobs.job_request import (
@@ -19,6 +19,7 @@ from capacity_tui.engine.nodes.jobs.job_request import (
     time_of,
 )
 from capacity_tui.engine.nodes.slurm import slurm_answer, slurm_text
+from capacity_tui.engine.record import dataclass
 
 _PLAIN = re.compile(r"[\w.@+:/,=%*\[\]-]+")
 _OPTION = re.compile(r"--?[a-z][\w-]*(?:[= ][^\n\r\0]*)?", re.IGNORECASE)

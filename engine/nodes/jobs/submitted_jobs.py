@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -17,6 +17,7 @@ from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, safe_name
 from capacity_tui.engine.nodes.jobs.proposal import JobProposal, chosen_or_refused
 from capacity_tui.engine.nodes.jobs.slurm_jobs import QueuedJob, accounted_jobs, merged, queued_jobs
 from capacity_tui.engine.nodes.slurm import names_of, slurm_nodes, slurm_text
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import RunRecord, as_data, history_entry, of_data
 from capacity_tui.engine.units import HOUR_SECONDS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -19,6 +19,7 @@ from capacity_tui.engine.plan.edit import Edited, edited
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.validation import checked_plan, place_of
+from capacity_tui.engine.record import dataclass
 
 KeyPath: TypeAlias = tuple[str, ...]
 

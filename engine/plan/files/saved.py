@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
@@ -32,6 +31,7 @@ from capacity_tui.engine.files import (
 from capacity_tui.engine.plan.files.loading import load_plan
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.printable import printable, printable_lines
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
 _SUFFIX = ".yaml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,6 +15,7 @@ from capacity_tui.engine.plan.files.loading import example_names, example_text, 
 from capacity_tui.engine.plan.files.saved import dump_plan, list_plans
 from capacity_tui.engine.plan.line.words import Assumption
 from capacity_tui.engine.plan.plan import Plan
+from capacity_tui.engine.record import dataclass
 
 STANDARD_INPUT = "-"
 _PLAN_SUFFIXES = (".yaml", ".yml", ".json")

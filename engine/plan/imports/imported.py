@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
@@ -29,6 +29,7 @@ from capacity_tui.engine.plan.line.words import FINETUNE
 from capacity_tui.engine.plan.plan import DETECTED, Plan
 from capacity_tui.engine.plan.sections import FULL
 from capacity_tui.engine.plan.validation import checked_plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 
 _HARDWARE, _FILE = Key.HARDWARE_NAME, Key.MODEL_CONFIG

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -15,6 +14,7 @@ from capacity_tui.engine.errors import DocumentError, Place
 from capacity_tui.engine.plan.imports.shell import Script
 from capacity_tui.engine.plan.imports.shell_words import Word
 from capacity_tui.engine.plan.imports.tools import Tool, tools
+from capacity_tui.engine.record import dataclass
 
 LAUNCHER = "launcher"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.imports.tools import Tool
+from capacity_tui.engine.record import dataclass
 
 Level: TypeAlias = Literal["typed", "said", "kept", "base", "default", "derived"]
 """Origin of a setting, the strongest first: typed on the command line; an option in a file; the comment of an exported

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.plan.imports.shell_words import Variables, Word, joined, source_of
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

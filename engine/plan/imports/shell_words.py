@@ -6,8 +6,9 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node

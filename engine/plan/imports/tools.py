@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 from capacity_tui.engine.catalog import KeyPath, parse_shipped
+from capacity_tui.engine.record import dataclass
 
 NOTHING: Final = object()
 """The default of an option that has none."""

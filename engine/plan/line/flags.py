@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog, nearest
@@ -26,6 +25,7 @@ from capacity_tui.engine.plan.line.words import (
     Word,
     vocabulary,
 )
+from capacity_tui.engine.record import dataclass
 
 
 def line_of_flags(flags: PlanFlags, task: str | None = None, catalog: Catalog | None = None) -> OneLine:

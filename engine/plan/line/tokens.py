@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import key_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.line.words import INFER, vocabulary
+from capacity_tui.engine.record import dataclass
 
 LONGEST_LINE = 400
 """Characters of a line that are read; a plan of more belongs into a file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,6 +13,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.fields import SECTIONS
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, job_steps
@@ -21,6 +20,7 @@ from capacity_tui.engine.plan import (
     software_id,
 )
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

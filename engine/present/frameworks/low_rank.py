@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks import trainer
 from capacity_tui.engine.present.frameworks.exports import exported
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks
 from capacity_tui.engine.present.frameworks.text import as_yaml
+from capacity_tui.engine.record import dataclass
 
 LEARNING_RATE = 2e-4
 """Written where a plan gives none: usual for adapters (Hu et al. 2021, Dettmers et al. 2023)."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from typing import TypeAlias
@@ -28,6 +27,7 @@ from capacity_tui.engine.present.pictures.roofline_chart import (
 )
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS, memory_lines, step_lines
 from capacity_tui.engine.present.scaling_report import curve_name
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Curve
 from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
 

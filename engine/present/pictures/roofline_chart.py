@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from capacity_tui.engine.estimate import Estimate, Note, bottleneck_text
 from capacity_tui.engine.explain import Point, Roofline
 from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bandwidth, format_count, format_flops, format_number, format_percent
 
 _BRAILLE = 0x2800

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from capacity_tui.engine.explain import Amount, MemoryTimeline, PhaseTimeline, StepTimeline, Stretch
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes, format_percent, format_seconds
 
 _NARROWEST_BAR = 8

@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from statistics import median
 
 import numpy as np
+
+from capacity_tui.engine.record import dataclass
 
 _FILE = "measurements/first_looks.csv"
 

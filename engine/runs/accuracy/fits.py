@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Literal
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.accuracy.published import Kind
 from capacity_tui.engine.runs.accuracy.scoring import Pair, Prediction, Scores, score, scored_measurements
 

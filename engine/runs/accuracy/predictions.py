@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate import METRICS, Answer, Estimate, MemoryEstima
 from capacity_tui.engine.estimate.serving import CLAIMED
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.accuracy.published import DESCRIBED, Kind, Measurement, field, parallelism_class
 from capacity_tui.engine.runs.accuracy.scoring import (
     GROUPS,

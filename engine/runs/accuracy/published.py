@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Literal, TypeAlias, cast
 
 from capacity_tui.engine.errors import CatalogError, Place
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import GIGA
 
 Kind: TypeAlias = Literal[

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.accuracy.published import Kind, Measurement, Skipped, read_measurements, read_skipped
 from capacity_tui.engine.verdict import Verdict
 

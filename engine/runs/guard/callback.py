@@ -12,12 +12,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import Host, probe_memory, shared_memory
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.placeholders import ACCUMULATION, ATTEMPT, FOLDER, variable_of
 
 TRAINER_EVENTS = "told.jsonl"

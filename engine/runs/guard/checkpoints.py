@@ -8,7 +8,6 @@ import re
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,6 +17,7 @@ from capacity_tui.engine.catalog import load_catalog, named_numbers
 from capacity_tui.engine.catalog.rows import CheckpointFiles
 from capacity_tui.engine.estimate import Answer, checkpoint_period
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.pauses import NUMBERS
 from capacity_tui.engine.units import HOUR_SECONDS, format_percent, format_seconds
 

@@ -8,10 +8,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.attempt import Attempt
 from capacity_tui.engine.runs.guard.callback import RESTART, TRAINER_EVENTS
 from capacity_tui.engine.runs.guard.keeper import OLDER, OUTPUTS

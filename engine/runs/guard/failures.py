@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import FailureKind, FailureSign, compiled
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.command import BY_SIGNAL
 
 Trouble: TypeAlias = FailureKind | Literal["memory_pressure"]

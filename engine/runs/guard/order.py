@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -14,6 +14,7 @@ from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.checkpoints import Checkpoint, CheckpointFolder
 from capacity_tui.engine.runs.guard.placeholders import (
     ATTEMPT,

@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, load_catalog, named_numbers
 from capacity_tui.engine.machine import Host, Power, probe_power
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.attempt import Attempt
 from capacity_tui.engine.runs.guard.event_log import Event
 from capacity_tui.engine.runs.monitor.alarms import Alarm

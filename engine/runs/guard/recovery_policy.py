@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
@@ -17,6 +17,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import Plan, all_fields
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.failures import Failure, Trouble
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve import Candidate, EstimatedPlan

@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias, cast, get_args
 
@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate import METRICS, Answer, read_figure
 from capacity_tui.engine.files import json_table
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import DETECTED
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 
 Kind: TypeAlias = Literal["estimate", "run", "profile"]

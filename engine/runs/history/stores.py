@@ -7,13 +7,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeAlias
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.extras import URIS, without_password
 from capacity_tui.engine.files import NOWHERE, data_folder, make_folder, storage_error, typed_path
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import Kind, RunRecord, as_data, new_id, of_data
 
 ESTIMATES_KEPT = 10_000

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
 from capacity_tui.engine.catalog import load_catalog, nearest
 from capacity_tui.engine.catalog.rows import LOG_FIGURES, NUMBER, Key, RunLog, in_basic_units, key_of_name, pattern
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.record import dataclass
 
 LONGEST_LINE = 1 << 16
 """Characters of a line that are read."""

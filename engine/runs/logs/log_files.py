@@ -13,9 +13,10 @@ import re
 import stat
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from capacity_tui.engine.record import dataclass
 
 MOST_BYTES = 1 << 23
 """Bytes taken in one go, so that a long log does not block the watcher."""

@@ -6,12 +6,13 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.logs.line_reader import LineReader, LogEntry
 from capacity_tui.engine.runs.logs.sources import open_log
 

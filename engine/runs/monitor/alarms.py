@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
 from capacity_tui.engine.catalog.rows import LOG_FIGURES, Detector
 from capacity_tui.engine.plan import WatchSection
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.logs.run_curve import Numbers, RunCurve
 from capacity_tui.engine.runs.monitor.anomalies import (
     LossRise,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 
 Numbers = NDArray[np.float64]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from capacity_tui.engine.estimate import LESS, METRICS, MORE, Answer, Metric, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.logs.run_curve import RunCurve
 from capacity_tui.engine.runs.monitor.alarms import Alarm
 from capacity_tui.engine.runs.monitor.run_samples import RunSamples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.machine import Sampler
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import RunRecord, history_entry, now, this_host
 from capacity_tui.engine.runs.logs.line_reader import LogEntry
 from capacity_tui.engine.runs.logs.run_curve import Numbers, RunCurve

@@ -6,13 +6,14 @@ import math
 import shutil
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
 from capacity_tui.engine.machine import Fact
 from capacity_tui.engine.machine.vendors import GpuSample
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.logs.run_curve import Numbers
 from capacity_tui.engine.runs.processes import Observation
 

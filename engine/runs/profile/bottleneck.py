@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import cast
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.profile.usage import GpuUsage, Usage
 from capacity_tui.engine.units import format_bandwidth, format_percent, format_power, parse_bytes
 

@@ -8,10 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TypeAlias
 
 from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.command import Ended
 from capacity_tui.engine.runs.history.records import RunRecord, this_host
 from capacity_tui.engine.runs.profile.bottleneck import Bottleneck

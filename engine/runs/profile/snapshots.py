@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from capacity_tui.engine.machine import Fact
 from capacity_tui.engine.machine.vendors import GpuSample
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.metrics_export import Gauge
 from capacity_tui.engine.runs.processes import Observation
 

@@ -8,10 +8,11 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from capacity_tui.engine.machine import Counters
 from capacity_tui.engine.machine.benchmark import Address, round_trip, web_address
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.command import Ended
 from capacity_tui.engine.runs.processes import COUNTERS, GONE, Observation
 from capacity_tui.engine.runs.profile.snapshots import GPU_NUMBERS, NUMBERS, GpuSnapshot, ResourceSnapshot, Snapshots

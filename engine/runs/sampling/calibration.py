@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
 from capacity_tui.engine.files import make_folder, write_atomically
 from capacity_tui.engine.machine import FitError, MeasuredEfficiency, constants_file, possible, read_constants
 from capacity_tui.engine.numeric import Curve
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernels import ATTENTION_BACKWARD, ELEMENT_BYTES, MOVED
 from capacity_tui.engine.runs.sampling.samples import Sample, SampleFile
 

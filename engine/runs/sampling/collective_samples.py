@@ -12,10 +12,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from capacity_tui.engine.errors import HardwareError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernel_samples import Progress
 from capacity_tui.engine.runs.sampling.rank import RANK_MODULE, Task
 from capacity_tui.engine.runs.sampling.samples import Sample, Timing, append, open_samples, sample_path, today

@@ -8,10 +8,10 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypedDict, cast
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.kernels import (
     CPU,
     CPU_QUICK,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.sampling.samples import Clock, HostClock
 
 Kernel: TypeAlias = Literal[

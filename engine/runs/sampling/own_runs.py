@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TypeAlias, cast
@@ -20,6 +20,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import FOLDER, FitError, Machine, MeasuredEfficiency, possible
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
 from capacity_tui.engine.runs.sampling.calibration import chosen_files, fit_samples
 from capacity_tui.engine.runs.sampling.samples import read_samples, sample_files, today

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol, cast
@@ -26,6 +26,7 @@ from capacity_tui.engine.files import (
     storage_error,
     write_atomically,
 )
+from capacity_tui.engine.record import dataclass
 
 FOLDER = "samples"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.advice.fitting import (
     DEAR,
     LEAST_EFFECT,

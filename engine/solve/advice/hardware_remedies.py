@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from capacity_tui.engine.cluster import Price, device_price
 from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import largest
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.solve.changes import change_text, reserved_bytes
 from capacity_tui.engine.units import devices_in_words, format_money, format_number

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import PCIE_LANE_GBS, detected_processor, network_bandwidth, roomiest_disk
@@ -11,6 +10,7 @@ from capacity_tui.engine.estimate import Answer, Estimate, Note, bottleneck_text
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import Accelerator, Disk, Machine, temperature_limit
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.changes import effect_text, saves
 from capacity_tui.engine.units import (

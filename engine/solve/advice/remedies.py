@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from importlib.resources import files
 
@@ -13,6 +13,7 @@ from capacity_tui.engine.estimate.serving import why_not_read
 from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import EQUAL_STAGES, plan_layout
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.advice.hardware_remedies import (
     OTHER_BATCH,
     OTHER_DATA,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib.resources import files
 
 from capacity_tui.engine.catalog import Catalog, parse_shipped
 from capacity_tui.engine.estimate import Note
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.changes import change_text, plain_change
 from capacity_tui.engine.solve.modes.training_settings import Search, Searched

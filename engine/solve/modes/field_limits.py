@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -23,6 +23,7 @@ from capacity_tui.engine.estimate.serving import (
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan import Plan, plan_fields, served_sizes, with_values
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import LARGEST_COUNT
 from capacity_tui.engine.solve.space.grid import Axis, Floats, Grid
 from capacity_tui.engine.solve.space.training import TrainingSpace

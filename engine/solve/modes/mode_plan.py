@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -26,6 +26,7 @@ from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes.field_limits import serving_room
 from capacity_tui.engine.solve.modes.run_sections import (
     settings_alone,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -36,6 +36,7 @@ from capacity_tui.engine.plan import (
     with_values,
 )
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.fallbacks import explained, with_fallbacks
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Reasons, Settled, memory_budget

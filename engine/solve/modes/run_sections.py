@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.numeric import largest, mean
 from capacity_tui.engine.plan import DataPhase, DataSection, Plan, RecoverySection, WatchSection
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Section, SpecValue
 from capacity_tui.engine.units import format_bandwidth, format_bytes, format_count, format_percent, format_seconds
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import Plan, plan_layout, with_values
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes.mode_plan import Reasons, budget_text, memory_budget
 from capacity_tui.engine.solve.space.axes import layout_axes
 from capacity_tui.engine.solve.space.grid import Axis, Grid, Values, powers_of_two

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import EQUAL_STAGES, LayoutRule, Plan, open_jobs, with_values
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes.mode_plan import Reasons, budget_text, memory_budget
 from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH, choices_of, open_axes, published_tokens
 from capacity_tui.engine.solve.space.grid import Grid, Values

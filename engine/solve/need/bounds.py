@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Architecture, Catalog
@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate.transformer import base_format
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import ModelSection, Plan, edited
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.candidate import MEMORY
 from capacity_tui.engine.solve.search.question import Goal, Limit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import LOSS, REQUESTS, learned
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import Plan, all_fields
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.candidate import MEMORY, Candidate, CheckedConstraint, Evaluator, is_better
 from capacity_tui.engine.solve.need.bounds import (

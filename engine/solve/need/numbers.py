@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 
 import numpy as np
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import LARGEST_COUNT, Knob
 from capacity_tui.engine.solve.candidate import Candidate
 from capacity_tui.engine.solve.search.question import Goal

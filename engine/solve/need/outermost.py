@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, field_value, plan_fields
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import LARGEST_COUNT, Knob
 from capacity_tui.engine.solve.candidate import Candidate, Evaluator, is_better
 from capacity_tui.engine.solve.need.names import DEVICES, besides

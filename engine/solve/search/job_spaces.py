@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.plan import FOLLOWING, Plan, placeholders, plan_layout, with_values
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.modes import fill, open_fields
 from capacity_tui.engine.solve.modes.serving_settings import MOST_REQUESTS

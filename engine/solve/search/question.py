@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
@@ -15,6 +14,7 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.plan import DETECTED, Plan, all_fields, counted_name, field_path, field_value, is_model_file
 from capacity_tui.engine.plan.line import offered_accelerators
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.solve.space.axes import choices_of
 from capacity_tui.engine.solve.space.grid import Axis

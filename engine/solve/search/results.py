@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space.grid import Axis, Floats, Values
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import TypeAlias
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.numeric import Flags
+from capacity_tui.engine.record import dataclass
 
 Floats: TypeAlias = NDArray[np.float64]
 Values: TypeAlias = dict[str, object]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -26,6 +26,7 @@ from capacity_tui.engine.plan import (
     with_following,
     with_values,
 )
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, sizes_over
 from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
 from capacity_tui.engine.solve.space.space import BLOCK, Block, Excluded, LazyBlock, Space, excluded, satisfied

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import Protocol, TypeAlias
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from capacity_tui.engine.estimate import Constraint, Figured, central, read_figure
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan import Layout, LayoutRule
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space.grid import Floats, Grid, Values
 from capacity_tui.engine.uncertainty import Interval
 

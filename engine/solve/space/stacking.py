@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
 
 Run = TypeVar("Run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import prod
 
@@ -33,6 +33,7 @@ from capacity_tui.engine.plan import (
     with_following,
     with_values,
 )
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, OpenBatch, open_batch, sizes_over
 from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
 from capacity_tui.engine.solve.space.space import BLOCK, Block, Excluded, LazyBlock, Space, excluded, satisfied

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from capacity_tui.engine.machine.benchmark import (
     run_benchmarks,
     spread,
 )
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage.databases.database import (
     Database,
     DatabaseSize,

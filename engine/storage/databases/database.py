@@ -9,13 +9,13 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.extras import DATABASE, connected, require_pymongo, without_password
 from capacity_tui.engine.files import storage_error
+from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from pymongo.collection import Collection

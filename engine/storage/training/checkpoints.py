@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +22,7 @@ from capacity_tui.engine.estimate.transformer import transformer_run
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import DataPhase, DataSection, Plan, edited
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice import KEPT_CHECKPOINTS
 from capacity_tui.engine.units import GIGA, HOUR_SECONDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +24,7 @@ from capacity_tui.engine.estimate.data import (
 )
 from capacity_tui.engine.estimate.data import Place as DataPlace
 from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import STREAMING, content_of, taken_per_second
 from capacity_tui.engine.storage.training.checkpoints import (
     Checkpoints,

@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +17,7 @@ import click
 
 from capacity_tui.engine.errors import CapacityError, MissingPartError
 from capacity_tui.engine.extras import install_command
+from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli.data.assistant_tools import (
     TOOLS,
     CommandLine,

@@ -11,13 +11,14 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
 
 import click
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli.choose.search import need, search
 from capacity_tui.tui.cli.machine.detect import detect
 from capacity_tui.tui.cli.plan.checks import validate

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, say, tell
 from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
 from capacity_tui.tui.cli.plan_sources import imported_of, machine_for, plan_flags, source_of, sources_of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import price_age
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.present import ExplanationText, FormulaInput, column_head, column_text
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes, format_money, format_seconds
 from capacity_tui.tui.shown.results import ALWAYS, Cell, ResultRow, Results, ResultSource, TableColumn

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -23,6 +23,7 @@ from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.present import explanation_text
 from capacity_tui.engine.present.fleet import offer_explanation, write_migration
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import command_text, explain, fewest_settings
 from capacity_tui.engine.solve.modes import ModeName
 from capacity_tui.engine.units import parse_quantity

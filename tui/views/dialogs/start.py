@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -18,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.paths import shortened
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.estimate import METRICS as FIGURES
@@ -19,6 +19,7 @@ from capacity_tui.engine.present import (
     needed_parts,
     plan_value_text,
 )
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.need import need, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import SearchResult

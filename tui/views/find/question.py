@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import command_text, command_words
 from capacity_tui.engine.solve.need import solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from textual.binding import BindingType
 
+from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, spread, wrap
 from capacity_tui.tui.widgets.panel import Panel

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Self
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import column_head, column_text
+from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.shown.results import Cell
 
 if TYPE_CHECKING:

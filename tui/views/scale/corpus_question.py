@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import SupportsFloat
 
@@ -12,6 +12,7 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import presumed_family
 from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve import command_text
 from capacity_tui.engine.storage import Known as KnownOfPatterns

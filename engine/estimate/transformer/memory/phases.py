@@ -8,7 +8,6 @@ frameworks that read the whole checkpoint hold most while they load.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,6 +42,7 @@ from capacity_tui.engine.estimate.transformer.memory_terms import (
 from capacity_tui.engine.estimate.transformer.objective import further_model_bytes
 from capacity_tui.engine.estimate.transformer.run import SHARDED_PARAMETERS, Recompute, TransformerRun
 from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import FP32_BYTES
 
 BUCKETS = 2.0

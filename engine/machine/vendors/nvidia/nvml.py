@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pynvml
@@ -11,6 +10,7 @@ import pynvml
 from capacity_tui.engine.machine.facts import Fact, detected, missing
 from capacity_tui.engine.machine.probing import NotPresentError
 from capacity_tui.engine.machine.vendors.vendor import NOT_READ, GpuSample
+from capacity_tui.engine.record import dataclass
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 
@@ -26,6 +26,7 @@ from capacity_tui.engine.machine.probing import Host, NotPresentError, Running
 from capacity_tui.engine.machine.system import gpu_process
 from capacity_tui.engine.machine.vendors.nvidia import nvml
 from capacity_tui.engine.machine.vendors.vendor import ProbedDevices
+from capacity_tui.engine.record import dataclass
 
 DEVICE_SECONDS = 3.0  # a healthy GPU answers all questions in under 0.1 s
 
