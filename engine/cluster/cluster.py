@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -211,6 +211,31 @@ class Interruptions:
     words: str
 
 
+class Assumed(NamedTuple):
+    """An assumed number, with the least and the most that was published of it."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How often devices fail, and what that costs a training.
+
+    Attributes:
+        device_hours: hours of one device between failures that stop a job.
+        restart_seconds: from a failure until work resumes.
+        other_share: share of the calendar that planned stops, evaluation, slow devices and steps done again take.
+        checkpoint_bandwidth: bytes a second that one device writes to a checkpoint.
+    """
+
+    device_hours: Assumed
+    restart_seconds: Assumed
+    other_share: Assumed
+    checkpoint_bandwidth: float
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
     """What the cluster costs; prices are of all devices together.
@@ -262,6 +287,7 @@ class Cluster:
 
     Attributes:
         levels: what joins them, from the innermost out: the devices' own links first, a network last.
+        failures: how often devices fail, and what that costs.
         host_memory_bytes: host memory for each device; None where unknown.
         part: what part of a device each one is, as ``1/8 ``; empty for whole ones.
         rented: instances rented whole for it, as ``2 x aws-p5-48xlarge``; empty where none is named.
@@ -273,6 +299,7 @@ class Cluster:
     device: Device
     devices: Number
     levels: tuple[Level, ...]
+    failures: Failures
     host_memory_bytes: Number | None = None
     price: Price = field(default_factory=Price)
     part: str = ""

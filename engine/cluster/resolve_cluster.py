@@ -16,7 +16,7 @@ from capacity_tui.engine.cluster.catalogue_devices import (
     part_words,
     power_limited,
 )
-from capacity_tui.engine.cluster.cluster import Cluster, Device, Price
+from capacity_tui.engine.cluster.cluster import Assumed, Cluster, Device, Failures, Price
 from capacity_tui.engine.cluster.hardware_match import (
     HardwareMatch,
     combined,
@@ -112,6 +112,7 @@ def resolve_cluster(
         device=device,
         devices=float(devices),
         levels=levels,
+        failures=_failures(catalog),
         host_memory_bytes=host,
         price=price,
         part=_part(match),
@@ -127,6 +128,21 @@ def resolve_cluster(
         ),
         host_memory_known=_given("host_memory_gib") if "host_memory_gib" in spec else match.host_memory_known,
         host=match.host,
+    )
+
+
+def _failures(catalog: Catalog) -> Failures:
+    rows = catalog.assumptions
+
+    def known(name: str) -> Assumed:
+        row = rows[name]
+        return Assumed(row.value, row.low or row.value, row.high or row.value)
+
+    return Failures(
+        device_hours=known("device-hours-between-failures"),
+        restart_seconds=known("restart-after-failure"),
+        other_share=known("other-stops"),
+        checkpoint_bandwidth=rows["checkpoint-bandwidth"].value * 1e9,
     )
 
 

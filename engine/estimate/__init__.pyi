@@ -48,10 +48,7 @@ from .figures.values import read_figure as read_figure
 from .figures.values import usual_words as usual_words
 from .memory_estimate import MemoryEstimate as MemoryEstimate
 from .memory_estimate import StageBytes as StageBytes
-from .money import checkpoint_period as checkpoint_period
-from .money import checkpoint_seconds as checkpoint_seconds
 from .money import cost as cost
-from .money import interruption_surplus as interruption_surplus
 from .resolve import ResolvedPlan as ResolvedPlan
 from .resolve import job_steps as job_steps
 from .resolve import resolve_plan as resolve_plan
@@ -63,6 +60,10 @@ from .result import Estimate as Estimate
 from .result import FilledBy as FilledBy
 from .result import Scaling as Scaling
 from .result import UsedShare as UsedShare
+from .timing.reliability import checkpoint_period as checkpoint_period
+from .timing.reliability import checkpoint_seconds as checkpoint_seconds
+from .timing.reliability import failure_interval as failure_interval
+from .timing.reliability import interruption_surplus as interruption_surplus
 from .transformer.training import BEST_SIZE as BEST_SIZE
 from .transformer.training import BEST_TOKENS as BEST_TOKENS
 from .transformer.training import LEAST_LOSS as LEAST_LOSS

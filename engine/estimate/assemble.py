@@ -29,6 +29,7 @@ from capacity_tui.engine.estimate.result import (
     Iteration,
 )
 from capacity_tui.engine.estimate.serving.rates import inference_speed
+from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate, reliability
 from capacity_tui.engine.estimate.timing.schedule import StepTime, step_time
 from capacity_tui.engine.estimate.work import Work
 from capacity_tui.engine.numeric import Number, OnDemand, added
@@ -164,6 +165,14 @@ class Assembled:
         return energy(self._cluster, self._seconds, computing / whole, moving / whole, self._pricing.usd_per_kwh)
 
     @cached_property
+    def reliability(self) -> ReliabilityEstimate | None:
+        """What failures make of a training; None where nothing is trained, or its length is open."""
+        if self.work.state_bytes is None or self._seconds is None:
+            return None
+        seconds = self.ranges["step"].around(self._seconds)
+        return reliability(self._cluster, seconds, self.work.state_bytes(), self.cost.usd_per_hour)
+
+    @cached_property
     def _seconds(self) -> Number | None:
         return None if self.work.steps is None else job_seconds(self.work.steps, self.time.seconds)
 
@@ -190,6 +199,7 @@ def assemble(work: Work, cluster: Cluster, pricing: PricingSection, iteration: I
         bottleneck=assembled.bottleneck,
         cost=assembled.cost,
         energy=assembled.energy,
+        reliability=assembled.reliability,
         basis=Basis(
             work.method,
             work.calibration or cluster.device.efficiency.source,

@@ -95,8 +95,8 @@ def estimate_resolved(resolved: ResolvedPlan, catalog: Catalog, *, recorded: boo
 def given_numbers(cluster: Cluster, catalog: Catalog) -> Iterator[Given]:
     """Yield the numbers that formulas are given, under the names that their ``origins`` use.
 
-    These are ``hardware.<figure>`` (``hardware.peaks`` for every precision), ``counts.<id>``, ``coefficients.<id>`` and
-    ``scaling_laws.<field>``.
+    These are ``hardware.<figure>`` (``hardware.peaks`` for every precision), ``counts.<id>``, ``coefficients.<id>``,
+    ``assumptions.<id>`` and ``scaling_laws.<field>``.
     """
     for figure, quantity in cluster.figures().items():
         yield Given(f"hardware.{figure.partition('.')[0]}", quantity.value, str(quantity))
@@ -104,6 +104,8 @@ def given_numbers(cluster: Cluster, catalog: Catalog) -> Iterator[Given]:
         yield Given(f"counts.{key}", count.value, f"counted: {count.source}")
     for key, row in catalog.coefficients.items():
         yield Given(f"coefficients.{key}", row.value, f"{row.name}: {row.source}")
+    for key, assumption in catalog.assumptions.items():
+        yield Given(f"assumptions.{key}", assumption.value, f"{assumption.name}: {assumption.source}")
     for law in catalog.scaling_laws.values():
         for field, value in law.model_dump().items():
             if isinstance(value, float):

@@ -10,13 +10,12 @@ from capacity_tui.engine.catalog.rows import owned_usd_per_hour
 from capacity_tui.engine.cluster import Cluster, Interruptions, Price
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
+from capacity_tui.engine.estimate.timing.reliability import checkpoint_period, checkpoint_seconds, interruption_surplus
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS, KILO, MEGA, format_seconds
 
-# Where interruptions come so often that hardly any work is done, more of them make no difference to the answer.
-MOST_RESTARTS = 50.0
 MOST_SURPLUS = 100.0
 """A job that interruptions make a hundred times as long is not run on spot capacity, and has no price there."""
 
@@ -36,45 +35,6 @@ def job_usd(seconds: Number, usd_per_hour: Number) -> Number:
         usd_per_hour: price of all devices for an hour, USD.
     """
     return seconds / HOUR_SECONDS * usd_per_hour
-
-
-@equation(
-    "period = sqrt(2 · checkpoint · interval) - checkpoint if checkpoint < interval / 2 else interval",
-    unit="s",
-    source="Young 1974, Daly 2006: work between checkpoints that loses least",
-    units={"checkpoint": "s"},
-    origins={"checkpoint": "checkpoint_seconds"},
-)
-def checkpoint_period(checkpoint: Number, interval: Number) -> Number:
-    """Seconds of work between two checkpoints.
-
-    Args:
-        checkpoint: seconds to write a checkpoint.
-        interval: mean seconds between interruptions.
-    """
-    return np.where(checkpoint < interval / 2.0, np.sqrt(2.0 * checkpoint * interval) - checkpoint, interval)
-
-
-@equation(
-    "surplus = interval / period · exp(restarts) · (exp(min((period + checkpoint) / interval, 50)) - 1) - 1, "
-    "restarts = min(restart / interval, 50)",
-    unit="share",
-    source="Daly 2006: time of a job with interruptions at random, over its time without",
-    units={"period": "s", "checkpoint": "s", "restart": "s"},
-    origins={"period": "checkpoint_period", "checkpoint": "checkpoint_seconds"},
-)
-def interruption_surplus(period: Number, checkpoint: Number, restart: Number, interval: Number) -> Number:
-    """Extra time through checkpoints, lost work and restarts, as a share of the job.
-
-    Args:
-        period: seconds of work between two checkpoints.
-        checkpoint: seconds to write a checkpoint.
-        restart: seconds from an interruption until work goes on.
-        interval: mean seconds between interruptions.
-    """
-    restarts = np.minimum(restart / interval, MOST_RESTARTS)
-    segment = np.minimum((period + checkpoint) / interval, MOST_RESTARTS)
-    return interval / period * np.exp(restarts) * np.expm1(segment) - 1.0
 
 
 @equation(
@@ -272,22 +232,6 @@ def _owned_rate(price: Price, rate: float) -> Number:
         bought.usd, bought.lifetime_hours, bought.use, bought.watts / KILO, bought.overhead, bought.usd_per_kwh
     )
     return machines_hour_usd(rate / quote.usd_per_hour, hour)
-
-
-@equation(
-    "checkpoint = states / bandwidth",
-    unit="s",
-    source="all devices write their shares side by side; of replicas one writes",
-    units={"states": "B", "bandwidth": "B"},
-)
-def checkpoint_seconds(states: Number, bandwidth: Number) -> Number:
-    """Seconds to write a checkpoint.
-
-    Args:
-        states: bytes of model states on one device.
-        bandwidth: bytes a second that one device writes.
-    """
-    return states / bandwidth
 
 
 def _writing(price: Price, state_bytes: Number | None) -> Price:

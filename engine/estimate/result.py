@@ -12,6 +12,7 @@ from capacity_tui.engine.estimate.equation import Record
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime
+from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Work
 from capacity_tui.engine.machine import Quantity
 from capacity_tui.engine.numeric import Labels, Number
@@ -296,6 +297,7 @@ class Estimate(ShownInNotebooks):
         work: what all of it was computed from: kernels, communication and memory.
         ranges: of measured over estimated, by figure; None where nothing is known of them.
         limits: constraints beside those of memory: what the plan, its load or a question asks of its figures.
+        reliability: what failures make of a training; None where nothing is trained, or its length is open.
         assumed: what the plan does not say, the most important first.
         derivations: the equations as they were evaluated; None unless they were asked for.
         details: further figures of this kind of run, by result key.
@@ -315,6 +317,7 @@ class Estimate(ShownInNotebooks):
     derivations: Record | None = None
     ranges: Ranges | None = None
     limits: tuple[Constraint, ...] = ()
+    reliability: ReliabilityEstimate | None = None
     assumed: tuple[Assumption, ...] = ()
 
     def range_of(self, key: str) -> Range:

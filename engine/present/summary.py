@@ -16,6 +16,7 @@ from capacity_tui.engine.estimate import (
     bottleneck_text,
     figure,
     limit_label,
+    panel_figures,
     part_label,
 )
 from capacity_tui.engine.keys import Figure
@@ -233,9 +234,31 @@ def verdict_part(plan: Plan, estimate: Estimate) -> TextPart:
     return TextPart(estimate.verdict_text, estimate.verdict.tone, headline(plan, estimate))
 
 
+def calendar_text(estimate: Estimate) -> str:
+    """Return what failures make of a training, in one line; empty where they hardly count, or nothing is known."""
+    if Figure.RELIABILITY_GOODPUT not in panel_figures(estimate):
+        return ""
+    calendar, usd, goodput, failures, mtbf = (
+        figure(estimate, key)
+        for key in (
+            Figure.RELIABILITY_CALENDAR_SECONDS,
+            Figure.RELIABILITY_CALENDAR_USD,
+            Figure.RELIABILITY_GOODPUT,
+            Figure.RELIABILITY_FAILURES,
+            Figure.RELIABILITY_MTBF_HOURS,
+        )
+    )
+    price = "" if usd.number is None else f" and {usd.text}"
+    every = f"{failures.text} failures expected, one every {mtbf.text}"
+    whole = f"{calendar.text}{price} on the calendar ({calendar.range_text})"
+    return f"With failures: {whole}, goodput {goodput.text}, {every}"
+
+
 def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> Iterator[Part]:
     """Yield what an answer says, from the verdict to what was assumed; in full where all the numbers come from."""
     yield verdict_part(plan, estimate)
+    if calendar := calendar_text(estimate):
+        yield TextPart(calendar)
     if assumed := assumed_text(estimate):
         yield TextPart(f"Assumed: {assumed}", "quiet")
     yield SectionsPart(("value", "range"), figure_sections(plan, estimate), has_aside=True)

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import Literal, Protocol, TypeAlias
 
+import numpy as np
+
+from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.result import (
@@ -15,12 +18,14 @@ from capacity_tui.engine.estimate.result import (
     EnergyEstimate,
     InferenceSpeed,
 )
+from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate
 from capacity_tui.engine.estimate.work import ModelFacts
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.uncertainty import Interval, existing
 from capacity_tui.engine.units import HOUR_SECONDS, MEGA, PERCENT, TERA
 
+MANY_DEVICES = counted("devices-that-fail-often")
 STEP = "definition: work of a step over its time"
 
 
@@ -200,6 +205,8 @@ class Figured(Protocol):
     @property
     def energy(self) -> EnergyEstimate: ...  # noqa: D102
     @property
+    def reliability(self) -> ReliabilityEstimate | None: ...  # noqa: D102
+    @property
     def details(self) -> Mapping[str, Number]: ...  # noqa: D102
 
 
@@ -233,6 +240,16 @@ def of_serving(read: Callable[[InferenceSpeed], Value]) -> Reader:
 def detail(key: str) -> Reader:
     """Return a figure that only some kinds of runs have."""
     return lambda estimate: estimate.details.get(key)
+
+
+def of_calendar(read: Callable[[ReliabilityEstimate], Value]) -> Reader:
+    """Return a figure of what failures make of a training; None for what is no training of a known length."""
+    return lambda estimate: None if estimate.reliability is None else read(estimate.reliability)
+
+
+def is_rarely_interrupted(estimate: Figured) -> bool:
+    """Return whether failures tell little of a run: nothing is trained, its length is open, or devices are few."""
+    return estimate.reliability is None or float(np.max(estimate.computation.devices)) < MANY_DEVICES
 
 
 def job_time(estimate: Figured) -> Value:

@@ -14,7 +14,9 @@ from capacity_tui.engine.estimate.figures.readers import (
     detail,
     device_throughput,
     gpu_hours,
+    is_rarely_interrupted,
     job_time,
+    of_calendar,
     of_job,
     of_serving,
     per_step,
@@ -77,6 +79,23 @@ _ROWS = (
            trained=("time",), open_length=Figure.TOKENS_PER_SECOND,
            help="Time of the whole job from the first step to the last, without waiting for machines. Price and "
                 "energy grow with it."),
+    Metric(Figure.RELIABILITY_CALENDAR_SECONDS, "time on the calendar", "s",
+           of_calendar(lambda r: r.calendar_seconds), LESS, "calendar", has_ends=True, block="time", panel="closed",
+           saying_nothing=is_rarely_interrupted, trained=("calendar",),
+           help="Time of the whole job with what failures cost: restarts, work done again, checkpoints, planned stops. "
+                "It is when the model is there, once machines are."),
+    Metric(Figure.RELIABILITY_FAILURES, "expected failures", "", of_calendar(lambda r: r.failures), LESS,
+           "failures", has_ends=True, block="time", saying_nothing=is_rarely_interrupted,
+           help="How many times a device, a node or the network stops the job on average. Each costs a restart and "
+                "the work since the last checkpoint."),
+    Metric(Figure.RELIABILITY_MTBF_HOURS, "mean time between failures", "h", of_calendar(lambda r: r.mtbf_hours), MORE,
+           "MTBF", has_ends=True, block="time", saying_nothing=is_rarely_interrupted, words=("mtbf",),
+           help="Hours between two failures that stop the job, which any of its devices can. Twice as many devices "
+                "halve it."),
+    Metric(Figure.RELIABILITY_GOODPUT, "goodput", "share", of_calendar(lambda r: r.goodput), MORE, has_ends=True,
+           block="time", panel="closed", saying_nothing=is_rarely_interrupted, words=("goodput",),
+           help="Share of the time on the calendar in which steps are done that count. Faster restarts and "
+                "checkpoints raise it; published runs on ten thousand GPUs keep 85 to 97 %."),
     Metric(Figure.TIME_TO_FIRST_TOKEN_SECONDS, "time to first token", "s",
            of_serving(lambda i: i.time_to_first_token_seconds), LESS, "TTFT", has_ends=True, block="time",
            panel="served", difference="all", topic="latency", column="time", served=("ttft",),
@@ -110,6 +129,9 @@ _ROWS = (
            block="cost", trained=("spot",),
            help="Price of the whole job on spare capacity that may be taken away. It counts the work that "
                 "interruptions lose, and not the waiting for machines."),
+    Metric(Figure.RELIABILITY_CALENDAR_USD, "cost on the calendar", "USD", of_calendar(lambda r: r.calendar_usd), LESS,
+           "calendar cost", has_ends=True, block="cost", panel="closed", saying_nothing=is_rarely_interrupted,
+           help="Price of all devices for the time on the calendar. Machines are paid for while a job restarts."),
     Metric(Figure.COST_USD_PER_MILLION_TOKENS, "cost per million {counted}{both}", "USD/M",
            per_step(lambda e: e.cost.usd_per_million_tokens), LESS, "$/M {counted}", block="cost",
            panel="open", difference="all", topic="money", column="money", served=("usd", "cost"),

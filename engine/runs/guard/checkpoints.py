@@ -15,11 +15,11 @@ import numpy as np
 
 from capacity_tui.engine.catalog import load_catalog, named_numbers
 from capacity_tui.engine.catalog.rows import CheckpointFiles
-from capacity_tui.engine.estimate import Answer, checkpoint_period
+from capacity_tui.engine.estimate import Answer, checkpoint_period, failure_interval
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.pauses import NUMBERS
-from capacity_tui.engine.units import HOUR_SECONDS, format_percent, format_seconds
+from capacity_tui.engine.units import format_percent, format_seconds
 
 _DEEPEST = 3
 """Levels of folders that are looked through."""
@@ -261,12 +261,9 @@ def save_interval(answer: Answer, save_seconds: float, step_seconds: float | Non
 def seconds_between_failures(answer: Answer) -> float:
     """Return the mean time between two failures of a run: those of its devices, and spot capacity taken back."""
     cluster = answer.resolved.cluster
-    hours = named_numbers(NUMBERS)["device_hours_between_failures"].value
-    rate = float(np.max(cluster.devices)) / (hours * HOUR_SECONDS)
-    taken_back = cluster.price.interruptions
-    if cluster.price.is_spot and taken_back is not None:
-        rate += 1.0 / taken_back.seconds_between
-    return 1.0 / rate
+    spot = cluster.price.interruptions if cluster.price.is_spot else None
+    taken_back = np.inf if spot is None else spot.seconds_between
+    return float(failure_interval(float(np.max(cluster.devices)), cluster.failures.device_hours.value, taken_back))
 
 
 def _interval(seconds: float, step_seconds: float | None, reason: str) -> SaveInterval:

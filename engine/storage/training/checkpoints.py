@@ -15,6 +15,7 @@ from capacity_tui.engine.estimate import (
     checkpoint_seconds,
     equation,
     estimate_plan,
+    failure_interval,
     interruption_surplus,
 )
 from capacity_tui.engine.estimate.data import LOCAL, MEMORY, Content, Supply, tier_of
@@ -25,16 +26,12 @@ from capacity_tui.engine.plan import DataPhase, DataSection, Plan, edited
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.advice import KEPT_CHECKPOINTS
-from capacity_tui.engine.units import GIGA, HOUR_SECONDS
+from capacity_tui.engine.units import GIGA
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
 SHARED = "network"
-
-FAILURE = "device-hours-between-failures"
-
-RESTART = "restart-after-failure"
 
 SHARDED = 1
 """From this stage of ZeRO on every replica writes a part."""
@@ -114,8 +111,11 @@ def checkpoints_of(answer: Answer, job_seconds: float | None, catalog: Catalog) 
     size = _bytes(answer, catalog)
     save = mean(checkpoint_seconds(size / writers, (tier.write_gbs or tier.read_gbs) * GIGA))
     risk = cluster.price.interruptions if plan.pricing.spot else None
-    failure = _failure_seconds(mean(cluster.devices), catalog) if risk is None else risk.seconds_between
-    restart = catalog.assumptions[RESTART].value if risk is None else risk.restart_seconds
+    failures = cluster.failures
+    failure = mean(failure_interval(cluster.devices, failures.device_hours.value))
+    failure, restart = (
+        (failure, failures.restart_seconds.value) if risk is None else (risk.seconds_between, risk.restart_seconds)
+    )
     best = mean(checkpoint_period(save, failure))
     given = plan.recovery.checkpoint_every
     interval = float(given) if isinstance(given, int | float) else best
@@ -132,10 +132,6 @@ def checkpoints_of(answer: Answer, job_seconds: float | None, catalog: Catalog) 
         stall_share=save / interval,
         lost_share=mean(interruption_surplus(interval, save, restart, failure)),
     )
-
-
-def _failure_seconds(devices: float, catalog: Catalog) -> float:
-    return catalog.assumptions[FAILURE].value * HOUR_SECONDS / devices
 
 
 def _bytes(answer: Answer, catalog: Catalog) -> float:

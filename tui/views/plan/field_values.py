@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Cluster, Quote, hardware_facts
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import Estimate, bound_text, figure
+from capacity_tui.engine.estimate import Estimate, bound_text, figure, panel_figures
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import presumed_family
@@ -74,7 +74,7 @@ def _length_text(value: object) -> str:
 
 
 # The order in which figures give way where there is little room, the highest first.
-_LIMIT, _RATE, _SECOND_TIME = 8, 6, 5
+_CALENDAR, _LIMIT, _RATE, _SECOND_TIME = 9, 8, 6, 5
 
 
 def usage(estimate: Estimate) -> Usage:
@@ -114,6 +114,8 @@ def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
     else:
         yield _timed(estimate, Figure.ESTIMATED_TRAIN_TIME_SECONDS, "fit " if plan.task == "fit" else "")
     yield _cost(plan, estimate, is_open)
+    if Figure.RELIABILITY_CALENDAR_SECONDS in panel_figures(estimate):
+        yield _timed(estimate, Figure.RELIABILITY_CALENDAR_SECONDS, "calendar ", rank=_CALENDAR)
     answers = figure(estimate, Figure.OUTPUT_TOKENS_PER_SECOND)
     rate = f"output {answers.text}" if answers.number else figure(estimate, Figure.TOKENS_PER_SECOND).text
     yield Headline(rate, rank=_RATE)

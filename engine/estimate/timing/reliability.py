@@ -1,0 +1,255 @@
+"""What failures cost a long training: how often they come, what they lose, and its time on the calendar.
+
+Daly, A higher order estimate of the optimum checkpoint interval, 2006;
+rates of failures as published of clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import HOUR_SECONDS
+
+# Where interruptions come so often that hardly any work is done, more of them make no difference to the answer.
+MOST_RESTARTS = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityEstimate:
+    """What failures make of a training.
+
+    Attributes:
+        failures: interruptions that are expected.
+        mtbf_hours: mean hours between two of them.
+        goodput: share of the time on the calendar in which steps are done that count.
+        calendar_seconds: length of the job, all stops included.
+        calendar_usd: its price; None where no price is known.
+    """
+
+    failures: Interval
+    mtbf_hours: Interval
+    goodput: Interval
+    calendar_seconds: Interval
+    calendar_usd: Interval | None = None
+
+
+@equation(
+    "period = sqrt(2 · checkpoint · interval) - checkpoint if checkpoint < interval / 2 else interval",
+    unit="s",
+    source="Young 1974, Daly 2006: work between checkpoints that loses least",
+    units={"checkpoint": "s", "interval": "s"},
+    origins={"checkpoint": "checkpoint_seconds", "interval": "failure_interval"},
+)
+def checkpoint_period(checkpoint: Number, interval: Number) -> Number:
+    """Seconds of work between two checkpoints.
+
+    Args:
+        checkpoint: seconds to write a checkpoint.
+        interval: mean seconds between interruptions.
+    """
+    return np.where(checkpoint < interval / 2.0, np.sqrt(2.0 * checkpoint * interval) - checkpoint, interval)
+
+
+@equation(
+    "surplus = interval / period · exp(restarts) · (exp(min((period + checkpoint) / interval, 50)) - 1) - 1, "
+    "restarts = min(restart / interval, 50)",
+    unit="share",
+    source="Daly 2006: time of a job with interruptions at random, over its time without",
+    units={"period": "s", "checkpoint": "s", "restart": "s", "interval": "s"},
+    origins={"period": "checkpoint_period", "checkpoint": "checkpoint_seconds", "interval": "failure_interval"},
+)
+def interruption_surplus(period: Number, checkpoint: Number, restart: Number, interval: Number) -> Number:
+    """Extra time through checkpoints, lost work and restarts, as a share of the job.
+
+    Args:
+        period: seconds of work between two checkpoints.
+        checkpoint: seconds to write a checkpoint.
+        restart: seconds from an interruption until work goes on.
+        interval: mean seconds between interruptions.
+    """
+    restarts = np.minimum(restart / interval, MOST_RESTARTS)
+    segment = np.minimum((period + checkpoint) / interval, MOST_RESTARTS)
+    return interval / period * np.exp(restarts) * np.expm1(segment) - 1.0
+
+
+@equation(
+    "checkpoint = states / bandwidth",
+    unit="s",
+    source="all devices write their shares side by side; of replicas one writes",
+    units={"states": "B", "bandwidth": "B"},
+)
+def checkpoint_seconds(states: Number, bandwidth: Number) -> Number:
+    """Seconds to write a checkpoint.
+
+    Args:
+        states: bytes of model states on one device.
+        bandwidth: bytes a second that one device writes.
+    """
+    return states / bandwidth
+
+
+@equation(
+    "interval = 3600 / (devices / device_hours + 3600 / taken_back)",
+    unit="s",
+    source="failures of devices at random, any of which stops the job; and capacity that is taken back",
+    units={"device_hours": "h", "taken_back": "s"},
+    origins={"device_hours": "assumptions.device-hours-between-failures"},
+)
+def failure_interval(devices: Number, device_hours: Number, taken_back: Number = np.inf) -> Number:
+    """Mean seconds between two interruptions of a job.
+
+    Args:
+        devices: how many work on it.
+        device_hours: hours of one device between failures that stop a job.
+        taken_back: mean seconds until spot capacity is taken back; infinite where there is none.
+    """
+    return HOUR_SECONDS / (devices / device_hours + HOUR_SECONDS / taken_back)
+
+
+@equation(
+    "hours = interval / 3600",
+    unit="h",
+    source="definition",
+    part=Figure.RELIABILITY_MTBF_HOURS,
+    units={"interval": "s"},
+    origins={"interval": "failure_interval"},
+)
+def mtbf_hours(interval: Number) -> Number:
+    """Mean hours between two interruptions of a job.
+
+    Args:
+        interval: the same in seconds.
+    """
+    return interval / HOUR_SECONDS
+
+
+@equation(
+    "goodput = (1 - other) / (1 + surplus)",
+    unit="share",
+    source="time of steps over that on the calendar",
+    part=Figure.RELIABILITY_GOODPUT,
+    origins={"surplus": "interruption_surplus", "other": "assumptions.other-stops"},
+)
+def useful_share(surplus: Number, other: Number) -> Number:
+    """Share of the time on the calendar in which steps are done that count.
+
+    Args:
+        surplus: extra time through checkpoints, lost work and restarts, as a share of the job.
+        other: share of the calendar that planned stops, evaluation, slow devices and steps done again take.
+    """
+    return (1.0 - other) / (1.0 + surplus)
+
+
+@equation(
+    "calendar = seconds / goodput",
+    unit="s",
+    source="undisturbed time over the share of the calendar that is useful",
+    part=Figure.RELIABILITY_CALENDAR_SECONDS,
+    units={"seconds": "s"},
+    origins={"seconds": "job_seconds", "goodput": "useful_share"},
+)
+def calendar_seconds(seconds: Number, goodput: Number) -> Number:
+    """Seconds of a job from its start to its end, all stops included.
+
+    Args:
+        seconds: seconds of its steps.
+        goodput: share of the time in which steps are done that count.
+    """
+    return seconds / goodput
+
+
+@equation(
+    "failures = calendar / interval",
+    unit="",
+    source="definition",
+    part=Figure.RELIABILITY_FAILURES,
+    units={"calendar": "s", "interval": "s"},
+    origins={"calendar": "calendar_seconds", "interval": "failure_interval"},
+)
+def expected_failures(calendar: Number, interval: Number) -> Number:
+    """Interruptions of a job, on average.
+
+    Args:
+        calendar: seconds of the job, all stops included.
+        interval: mean seconds between two interruptions.
+    """
+    return calendar / interval
+
+
+@equation(
+    "usd = calendar / 3600 · usd_per_hour",
+    unit="USD",
+    source="machines are paid for while they stand still",
+    part=Figure.RELIABILITY_CALENDAR_USD,
+    units={"calendar": "s", "usd_per_hour": "USD"},
+    origins={"calendar": "calendar_seconds", "usd_per_hour": "machines_hour_usd"},
+)
+def calendar_usd(calendar: Number, usd_per_hour: Number) -> Number:
+    """Price of a job, all stops included.
+
+    Args:
+        calendar: seconds of the job, all stops included.
+        usd_per_hour: price of all devices for an hour, USD.
+    """
+    return calendar / HOUR_SECONDS * usd_per_hour
+
+
+def reliability(
+    cluster: Cluster, seconds: Interval, state_bytes: Number, usd_per_hour: Number | None
+) -> ReliabilityEstimate:
+    """Return what failures make of a job.
+
+    Each unknown is moved to its ends alone; their effects add up as those of independent causes do.
+
+    Args:
+        cluster: devices, how often they fail, and whether they may be taken back.
+        seconds: length of the job without interruptions.
+        state_bytes: model states that one device writes to a checkpoint.
+        usd_per_hour: price of all devices for an hour; None where unknown.
+    """
+    facts, spot = cluster.failures, cluster.price.interruptions
+    taken_back = spot.seconds_between if spot is not None and cluster.price.is_spot else np.inf
+    written = checkpoint_seconds(state_bytes, facts.checkpoint_bandwidth)
+
+    def interval(device_hours: Number) -> Number:
+        return failure_interval(cluster.devices, device_hours, taken_back)
+
+    def share(device_hours: Number, restart: Number, other: Number) -> Number:
+        between = interval(device_hours)
+        period = checkpoint_period(written, between)
+        return useful_share(interruption_surplus(period, written, restart, between), other)
+
+    hours, restart, other = facts.device_hours, facts.restart_seconds, facts.other_share
+    between = Interval(interval(hours.value), interval(hours.low), interval(hours.high))
+    unknown: tuple[Callable[[bool], Number], ...] = (
+        lambda worse: share(hours.low if worse else hours.high, restart.value, other.value),
+        lambda worse: share(hours.value, restart.high if worse else restart.low, other.value),
+        lambda worse: share(hours.value, restart.value, other.high if worse else other.low),
+    )
+    goodput = share(hours.value, restart.value, other.value)
+    low, high = (np.sqrt(sum((of(worse) - goodput) ** 2 for of in unknown)) for worse in (True, False))
+    useful = Interval(goodput, np.maximum(goodput - low, goodput / MOST_RESTARTS), np.minimum(goodput + high, 1.0))
+    lost = Interval(1.0 / goodput, 1.0 / useful.high, 1.0 / useful.low)
+    rate = Interval(1.0 / between.value, 1.0 / between.high, 1.0 / between.low)
+    calendar = _around(calendar_seconds(seconds.value, goodput), seconds, lost)
+    failures = _around(expected_failures(calendar.value, between.value), seconds, rate)
+    mtbf = Interval(mtbf_hours(between.value), between.low / HOUR_SECONDS, between.high / HOUR_SECONDS)
+    usd = None if usd_per_hour is None else _around(calendar_usd(calendar.value, usd_per_hour), seconds, lost)
+    return ReliabilityEstimate(failures, mtbf, useful, calendar, usd)
+
+
+def _around(value: Number, *factors: Interval) -> Interval:
+    """Return a product with the range that its factors give it, which err independently of each other."""
+    low, high = (
+        np.exp(np.sqrt(sum(np.log(end / factor.value) ** 2 for end, factor in zip(ends, factors, strict=True))))
+        for ends in ([factor.low for factor in factors], [factor.high for factor in factors])
+    )
+    return Interval(value, value / low, value * high)
