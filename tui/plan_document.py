@@ -123,13 +123,15 @@ class PlanDocument:
     @cached_property
     def _comparison(self) -> Comparison:
         compared = self._compared
-        cluster = compared.balanced.resolved.cluster
+        balanced, cluster = compared.balanced.plan, compared.balanced.resolved.cluster
         columns = (
             *(column(group, self.catalog, self.machine) for group in compared.groups),
             *(self.pinned_plans.column(*pin, self.machine, self.catalog) for pin in self.plan.scenarios.items()),
         )
         return Comparison(
-            title=" · ".join((self.name, run_words(compared.balanced.plan), hardware_words(self.plan, cluster))),
+            title=" · ".join(
+                (balanced.model.name or self.name, run_words(balanced), hardware_words(self.plan, cluster))
+            ),
             columns=columns,
             hardware=cluster_rows(self.plan, cluster, self.machine),
             simulated=simulated(self.plan, cluster, self.machine),

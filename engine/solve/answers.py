@@ -30,7 +30,8 @@ from capacity_tui.engine.schema import TRAINED
 from capacity_tui.engine.solve.advice.advice import notes
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, used_shares
-from capacity_tui.engine.solve.modes.modes import fill, open_fields
+from capacity_tui.engine.solve.modes.model_choice import HOUR, job_seconds
+from capacity_tui.engine.solve.modes.modes import compare, fill, open_fields
 from capacity_tui.engine.solve.scaling import scalability
 from capacity_tui.engine.solve.steps import Lever, strongest_lever
 
@@ -93,24 +94,34 @@ def _loaded(name: Path | str) -> Plan:
 def propose(machine: Machine | None = None, hardware: str | None = None, catalog: Catalog | None = None) -> Plan:
     """Return a plan that suits this machine, or other hardware.
 
-    With an accelerator it trains the largest well-known model that the balanced mode holds inside its share of the
-    memory; without one, the model and the tokens that this mode would choose.
+    With an accelerator it trains the largest well-known model that ends within a day and that the conservative and the
+    balanced mode hold inside their shares of the memory; where there is none, or no accelerator, model and tokens stay
+    open, and each mode chooses its own.
 
     Args:
         hardware: other hardware, such as ``8xH100-SXM``.
     """
-    facts = catalog or load_catalog()
-    start = plan_from_data(_proposal()["plan"])
-    if not hardware and (machine is None or not machine.accelerators):
-        chosen = fill(start, "balanced", machine, facts).plan
-        return edited(
-            start, {Key.MODEL_NAME: chosen.model.name, Key.TRAINING_TOKENS: chosen.training.tokens}, facts
-        ).plan
+    facts, rows = catalog or load_catalog(), _proposal()
+    start = plan_from_data(rows["plan"])
     if hardware:
         start = edited(start, {Key.HARDWARE_NAME: hardware}, facts).plan
-    start = edited(start, {Key.TRAINING_TOKENS: _proposal()["tokens"]}, facts).plan
-    largest = largest_model(start, _proposal()["models"], machine, facts)
-    return edited(start, {Key.MODEL_NAME: largest.comfortable or largest.smallest}, facts).plan
+    names = rows["models"] if hardware or (machine is not None and machine.accelerators) else ()
+    for name in names:
+        named = edited(start, {Key.MODEL_NAME: name, Key.TRAINING_TOKENS: rows["tokens"]}, facts).plan
+        if _leaves_choices(named, rows["hours"], machine, facts):
+            return named
+    return start
+
+
+def _leaves_choices(plan: Plan, hours: float, machine: Machine | None, catalog: Catalog) -> bool:
+    """Whether a plan ends in time, and two modes keep their shares of memory, so that the third can be larger."""
+    try:
+        compared = compare(plan, machine, catalog)
+    except CapacityError:
+        return False
+    seconds = job_seconds(compared.balanced)
+    in_time = seconds is not None and seconds <= hours * HOUR
+    return in_time and _is_comfortable(compared.conservative) and _is_comfortable(compared.balanced)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from capacity_tui.engine.catalog import Architecture, Catalog
 from capacity_tui.engine.catalog.rows import Mode
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.keys import Key
+from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.mode_plan import ModePlan, Settled
@@ -21,6 +22,8 @@ HOUR = 3600.0
 OPEN_HOURS = 4.0
 # A model called 70M may have 70.4 million parameters.
 ROUNDING = 1.02
+# A size that takes too long is followed by this share of it.
+SMALLER = 0.95
 # Bytes of weights, gradients and states of one trained parameter at the least: 16-bit everything, 8-bit Adam.
 LEAST_BYTES_PER_PARAMETER = 6.0
 # Sums of a search and of an estimate may differ in their last digits.
@@ -54,6 +57,9 @@ def choose_model(
         (candidate.filled for candidate in by_size if candidate.filled.estimate.verdict is not Verdict.DOES_NOT_FIT),
         None,
     )
+    by_count = _by_count(plan, mode, hours, settle)
+    if by_count is not None and (smallest is None or _size(by_count[0]) * ROUNDING < _size(smallest)):
+        return by_count
     if smallest is None:
         chosen = settle(_named(plan, smallest_model(catalog))).filled
         return chosen, "nothing of the mode's range fits; this is the smallest model of the catalogue"
@@ -82,6 +88,40 @@ def _shortened(plan: Plan, smallest: ModePlan, hours: float, settle: Callable[[P
     named = _named(plan, str(smallest.plan.model.name))
     filled = settle(with_values(named, {Key.TRAINING_TOKENS: cut})).filled
     return replace(filled, reasons={**filled.reasons, Key.TRAINING_TOKENS: f"as many as end within {hours:g} h"}), why
+
+
+def _by_count(plan: Plan, mode: Mode, hours: float, settle: Callable[[Plan], Settled]) -> tuple[ModePlan, str] | None:
+    """Return the largest decoder of usual proportions that ends in time, or the mode's smallest with fewer tokens.
+
+    None where the mode has no smallest, or where not even that fits. Time grows as the square of the size, since tokens
+    grow with it.
+    """
+    least = mode.parameters_range[0]
+    if not least:
+        return None
+    smallest = settle(_named(plan, _count_name(least)))
+    seconds = job_seconds(smallest.filled)
+    if smallest.filled.estimate.verdict is Verdict.DOES_NOT_FIT or seconds is None:
+        return None
+    size = _rounded_down(least * math.sqrt(hours * HOUR / seconds))
+    size = min(size, mode.parameters_range[1] or size)
+    while size > least:
+        larger = settle(_named(plan, _count_name(size))).filled
+        taken = job_seconds(larger)
+        if larger.estimate.verdict is not Verdict.DOES_NOT_FIT and taken is not None and taken <= hours * HOUR:
+            why = f"no known model of the mode ends within {hours:g} h; largest decoder of usual proportions that does"
+            return larger, f"{why}: {format_seconds(taken)}"
+        size = _rounded_down(size * SMALLER)
+    return _shortened(plan, smallest.filled, hours, settle)
+
+
+def _size(filled: ModePlan) -> float:
+    return largest(filled.estimate.model.parameters)
+
+
+def _count_name(parameters: float) -> str:
+    """Return the name of a decoder by the count of its parameters alone."""
+    return f"{parameters / 1e6:g}M"
 
 
 def _rounded_down(value: float) -> float:

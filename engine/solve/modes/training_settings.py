@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +20,7 @@ from capacity_tui.engine.plan import EQUAL_STAGES, LayoutRule, Plan, open_jobs, 
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes.mode_plan import Reasons, budget_text, memory_budget
 from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH, choices_of, open_axes, published_tokens
-from capacity_tui.engine.solve.space.grid import Grid, Values
+from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
 from capacity_tui.engine.solve.space.space import Block, Ranked, SpaceCache, best
 from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
 from capacity_tui.engine.units import format_bytes, format_count
@@ -36,6 +36,8 @@ BATCH_WORTH = 0.05
 SPLIT_WORTH = 0.10
 # Memory that differs by less than this share is the same where least memory is wanted: the faster is taken then.
 SAME_MEMORY = 0.01
+# Larger micro-batches are not tried where a mode takes as many sequences as fit (likewise).
+MOST_SEQUENCES = 256
 INSIDE, FITS, TOO_LARGE = 0.0, 1.0, 2.0
 """Where settings stand: inside the mode's memory, inside the device and its host, or in neither."""
 
@@ -101,15 +103,23 @@ class Search:
         ranked = self._best(space, whole=True) or self._best(space, whole=False)
         if ranked is None:
             raise _nothing_possible(space)
+        standing, tried = ranked.order[0], space.count
+        grows = standing == INSIDE and self.mode.batch_range[1] is None and Key.TRAINING_MICRO_BATCH in wanted
+        if grows:
+            space = _along_micro_batch(space, ranked)
+            ranked = self._largest_batch(space, ranked)
         values: Values = space.settled(dict(ranked.values))
         training, counts = self.plan.training, count_parameters(space.shape)
         if Key.TRAINING_TOKENS in wanted and not (training.steps or training.epochs):
             values[Key.TRAINING_TOKENS] = float(counts.total) * self.mode.tokens_per_parameter
         if isinstance(self.plan.parallelism.dp, int):
             values[Key.PARALLELISM_DP] = self.plan.parallelism.dp
-        standing, needed = ranked.order[0], ranked.number(RESERVED)
-        speed = format_count(ranked.number(SPEED))
-        reasons = self._reasons(values, wanted, space, standing == INSIDE, f"{format_bytes(needed)}, {speed} tok/s")
+        needed, speed = ranked.number(RESERVED), format_count(ranked.number(SPEED))
+        reached = f"{format_bytes(needed)}, {speed} tok/s"
+        reasons = self._reasons(values, wanted, space, tried, standing == INSIDE, reached)
+        if grows:
+            limit = budget_text(self.mode, resolved.cluster)
+            reasons[Key.TRAINING_MICRO_BATCH] = f"as many sequences as stay inside {limit}: {reached}"
         return Searched(
             {**base, **values}, reasons, standing == INSIDE, standing < TOO_LARGE, needed, ranked.number(STEP)
         )
@@ -158,6 +168,22 @@ class Search:
         short = np.where(np.equal(standing, INSIDE) | np.less_equal(reserved, most), 0.0, reserved)
         return np.where(excluded, np.inf, standing), short, -speed, reserved
 
+    def _largest_batch(self, space: TrainingSpace, fastest: Ranked) -> Ranked:
+        """Return the settings with the largest micro-batch inside the mode's memory that costs no speed worth telling.
+
+        Args:
+            space: the fastest settings with larger and larger micro-batches.
+        """
+        least = fastest.number(SPEED) * (1.0 - BATCH_WORTH)
+
+        def order(block: Block) -> tuple[Number, ...]:
+            micro_batch = block.grid.numbers(Key.TRAINING_MICRO_BATCH)
+            inside = np.equal(self._standing(block, space.resolved.cluster), INSIDE)
+            good = inside & np.greater_equal(block.number(SPEED), least) & space.has_whole_steps(block.grid)
+            return np.where(good, -micro_batch, np.inf), -block.number(SPEED)
+
+        return best((block() for block in space.lazy_blocks()), order) or fastest
+
     def _standing(self, block: Block, cluster: Cluster) -> Number:
         """Return where settings stand: inside a mode's memory, inside the device and its host, or in neither.
 
@@ -183,14 +209,14 @@ class Search:
         return self.mode.batch_range[1] or LARGEST_MICRO_BATCH
 
     def _reasons(
-        self, values: Values, wanted: tuple[str, ...], space: TrainingSpace, inside: bool, reached: str
+        self, values: Values, wanted: tuple[str, ...], space: TrainingSpace, tried: int, inside: bool, reached: str
     ) -> Reasons:
         """Say why each value was chosen, with the figures that decided."""
-        limit, tried = budget_text(self.mode, space.resolved.cluster), f"{space.count:,}"
-        verdict = f"fastest of {tried} settings that stay inside {limit}: {reached}"
+        limit = budget_text(self.mode, space.resolved.cluster)
+        verdict = f"fastest of {tried:,} settings that stay inside {limit}: {reached}"
         if not inside:
             verdict = (
-                f"nothing of {tried} settings stays inside {limit}; the fastest of those that need least: {reached}"
+                f"nothing of {tried:,} settings stays inside {limit}; the fastest of those that need least: {reached}"
             )
         reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
         if Key.TRAINING_GLOBAL_BATCH in values and space.batch is not None:
@@ -221,6 +247,8 @@ def _batch_reason(values: Values, space: TrainingSpace, mode: Mode) -> str:
         return f"{tokens}: {least} for models of this size ({format_count(published)})"
     if space.batch is not None and sequences < mode.replica_batch * float(space.resolved.plan.hardware.devices or 1):
         return f"{tokens}: no more than published for models of this size ({format_count(published)})"
+    if space.batch is not None and space.batch.follows:
+        return f"whole micro-batches of every replica, {tokens}"
     return f"{mode.replica_batch} sequences a device, {tokens}"
 
 
@@ -233,6 +261,18 @@ def _nothing_possible(space: TrainingSpace) -> PlanError:
     place = Place(field=space.excluded[0].rule.field if space.excluded else Key.TRAINING_GLOBAL_BATCH)
     hint = "; ".join((*remedies, "another number of devices, or a global batch that their replicas divide"))
     return PlanError("no layout can use these devices", "; ".join(reasons), hint, place)
+
+
+def _along_micro_batch(space: TrainingSpace, settings: Ranked) -> TrainingSpace:
+    """Return settings that differ in nothing but their micro-batch, which grows; an open batch follows it."""
+    smallest = int(str(settings.values[Key.TRAINING_MICRO_BATCH]))
+    sizes = tuple(range(smallest, MOST_SEQUENCES + 1))
+    axes = tuple(
+        Axis(axis.path, sizes if axis.path == Key.TRAINING_MICRO_BATCH else (settings.values[axis.path],))
+        for axis in space.grid.axes
+    )
+    batch = None if space.batch is None else replace(space.batch, follows=True)
+    return replace(space, grid=Grid(axes), batch=batch)
 
 
 def _along(grid: Grid, path: str, number: Callable[[object], float], otherwise: float) -> Number:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,14 +35,17 @@ class OpenBatch:
     Attributes:
         usual: sequences of a step, whatever the layout.
         most: more than these nobody is known to use for a model of this size.
+        follows: whether the usual ones are rounded down to whole micro-batches of all replicas.
     """
 
     usual: float
     most: float
+    follows: bool = False
 
     def of(self, replicas: Number, micro_batch: Number) -> Number:
         """Return the sequences of a step: the usual ones, or one micro-batch for each replica where that is more."""
-        return np.maximum(self.usual, replicas * micro_batch)
+        together = np.asarray(replicas * micro_batch)
+        return together * np.maximum(1.0, self.usual // together) if self.follows else np.maximum(self.usual, together)
 
     def holds(self, replicas: Number, micro_batch: Number) -> Flags:
         """Return where a step is a whole number of micro-batches for each replica, and no larger than people use."""
@@ -50,11 +54,11 @@ class OpenBatch:
 
     def at_least(self, sequences: float) -> OpenBatch:
         """Return the same with room for so many sequences, where a plan's own sizes leave no fewer."""
-        return self if sequences <= self.most else OpenBatch(max(self.usual, sequences), sequences)
+        return self if sequences <= self.most else replace(self, usual=max(self.usual, sequences), most=sequences)
 
     def multiple_of(self, sequences: float) -> OpenBatch:
         """Return the same with as many whole steps of so many sequences as its usual ones hold."""
-        return OpenBatch(sequences * max(1.0, self.usual // sequences), self.most)
+        return replace(self, usual=sequences * max(1.0, self.usual // sequences))
 
 
 def open_batch(

@@ -158,6 +158,8 @@ def warning_lines(estimate: Estimate) -> tuple[str, ...]:
 
 def _rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """Yield what it comes to first, then what the modes chose, then the parts."""
+    if Key.MODEL_NAME in estimate.basis.chosen:
+        yield Row(Key.MODEL_NAME, "model", str(plan.model.name))
     figures = [_figure_row(estimate, key) for key in panel_figures(estimate)]
     yield from (row for row in figures if row.key in _MEMORY)
     yield from _limit_rows(estimate)
