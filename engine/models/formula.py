@@ -45,7 +45,8 @@ class Formulas:
 
         A name is a key of the configuration, a dotted one a key of a part of it. ``given(key, other)`` is ``other``
         where the key is missing or null, or is no list where its entries are wanted; ``tower(part, kind)`` the weights
-        of a tower, of that kind where its part names none; ``count(list, kind)`` how many entries are of a kind.
+        of a tower, of that kind where its part names none; ``count(list, kind)`` how many entries are of a kind,
+        ``sum(list)`` what they add up to.
 
         Raises:
             PlanError: a key is missing, is no number, or its part is of a kind whose weights are not known.
@@ -142,6 +143,7 @@ class _Reading:
             "tower": self._tower,
             "len": self._length,
             "count": self._count,
+            "sum": self._sum,
         }
         if name in own:
             return own[name](*arguments)
@@ -160,6 +162,14 @@ class _Reading:
     def _length(self, node: ast.expr) -> int:
         entries = self.value(node)
         return len(entries if isinstance(entries, Mapping) else self._entries(node))
+
+    def _sum(self, node: ast.expr) -> float:
+        """Return the sum of a list's numbers."""
+        entries = self._entries(node)
+        numbers = [entry for entry in entries if isinstance(entry, int | float) and abs(entry) <= LARGEST_SIZE]
+        if len(numbers) != len(entries):
+            raise PlanError("not a list of numbers", f"{entries!r:.60}", place=self._place(node))
+        return sum(numbers)
 
     def _count(self, node: ast.expr, kind: ast.expr) -> int:
         """Return how often a kind is in a list; in a text with a letter for each entry, how often a letter is."""

@@ -34,6 +34,11 @@ class ModelPart:
     fields: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
     omitted: Config = field(default_factory=dict)
 
+    def counts(self, key: str) -> bool:
+        """Return whether a formula reads a key of the configuration."""
+        of_fields = (formula for formula in self.fields.values() if isinstance(formula, str))
+        return any(key in formula for formula in (self.other_weights, *of_fields))
+
 
 @dataclass(frozen=True, slots=True)
 class ModelParts:

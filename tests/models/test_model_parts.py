@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.models import shape_from_huggingface
-from capacity_tui.engine.models.huggingface import shape_from_config
 from capacity_tui.engine.models.model_parts import load_model_parts
 from capacity_tui.engine.models.transformer import count_parameters
+from capacity_tui.engine.models.transformer.configuration import shape_from_config
 from capacity_tui.engine.models.transformer.counts import decode_flops_per_token, kv_elements_per_token
 from capacity_tui.engine.plan import Plan
 

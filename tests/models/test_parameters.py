@@ -61,9 +61,10 @@ def test_parts_add_up_and_a_token_meets_no_more_than_it_can(name):
     blocks += counts.dense_layers * counts.mlp_per_dense_layer + counts.moe_layers * mixture
     assert blocks + counts.outside_layers == pytest.approx(counts.total, rel=1e-12)
     assert 0 < counts.matmul_per_token <= counts.active
-    assert counts.dense_layers + counts.moe_layers == model.layers
+    assert counts.dense_layers + counts.moe_layers + model.plain_layers == model.layers
     kind = model.attention_kind
-    assert kind.full_layers + kind.window_layers + kind.linear_layers == model.layers
+    with_state = 0 if model.has_state_everywhere else kind.linear_layers
+    assert kind.full_layers + kind.window_layers + with_state == model.layers
 
 
 def test_operations_follow_the_textbook():

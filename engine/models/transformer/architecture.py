@@ -16,6 +16,7 @@ from capacity_tui.engine.catalog import nearest
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.spec import LARGEST_SIZE, Spec
+from capacity_tui.engine.models.transformer.configuration import fields_from_config
 from capacity_tui.engine.models.transformer.counts import count_parameters
 from capacity_tui.engine.models.transformer.shape import TransformerShape, class_fields, load_traits, resolve_shape
 from capacity_tui.engine.numeric import Number
@@ -82,8 +83,9 @@ def shape_from_spec(
     if row is None:
         base = family_fields(family, changes)
     else:
-        base = {**class_fields(row.architecture)}
-        base |= {name: value for name in sorted(COLUMNS) if (value := getattr(row, name, None)) is not None}
+        base = fields_from_config(row.config) if row.config else {**class_fields(row.architecture)}
+        columns = () if row.config else sorted(COLUMNS)
+        base |= {name: value for name in columns if (value := getattr(row, name, None)) is not None}
         base |= traits.models.get(row.id, {})
         if "vocab" not in base and "vision" not in base:
             base["vocab"] = traits.families["transformer_decoder"]["vocab"]

@@ -1,7 +1,6 @@
 """Kinds of attention: what each weighs, computes and keeps of a sequence. Formulas ask the kind; none asks for a size.
 
-Weights of matrices (multiplied by every token) and of vectors (biases, norms) are counted apart.
-Structures follow the model classes named in ``profiles/traits.yaml``.
+Weights of matrices (multiplied by every token) and of vectors (biases, norms) are counted apart, as classes have them.
 """
 
 from __future__ import annotations
@@ -95,6 +94,7 @@ class StateSpace:
         vectors: its other weights.
         flops: operations of one layer for a token, beside those of the matrices.
         state: elements one layer keeps of a sequence of any length.
+        beside_attention: whether every layer has one, those that attend too.
     """
 
     title: ClassVar[str] = "layers with a state"
@@ -102,6 +102,7 @@ class StateSpace:
     vectors: Number
     flops: Number
     state: Number
+    beside_attention: Number | bool = False
 
     def weights(self, hidden: Number) -> Number:  # noqa: ARG002 (as of linear attention)
         """Weights of matrices of one."""
@@ -154,6 +155,7 @@ class AttentionSizes:
         attention: how keys and values are shared, as the catalogue says (``MHA``, ``GQA``, ``MLA`` ...).
         sliding_window: tokens a windowed layer attends to.
         full_attention_every: every n-th layer attends to the whole context; 0: all alike.
+        shared_key_value_layers: layers, the last ones, that read the keys and values of an earlier one.
         biases: which projections have one: ``qkv``, ``output``, ``mlp``, ``experts``, ``router``, ``head``.
         qk_norm: ``none``, ``head`` (one scale a head width) or ``full`` (over all heads).
         attention_sinks: one learned logit a head.
@@ -170,6 +172,7 @@ class AttentionSizes:
     attention: str = "MHA"
     sliding_window: Number = 0
     full_attention_every: Number = 0
+    shared_key_value_layers: Number = 0
     biases: frozenset[str] = frozenset()
     qk_norm: str = "none"
     attention_sinks: bool = False
@@ -184,13 +187,19 @@ class AttentionSizes:
         """What layers without a cache have in place of attention."""
         return self.linear or self.state_space
 
+    @property
+    def sharing(self) -> Number:
+        """Share of the layers that read keys and values of an earlier one; windowed and full ones alike."""
+        return self.shared_key_value_layers / self.layers
+
+    @property
+    def has_state_everywhere(self) -> bool:
+        """Whether layers that attend have a state as well."""
+        return self.state_space is not None and bool(self.state_space.beside_attention)
+
 
 def multi_head_weights(sizes: AttentionSizes) -> Number:
-    """Weights of one multi-head, grouped-query or multi-query attention.
-
-    ``hidden · heads · head_dim · (1 + gate) + hidden · kv_heads · (head_dim + v_head_dim)
-    + heads · v_head_dim · hidden``: queries, keys and values, output.
-    """
+    """Weights of one multi-head, grouped-query or multi-query attention: queries, keys and values, output."""
     query = sizes.hidden * sizes.heads * sizes.head_dim * (1 + sizes.query_gate)
     key_value = sizes.hidden * sizes.kv_heads * (sizes.head_dim + sizes.v_head_dim)
     output = sizes.heads * sizes.v_head_dim * sizes.hidden
@@ -207,10 +216,7 @@ def multi_head_vectors(sizes: AttentionSizes) -> Number:
 
 
 class GroupedQuery:
-    """Multi-head, grouped-query or multi-query attention: over a window, over all, or linear in some layers.
-
-    The other kinds differ in what one layer weighs, computes and keeps.
-    """
+    """Multi-head, grouped-query or multi-query attention: over a window, over all, or linear in some layers."""
 
     __slots__ = ("sizes",)
     needed: ClassVar[tuple[str, ...]] = ()
@@ -227,9 +233,10 @@ class GroupedQuery:
     @property
     def full_layers(self) -> Number:
         """Layers that attend to the whole context."""
-        if self.sizes.recurrent is None and not any_true(self.window):
-            return self.sizes.layers
         every = self.sizes.full_attention_every
+        all_attend = self.sizes.recurrent is None or (self.sizes.has_state_everywhere and not every)
+        if all_attend and not any_true(self.window):
+            return self.sizes.layers
         return present(every) * (self.sizes.layers // (every + 1 - present(every)))
 
     @property
@@ -240,7 +247,8 @@ class GroupedQuery:
     @property
     def linear_layers(self) -> Number:
         """Layers with a state of constant size in place of a cache."""
-        return 0 if self.sizes.recurrent is None else self.sizes.layers - self.full_layers
+        others = 0 if self.sizes.has_state_everywhere else self.full_layers
+        return 0 if self.sizes.recurrent is None else self.sizes.layers - others
 
     def mean_attended(self, full: Number, windowed: Number) -> Number:
         """Mean over the layers of tokens that full-context layers, and windowed ones, attend to."""
@@ -278,10 +286,9 @@ class GroupedQuery:
 
     def weights(self) -> Number:
         """Weights of matrices in the attention of all layers."""
-        windowed = self.window_layers * self.layer_weights()
-        return self._with_linear(
-            windowed + self.full_layers * self.full_layer_weights(), lambda linear: linear.weights(self.sizes.hidden)
-        )
+        own = self.window_layers * self.layer_weights() + self.full_layers * self.full_layer_weights()
+        shared = self.sizes.sharing * self.sizes.hidden * self._all_cached()
+        return self._with_linear(own - shared, lambda linear: linear.weights(self.sizes.hidden))
 
     def vectors(self) -> Number:
         """Weights of vectors in the attention of all layers."""
@@ -355,8 +362,11 @@ class GroupedQuery:
 
     def cached(self) -> Number:
         """Elements of keys and values that one token adds to the cache of all layers, before any window drops it."""
-        windowed = self.window_layers * self.layer_cached()
-        return windowed + self.full_layers * self.full_layer_cached()
+        return (1 - self.sizes.sharing) * self._all_cached()
+
+    def _all_cached(self) -> Number:
+        """Elements of keys and values of one token that all layers attend to."""
+        return self.window_layers * self.layer_cached() + self.full_layers * self.full_layer_cached()
 
     def layer_cached(self) -> Number:
         """Elements a windowed layer keeps of a token: ``kv_heads · (head_dim + v_head_dim)``."""
@@ -376,7 +386,8 @@ class GroupedQuery:
 
     def in_windows(self, context: Number) -> Number:
         """Elements that windows hold beside ``cached`` of all tokens; negative where windows drop some of those."""
-        return self.window_layers * self.layer_cached() * (np.minimum(context, self.window) - context)
+        windows = (1 - self.sizes.sharing) * self.window_layers * self.layer_cached()
+        return windows * (np.minimum(context, self.window) - context)
 
     def state(self) -> Number:
         """Elements kept of a sequence of any length."""

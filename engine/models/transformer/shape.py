@@ -279,7 +279,8 @@ def resolve_shape(values: Mapping[str, Any], where: Place | None = None) -> Tran
     known = {**values}
     where = where or Place()
     for name, value in known.items():
-        _check_range(name, value, LARGEST_SIZE, where)
+        if name != "other_weights":  # a count, and less than nothing where layers share weights
+            _check_range(name, value, LARGEST_SIZE, where)
     for name in ("layers", "hidden", "heads"):
         if name not in known:
             raise PlanError("a size is missing", place=_at(where, name))
