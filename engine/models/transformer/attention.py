@@ -94,7 +94,7 @@ class StateSpace:
         vectors: its other weights.
         flops: operations of one layer for a token, beside those of the matrices.
         state: elements one layer keeps of a sequence of any length.
-        beside_attention: whether every layer has one, those that attend too.
+        in_all_layers: whether every layer has one, those that attend too.
     """
 
     title: ClassVar[str] = "layers with a state"
@@ -102,7 +102,7 @@ class StateSpace:
     vectors: Number
     flops: Number
     state: Number
-    beside_attention: Number | bool = False
+    in_all_layers: Number | bool = False
 
     def weights(self, hidden: Number) -> Number:  # noqa: ARG002 (as of linear attention)
         """Weights of matrices of one."""
@@ -195,7 +195,7 @@ class AttentionSizes:
     @property
     def has_state_everywhere(self) -> bool:
         """Whether layers that attend have a state as well."""
-        return self.state_space is not None and bool(self.state_space.beside_attention)
+        return self.state_space is not None and bool(self.state_space.in_all_layers)
 
 
 def multi_head_weights(sizes: AttentionSizes) -> Number:
