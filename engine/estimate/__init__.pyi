@@ -1,4 +1,3 @@
-from .assemble import WITHOUT_RANGE as WITHOUT_RANGE
 from .assemble import Assembled as Assembled
 from .assemble import assemble as assemble
 from .assemble import memory_estimate as memory_estimate

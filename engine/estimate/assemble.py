@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate.bottleneck import (
     model_flops_utilization,
 )
 from capacity_tui.engine.estimate.figures.readers import job_seconds
-from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes, reserve_bytes
+from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate, StageBytes, kept_reserve, reserve_bytes
 from capacity_tui.engine.estimate.money import cost, energy
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.result import (
@@ -32,42 +32,48 @@ from capacity_tui.engine.estimate.serving.rates import inference_speed
 from capacity_tui.engine.estimate.timing.reliability import ReliabilityEstimate, reliability
 from capacity_tui.engine.estimate.timing.schedule import StepTime, step_time
 from capacity_tui.engine.estimate.work import Work
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, OnDemand, added
 from capacity_tui.engine.plan import PricingSection
-from capacity_tui.engine.uncertainty import Interval, Range
-
-# Of figures that are only compared with each other.
-WITHOUT_RANGE = Range(1.0, 1.0)
+from capacity_tui.engine.uncertainty import Interval
 
 
-def memory_estimate(work: Work, cluster: Cluster, ratios: Range = WITHOUT_RANGE) -> MemoryEstimate:
+def memory_estimate(work: Work, cluster: Cluster, ranges: Ranges | None = None) -> MemoryEstimate:
     """Add what lies outside the allocator and return memory with its intervals.
 
     Args:
         work: what the run does.
         cluster: what it runs on.
-        ratios: of measured to estimated memory.
+        ranges: of measured to estimated memory, by how it is counted; None for none.
     """
     allocated = added(work.memory.values()) if work.allocated is None else work.allocated
-    reserve = reserve_bytes(allocated, work.fragmentation, work.stranded)
+    capacity = cluster.device.memory_bytes
+
+    def reserved(bytes_: Number) -> Number:
+        wanted = reserve_bytes(bytes_, work.fragmentation, work.stranded)
+        if capacity is None:
+            return wanted
+        return kept_reserve(wanted, capacity, bytes_, work.context_bytes, work.fragmentation)
+
+    reserve = reserved(allocated)
     outside = {"context": work.context_bytes, "reserve": reserve}
     parts = OnDemand((*work.memory, *outside), lambda part: outside[part] if part in outside else work.memory[part])
 
     def stage(name: str) -> StageBytes:
         bytes_ = work.stages[name]
-        reserve = reserve_bytes(bytes_, work.fragmentation, work.stranded)
-        return StageBytes(bytes_, bytes_ + reserve + work.context_bytes)
+        return StageBytes(bytes_, bytes_ + reserved(bytes_) + work.context_bytes)
 
-    def interval(bytes_: Number) -> Interval:
-        if ratios is WITHOUT_RANGE:
+    def interval(key: str, bytes_: Number) -> Interval:
+        if ranges is None:
             return Interval.exactly(bytes_)
-        return ratios.around(bytes_).at_least(work.memory.get("weights", 0.0))
+        return ranges.of(key).around(bytes_).at_least(work.memory.get("weights", 0.0))
 
     return MemoryEstimate(
-        per_device_bytes=interval(allocated),
-        reserved_bytes=interval(allocated + added(outside.values())),
+        per_device_bytes=interval(Figure.MEMORY_PER_DEVICE_BYTES, allocated),
+        allocator_bytes=interval(Figure.MEMORY_ALLOCATOR_BYTES, allocated + reserve),
+        reserved_bytes=interval(Figure.MEMORY_RESERVED_BYTES, allocated + added(outside.values())),
         parts=parts,
-        capacity_bytes=cluster.device.memory_bytes,
+        capacity_bytes=capacity,
         host_bytes=work.host_bytes,
         places=work.places,
         stages=OnDemand(work.stages, stage),
@@ -114,8 +120,7 @@ class Assembled:
     @cached_property
     def memory(self) -> MemoryEstimate:
         """Bytes on the fullest device."""
-        ratios = self.ranges["memory"] if self.work.evidence.rows else WITHOUT_RANGE
-        return memory_estimate(self.work, self._cluster, ratios)
+        return memory_estimate(self.work, self._cluster, self.ranges if self.work.evidence.rows else None)
 
     @cached_property
     def computation(self) -> ComputationEstimate:

@@ -37,7 +37,8 @@ class MemoryEstimate:
     """Bytes on the fullest device.
 
     Attributes:
-        per_device_bytes: peak as the framework's allocator counts it.
+        per_device_bytes: peak of what is allocated, as the framework's allocator counts it.
+        allocator_bytes: what the allocator reserves for that: blocks it keeps included.
         reserved_bytes: what the driver's tool would show: allocator cache and context included.
         parts: bytes by part; they sum to ``reserved_bytes``.
         capacity_bytes: what the driver reports as usable, None where unknown.
@@ -53,6 +54,7 @@ class MemoryEstimate:
     """
 
     per_device_bytes: Interval
+    allocator_bytes: Interval
     reserved_bytes: Interval
     parts: Mapping[str, Number]
     capacity_bytes: Number | None
@@ -150,3 +152,24 @@ def reserve_bytes(allocated: Number, fragmentation: Number, stranded: Number) ->
         stranded: bytes of blocks that it keeps for one use and cannot give to another.
     """
     return allocated * fragmentation + stranded
+
+
+@equation(
+    "reserve = min(wanted, max(capacity - allocated - context, allocated · fragmentation))",
+    unit="B",
+    source="PyTorch's caching allocator gives blocks that nothing uses back before an allocation fails (alloc_retries)",
+    part=Figure.MEMORY_RESERVE,
+    units={"wanted": "B", "capacity": "B", "allocated": "B", "context": "B"},
+    origins={"wanted": "reserve_bytes", "capacity": "hardware.memory_bytes", "context": "context_bytes"},
+)
+def kept_reserve(wanted: Number, capacity: Number, allocated: Number, context: Number, fragmentation: Number) -> Number:
+    """Bytes the allocator holds beyond its peak on a device that may be too small for all it would like to keep.
+
+    Args:
+        wanted: bytes it would keep.
+        capacity: bytes of the device.
+        allocated: bytes of all parts inside the allocator.
+        context: bytes outside it.
+        fragmentation: share of these bytes that lie in blocks in use, and cannot be given back.
+    """
+    return np.minimum(wanted, np.maximum(capacity - allocated - context, allocated * fragmentation))

@@ -42,6 +42,11 @@ _RATES: Mapping[str, FigureName] = {
     Figure.OUTPUT_TOKENS_PER_SECOND: "step",
     Figure.LARGEST_REQUESTS_PER_SECOND: "step",
 }
+# Ways to count memory, by result key.
+_COUNTS: Mapping[str, str] = {
+    Figure.MEMORY_PER_DEVICE_BYTES: "allocated",
+    Figure.MEMORY_ALLOCATOR_BYTES: "reserved",
+}
 # Figures whose distance from what was measured the basis tells.
 _IN_BASIS: Mapping[str, FigureName] = {"time": "step", "memory": "memory"}
 
@@ -69,7 +74,16 @@ class Ranges:
         """Return the range behind the figure of a result key."""
         if key in _RATES:
             return self[_RATES[key]].inverse
-        return self[_TIMES.get(key, "memory" if key.startswith("memory.") else "step")]
+        return self._counted(_COUNTS.get(key, "device")) if key.startswith("memory.") else self[_TIMES.get(key, "step")]
+
+    def _counted(self, count: str) -> Range:
+        """Return the range of memory that is counted in some way: no narrower than runs at first sight need."""
+        known, evidence = self["memory"], self._work.evidence
+        row = evidence.rows.get("memory")
+        if row is None or count not in row.least or "memory" in evidence.known:
+            return known
+        low, high = row.least[count]
+        return replace(known, low=np.minimum(known.low, low), high=np.maximum(known.high, high))
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -130,6 +130,8 @@ def _memory_sum(key: str, estimate: Estimate) -> Sum | None:
     if key == Figure.MEMORY_PER_DEVICE_BYTES:
         inside = {name: size for name, size in parts.items() if name not in OUTSIDE_ALLOCATOR}
         return _sum(_parts(inside, PART_BYTES), "B")
+    if key == Figure.MEMORY_ALLOCATOR_BYTES:
+        return _sum(_parts({name: size for name, size in parts.items() if name != "context"}, PART_BYTES), "B")
     if key == Figure.MEMORY_RESERVED_BYTES:
         return _sum(_parts(parts, PART_BYTES), "B")
     if key == Figure.MEMORY_UTILIZATION_PERCENT:

@@ -210,7 +210,7 @@ def _lacks_nodes(context: FieldContext) -> bool:
 
 
 def _has_load(plan: Plan) -> bool:
-    return plan.inference.request_rate is not None or plan.inference.concurrency is not None
+    return plan.inference.is_load
 
 
 def _has_plain_base(plan: Plan) -> bool:
@@ -230,15 +230,15 @@ def _may_be_unlike(plan: Plan) -> bool:
 
 CONDITIONS: Mapping[Condition, Need] = {
     "adapter": Need(
-        "needs an adapter: method lora, qlora or dora", lambda context: context.plan.training.adapter is None
+        "needs an adapter: method lora, qlora, dora and the like", lambda context: context.plan.training.adapter is None
     ),
     "quantized base": Need(
         "needs a quantized base: method qlora, or base weights", lambda context: _has_plain_base(context.plan)
     ),
     "cast matrices": Need("needs products in 8 bits or fewer: precision fp8 and the like", lambda here: not here.casts),
     "reference": Need(
-        "needs an objective that compares with the model as it was: dpo, grpo or ppo",
-        lambda here: here.plan.training.objective == "likelihood",
+        "needs a preference that compares with the model as it was: dpo, kto, grpo or ppo",
+        lambda here: here.plan.training.preference in {"none", "distillation"},
     ),
     "nodes": Need("needs more than one node", _lacks_nodes),
     "devices": Need("needs more than one device", lambda context: context.devices == 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Annotated, Literal, Self, TypeAlias, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -29,13 +29,17 @@ from capacity_tui.engine.schema import (
 
 FULL = "full"
 
-METHODS = (FULL, "lora", "qlora", "dora")
+AdapterKind: TypeAlias = Literal[
+    "lora", "qlora", "dora", "adalora", "ia3", "vera", "oft", "boft", "loha", "lokr", "prompt"
+]
+
+METHODS = (FULL, *get_args(AdapterKind))
 
 
 class Adapter(Section):
-    """Low-rank adapters: only they are trained."""
+    """Adapters: only they are trained."""
 
-    kind: Literal["lora", "qlora", "dora"] = "lora"
+    kind: AdapterKind = "lora"
     rank: Count = 16
     targets: Literal["all", "attention", "mlp", "query+value"] = "all"
     train_embeddings: bool = False
@@ -113,6 +117,10 @@ class LoadFields(Section):
 
     concurrency: Count | None = None
 
+    users: Count | None = None
+
+    seconds_between_requests: Duration | None = None
+
     prompt_tokens_stddev: Annotated[float, Field(ge=0, le=LARGEST_COUNT)] = 0.0
 
     output_tokens_stddev: Annotated[float, Field(ge=0, le=LARGEST_COUNT)] = 0.0
@@ -129,6 +137,31 @@ class LoadFields(Section):
 
     percentile: Annotated[float, Field(ge=1, le=99.9)] = 95.0
 
+    @property
+    def arrival_rate(self) -> float | None:
+        """Requests that arrive in a second: as given, or those of users who send one every so often."""
+        if self.users is None or self.seconds_between_requests is None:
+            return self.request_rate
+        return self.users / self.seconds_between_requests
+
+    @property
+    def requests_at_once(self) -> int | None:
+        """Requests at work at once: as given, or one of each user who sends the next when the last is answered."""
+        return self.users if self.users is not None and self.seconds_between_requests is None else self.concurrency
+
+    @property
+    def is_load(self) -> bool:
+        """Whether requests come one by one."""
+        return self.arrival_rate is not None or self.requests_at_once is not None
+
+    @model_validator(mode="after")
+    def _one_load(self) -> Self:
+        if self.seconds_between_requests is not None and self.users is None:
+            raise ValueError("seconds_between_requests are those of users: say how many there are (inference.users)")
+        if self.users is not None and (self.request_rate is not None or self.concurrency is not None):
+            raise ValueError("users say how many requests come: leave request_rate and concurrency out")
+        return self
+
 
 UNQUANTIZED = "bf16"
 """Format of the weights of models that are published without another one."""
@@ -139,6 +172,7 @@ class RequestFields(Section):
 
     prompt_tokens: Length = 2048
     output_tokens: Length = 512
+    longest_output_tokens: Length | None = None
     batch: AutoCount = 1
     weights: str | None = None
     kv_cache: str = "fp16"
@@ -147,6 +181,13 @@ class RequestFields(Section):
     engine: str = "transformers"
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
     gpu_layers: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
+
+    @model_validator(mode="after")
+    def _longest_is_longest(self) -> Self:
+        longest = self.longest_output_tokens
+        if longest is not None and longest < self.output_tokens:
+            raise ValueError(f"the longest answer has {longest} tokens, the mean {self.output_tokens}: no less")
+        return self
 
 
 class InferenceSection(LoadFields, RequestFields):
@@ -172,6 +213,7 @@ class KernelFields(Section):
     activation_offload: Literal["none", "all"] = "none"
     routing: Literal["balanced", "natural"] = "balanced"
     framework: str | None = None
+    overlap: bool | None = None
 
 
 class ParallelismSection(Section):
@@ -279,7 +321,7 @@ LENGTHS = ("tokens", "steps", "epochs")
 class JobFields(Section):
     """What is trained, for how long, in which number formats and by which optimizer."""
 
-    method: Literal["full", "lora", "qlora", "dora"] | None = None
+    method: Literal["full"] | AdapterKind | None = None
     seq_len: AutoLength = 2048
     tokens: AutoAmount | None = None
     micro_batch: AutoCount = 1
@@ -298,7 +340,7 @@ class JobFields(Section):
     optimizer: str = "adamw"
     learning_rate: Amount | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
-    objective: Literal["likelihood", "dpo", "grpo", "ppo"] = "likelihood"
+    preference: Literal["none", "dpo", "kto", "ppo", "grpo", "distillation"] = "none"
     reference: Literal["kept", "precomputed"] = "kept"
 
 

@@ -16,7 +16,6 @@ from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import (
     METRICS,
     MORE,
-    WITHOUT_RANGE,
     Assembled,
     Estimate,
     Figured,
@@ -146,9 +145,12 @@ def _parts(case: EstimatedPlan, name: FigureName) -> Iterator[tuple[str, Range]]
                 yield RELEASE, Range(1.0, math.exp(math.sqrt(beyond)))
 
 
-def _evidence(case: EstimatedPlan, name: FigureName | None = None, own: Range = WITHOUT_RANGE) -> Evidence:
+_WITHOUT = Range(1.0, 1.0)
+
+
+def _evidence(case: EstimatedPlan, name: FigureName | None = None, own: Range = _WITHOUT) -> Evidence:
     """Return evidence of a range for one thing, and of none for all others."""
-    known = dict.fromkeys(FIGURES, WITHOUT_RANGE)
+    known = dict.fromkeys(FIGURES, _WITHOUT)
     return Evidence(case.estimate.work.evidence.rows, known=known if name is None else {**known, name: own})
 
 

@@ -20,6 +20,7 @@ DOMAINS = {
     "expected_loss": "max(size_power, data_power) <= 2",
     "exposed_seconds": "overlap <= 1",
     "micro_batches_in_flight": "stage < stages",
+    "passes_in_step": "reading <= passes",
     "skewed_percentile": "max(deviations, scatter / mean) <= 8",
     "sort_depth": "2 <= rows",
 }

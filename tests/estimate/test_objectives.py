@@ -14,13 +14,13 @@ CATALOG = load_catalog()
 PARAMETERS = 8_030_261_248
 
 
-def estimated(objective: str = "likelihood", **training: Any) -> Estimate:
+def estimated(preference: str = "none", **training: Any) -> Estimate:
     zero = training.pop("zero", 0)
     data = {
         "task": "finetune",
         "model": {"name": "llama-3-8b"},
         "training": {"seq_len": 2048, "global_batch": 64, "framework": "fsdp", "checkpointing": "full",
-                     "objective": objective, **training},
+                     "preference": preference, **training},
         "hardware": {"name": "h200-sxm", "devices": 8},
         "parallelism": {"zero": zero},
     }  # fmt: skip
@@ -37,7 +37,7 @@ def part(found: Estimate, name: str) -> float:
 
 @pytest.mark.parametrize(("zero", "shard"), [(0, 1), (3, 8)])
 def test_a_reference_is_a_second_copy_sharded_as_the_model_is(zero: int, shard: int) -> None:
-    plain, pairs = (estimated(name, zero=zero) for name in ("likelihood", "dpo"))
+    plain, pairs = (estimated(name, zero=zero) for name in ("none", "dpo"))
     assert part(pairs, "weights") - part(plain, "weights") == pytest.approx(2 * PARAMETERS / shard, rel=1e-3)
 
 
@@ -57,7 +57,7 @@ def test_a_pair_is_two_sequences() -> None:
 
 def test_each_objective_runs_more_than_the_one_before() -> None:
     """Forward passes of a reference, of the model that wrote, of rewards and values; values are trained as well."""
-    plain, group, values = (estimated(name) for name in ("likelihood", "grpo", "ppo"))
+    plain, group, values = (estimated(name) for name in ("none", "grpo", "ppo"))
     assert seconds(plain) < seconds(group) < seconds(values)
     least, more, most = (float(found.work.model_flops_per_step) for found in (plain, group, values))
     assert more / least == pytest.approx(5 / 3)

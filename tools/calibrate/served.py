@@ -47,7 +47,7 @@ class ServedTogether:
     def figures(self, catalog: Catalog) -> Number:
         """Return the figures as estimated with a catalogue; the last dimension is that of the runs."""
         engine, before = catalog.engines[self.like.rows["engines"]], self.run.runtime
-        changed = replace(runtime(engine, 0.0), claim=before.claim, chunk_tokens=before.chunk_tokens)
+        changed = replace(runtime(engine, catalog, 0.0), claim=before.claim, chunk_tokens=before.chunk_tokens)
         body, head = readings(engine, self.quantization, catalog)
         run = replace(self.run, runtime=changed, body=body, head=head)
         return measured_figure(estimate_run(run, self.like.resolved.plan), self.like.measurement).value

@@ -223,6 +223,9 @@ class Reliability(Row):
     )
     below: PositiveFloat = Field(description="spreads from the estimate to the low end of a range of eight in ten")
     above: PositiveFloat = Field(description="spreads to its high end")
+    least: dict[str, tuple[PositiveFloat, PositiveFloat]] = Field(
+        default_factory=dict, description="measured over estimated that a range holds at least, by the way of counting"
+    )
     measurements: NonNegativeInt = Field(description="runs behind it; 0: set by hand")
     publishers: Annotated[NonNegativeInt, CHECKS] = Field(description="publishers of these runs")
 

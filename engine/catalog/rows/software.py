@@ -200,6 +200,15 @@ class InferenceEngine(Released):
     expert_kernels: NonNegativeFloat = Field(
         0.0, description="kernels of each expert of a layer, active or not, 0 where products of experts are grouped"
     )
+    mixture_kernels: NonNegativeFloat = Field(
+        0.0, description="kernels that choose experts, sort tokens and bring them back, beyond those of a dense layer"
+    )
+    mixture_passes: NonNegativeFloat = Field(
+        0.0, description="memory passes of sorting routed tokens and bringing them back"
+    )
+    mixture_bandwidth: Share = Field(
+        1.0, description="share of the bandwidth of dense products at which weights of grouped experts are read"
+    )
     computes_all_experts: bool = Field(
         False,
         description="every expert multiplies every token: shapes stay static, results are masked",
@@ -209,6 +218,9 @@ class InferenceEngine(Released):
     step_us: NonNegativeFloat = Field(description="fixed time of a forward pass: scheduling, sampling, microseconds")
     sequence_us: NonNegativeFloat = Field(
         0.0, description="host time of a forward pass for each sequence in it, microseconds"
+    )
+    stream_us: NonNegativeFloat = Field(
+        0.0, description="host time of a token that is sent to its client by the process that schedules, microseconds"
     )
     sequence_overlap: float = Field(0.0, ge=0, le=1, description="share of a pass on the device in which that is done")
     request_us: NonNegativeFloat = Field(

@@ -59,7 +59,7 @@ def plan_limits(
 
 def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None]) -> Iterator[Constraint]:
     wanted, speed = plan.inference, estimate.computation.infer
-    rate = numbers.get(RATE, wanted.request_rate)
+    rate = numbers.get(RATE, wanted.arrival_rate)
     if rate is not None and speed is not None and speed.largest_requests_per_second is not None:
         yield replace(limit(estimate, REQUESTS, least=rate, why=RATE), label="load served")
     for name, seconds in limits_of(wanted).items():

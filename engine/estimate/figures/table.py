@@ -58,6 +58,10 @@ _ROWS = (
            has_ends=True, block="memory",
            help="The most that the framework's allocator holds at once on the fullest device. It is what "
                 "torch.cuda.max_memory_allocated would say."),
+    Metric(Figure.MEMORY_ALLOCATOR_BYTES, "peak memory of the allocator", "B", lambda e: e.memory.allocator_bytes, LESS,
+           has_ends=True, block="memory", panel="all",
+           help="What the framework's allocator takes from the device for that, blocks it keeps for later included. It "
+                "is what torch.cuda.max_memory_reserved would say."),
     Metric(Figure.MEMORY_HOST_BYTES, "host memory per device", "B", lambda e: e.memory.host_bytes, LESS,
            "host memory", block="memory", panel="all", difference="all", words=("host_memory",),
            saying_nothing=lambda e: not e.memory.host_bytes,

@@ -9,7 +9,14 @@ import numpy as np
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.serving.run import Reading, ServingRun
 from capacity_tui.engine.estimate.timing.attention import attention_rate
-from capacity_tui.engine.estimate.timing.roofline import FORWARD_PASSES, gemm_rate, reached_bandwidth
+from capacity_tui.engine.estimate.timing.roofline import (
+    FORWARD_PASSES,
+    busiest_load,
+    gemm_rate,
+    grouped_share,
+    reached_bandwidth,
+    tiled_rows,
+)
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models.transformer import (
     attended_at_end,
@@ -67,6 +74,7 @@ class Product:
         weights: weights of one group on the device.
         runs: how often a pass runs it.
         groups: products side by side (experts).
+        inner: inner length; that of the residual stream where 0.
     """
 
     name: str
@@ -74,6 +82,7 @@ class Product:
     weights: Number
     runs: Number
     groups: Number = 1.0
+    inner: Number = 0.0
 
 
 @equation(
@@ -208,7 +217,9 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
     computes_all = run.runtime.computes_all_experts > 0
     distinct = np.maximum(distinct_experts(shape.experts, shape.experts_active, routed), 1.0)
     visited = where(computes_all, np.maximum(shape.experts, 1.0), distinct)
-    each = routed * where(computes_all, 1.0, shape.experts_active / visited)
+    each = routed * where(computes_all, 1.0, shape.experts_active / visited) * _busiest(run)
+    up = (1.0 + shape.gated) / (2.0 + shape.gated) * counts.expert / layout.etp
+    down, narrow = counts.expert / layout.etp - up, shape.moe_ffn / layout.etp
     products = (
         Product("attention projections", rows, counts.attention_per_layer / layout.tp, layers),
         Product(
@@ -219,29 +230,39 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
         ),
         Product("feed-forward", rows, counts.mlp_per_dense_layer / layout.tp, layers - mixture),
         Product("router and shared experts", rows, always / layout.tp, mixture),
-        Product("routed experts", each, counts.expert / layout.etp, mixture, visited / layout.ep),
+        Product("experts, up projection", each, up, mixture, visited / layout.ep),
+        Product("experts, down projection", each, down, mixture, visited / layout.ep, narrow),
     )
     return tuple(product for product in products if any_true(product.runs > 0))
+
+
+def _busiest(run: ServingRun) -> Number:
+    """Return the tokens of the rank of experts that all others wait for, over the mean; 1 where all are on each."""
+    if not any_true(run.layout.ep > 1):
+        return 1.0
+    return where(run.layout.ep > 1, busiest_load(run.runtime.expert_spread, run.layout.ep, run.shape.experts), 1.0)
 
 
 def _operator(run: ServingRun, product: Product, kernel: Reading, element_bytes: Number) -> Operator:
     """Return a matrix product as an operator; its weights have ``element_bytes`` bytes, read by a kernel."""
     kernels = run.kernels
-    device, inner = run.cluster.device, run.shape.hidden
+    device = run.cluster.device
+    inner = product.inner if any_true(product.inner > 0) else run.shape.hidden
     reached = np.minimum(kernels.gemm_reach * kernel.matrix, 1.0) * device.clock
-    reach, outputs = device.efficiency, product.weights / inner
-    rate = gemm_rate(
-        product.rows * product.groups, outputs, inner, kernels.peak, reached,
-        device.units, reach.wave_fill, reach.ramp_length,
-    )  # fmt: skip
+    reach, outputs, rows = device.efficiency, product.weights / inner, product.rows * product.groups
+    read = kernel.bandwidth
+    if any_true(product.groups > 1):
+        # The last tile of each group is partly filled, and runs as long as a full one.
+        reached = grouped_share(reached * where(product.groups > 1, reach.grouped, 1.0), product.rows, product.groups)
+        rows = tiled_rows(product.rows, product.groups)
+        read = read * where(product.groups > 1, run.runtime.mixture_bandwidth, 1.0)
+    rate = gemm_rate(rows, outputs, inner, kernels.peak, reached, device.units, reach.wave_fill, reach.ramp_length)
     traffic = product.groups * (
         product.weights * element_bytes + product.rows * (inner + outputs) * run.numerics.element_bytes
     )
     flops = 2.0 * product.rows * product.weights * product.groups
     unpacked = element_bytes * kernels.vector_peak / np.maximum(kernel.unpack_flops, TINY)
-    bandwidth = weight_bandwidth(
-        device.bandwidth, reach.stream, kernel.bandwidth, device.units, kernel.unit_bandwidth, unpacked
-    )
+    bandwidth = weight_bandwidth(device.bandwidth, reach.stream, read, device.units, kernel.unit_bandwidth, unpacked)
     return Operator(product.name, "compute", "forward", "layer", flops, traffic, rate, bandwidth, product.runs)
 
 
@@ -259,6 +280,9 @@ def _layers(run: ServingRun, step: Pass) -> Iterator[Operator]:
                    reached_bandwidth(device.bandwidth, device.efficiency.stream))  # fmt: skip
     layers = (shape.encoder_layers if step.encodes else shape.layers) * (1.0 - run.host.share)
     streams = SUBLAYERS * FORWARD_PASSES * shape.hidden + (2.0 + shape.gated) * run.active_ffn / run.layout.tp
+    if any_true(run.moe_share > 0):
+        routed = run.moe_share * shape.experts_active * shape.hidden * run.layout.etp / run.layout.tp
+        streams = streams + runtime.mixture_passes * routed * _busiest(run)
     yield Operator("norms, residuals and activations", "compute", "forward", "layer", 0.0,
                    runtime.elementwise_passes * step.rows * numerics.element_bytes * streams, 1.0,
                    reached_bandwidth(device.bandwidth, device.efficiency.elementwise), layers)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -35,8 +36,11 @@ from capacity_tui.engine.units import BITS_PER_BYTE, FP16_BITS, FP32_BYTES, GIGA
 # Where neither the engine nor the memory of a device sets an end.
 MOST_SEQUENCES = counted("most-sequences")
 
+# The square of half the width of a uniform spread, over its variance.
+UNIFORM = counted("uniform-square")
+
 # What one core of the host spends its time on.
-HOST_TIMES = ("host_seconds", "eager_seconds", "step_seconds", "sequence_seconds", "request_seconds")
+HOST_TIMES = ("host_seconds", "eager_seconds", "step_seconds", "sequence_seconds", "stream_seconds", "request_seconds")
 
 # The processor that runs what an accelerator does not hold, where the plan does not say which it is.
 HOST_PROCESSOR = "cpu-8c-3.5ghz-baseline"
@@ -122,7 +126,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
             attention=attention_rates(fastest_kernel(device, catalog), device, catalog),
         ),
         runtime=on_host(
-            runtime(engine, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
+            runtime(engine, catalog, inference.gpu_memory_utilization, inference.max_num_batched_tokens),
             plan.hardware.host_speed,
         ),
         body=in_layers,
@@ -140,25 +144,32 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
 
 def traffic_of(inference: InferenceSection) -> Traffic:
     """Return how requests come, and how they differ."""
-    told = inference.percentile / PERCENT
+    told, longest = inference.percentile / PERCENT, float(inference.longest_output_tokens or 0)
     return Traffic(
-        comes_singly=inference.request_rate is not None or inference.concurrency is not None,
-        arrives=inference.request_rate is not None,
-        rate=float(inference.request_rate or 0.0),
-        concurrency=np.inf if inference.concurrency is None else float(inference.concurrency),
+        comes_singly=inference.is_load,
+        arrives=inference.arrival_rate is not None,
+        rate=float(inference.arrival_rate or 0.0),
+        concurrency=np.inf if inference.requests_at_once is None else float(inference.requests_at_once),
         prompt_deviation=inference.prompt_tokens_stddev,
-        output_deviation=inference.output_tokens_stddev,
+        output_deviation=inference.output_tokens_stddev or _deviation_below(longest, float(inference.output_tokens)),
+        longest_output=longest or np.inf,
         cached=inference.prefix_cache_hit_rate,
         beyond=1.0 - told,
         deviations=NormalDist().inv_cdf(told),
     )
 
 
-def runtime(engine: InferenceEngine, claim: float, chunk: int | None = None) -> Runtime:
+def _deviation_below(longest: float, mean: float) -> float:
+    """Return the standard deviation of lengths as far below their mean as the longest lies above it, all alike."""
+    return max(longest - mean, 0.0) / math.sqrt(UNIFORM)
+
+
+def runtime(engine: InferenceEngine, catalog: Catalog, claim: float, chunk: int | None = None) -> Runtime:
     """Return an engine's row in seconds and bytes.
 
     Args:
         engine: the row.
+        catalog: facts.
         claim: share of device memory that engines take which take a share.
         chunk: most tokens of a pass, where the plan gives them.
     """
@@ -166,6 +177,8 @@ def runtime(engine: InferenceEngine, claim: float, chunk: int | None = None) -> 
         Runtime,
         engine,
         chunk_tokens=float(chunk or engine.chunk_tokens or 0),
+        expert_spread=catalog.coefficients["expert-spread"].value,
+        replicas_apart=catalog.coefficients["replicas-apart"].value,
         claim=0.0 if engine.memory_policy == "needed" else claim,
         claims_free=float(engine.memory_policy == "free"),
         slots=float(engine.slots or MOST_SEQUENCES),

@@ -25,6 +25,7 @@ class Traffic:
         concurrency: most requests at work at once, waiting ones included; infinite where any number may wait.
         prompt_deviation: standard deviation of a prompt's tokens.
         output_deviation: the same of an answer's.
+        longest_output: most tokens of an answer.
         cached: share of a prompt whose keys and values are in the cache already.
         beyond: share of the requests that take longer than the percentile told.
         deviations: standard deviations that a normal distribution has its percentile above the mean.
@@ -36,6 +37,7 @@ class Traffic:
     concurrency: Number = np.inf
     prompt_deviation: Number = 0.0
     output_deviation: Number = 0.0
+    longest_output: Number = np.inf
     cached: Number = 0.0
     beyond: Number = 0.5
     deviations: Number = 0.0
@@ -122,10 +124,16 @@ class Runtime:
 
     kernels_per_layer: Number
     expert_kernels: Number
+    mixture_kernels: Number
+    mixture_passes: Number
+    mixture_bandwidth: Number
+    expert_spread: Number
+    replicas_apart: Number
     kernel_gap: Number
     host_seconds: Number
     step_seconds: Number
     sequence_seconds: Number
+    stream_seconds: Number
     sequence_overlap: Number
     request_seconds: Number
     eager_seconds: Number
@@ -298,7 +306,8 @@ class ServingRun:
         """Tokens of the answer that ends last: a batch drains until then, a load goes on."""
         if self.traffic.comes_singly or not any_true(self.output_spread > 0):
             return self.output
-        return longest_output(self.output, self.output_spread, np.maximum(self.batch, 1.0))
+        longest = longest_output(self.output, self.output_spread, np.maximum(self.batch, 1.0))
+        return np.minimum(longest, np.maximum(self.traffic.longest_output, self.output))
 
     @property
     def running(self) -> Number:

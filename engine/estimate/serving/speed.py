@@ -23,90 +23,21 @@ from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.timing.collectives import (
     all_reduce_seconds,
     all_to_all_seconds,
+    one_shot_all_reduce,
+    one_shot_latency,
+    peer_bandwidth,
     point_to_point_seconds,
+    two_shot_all_reduce,
 )
+from capacity_tui.engine.estimate.timing.schedule import phase_time
 from capacity_tui.engine.estimate.work import Collective, Operator, PassSchedule, Phase
 from capacity_tui.engine.models.transformer import layer_matrices
-from capacity_tui.engine.numeric import Number, any_true, where
+from capacity_tui.engine.numeric import Number, any_true, present, where
 
-# Steps of a small all-reduce in which every device reads from all others, in hops of the link.
-SMALL_BASE, SMALL_STEP = 1.0, counted("small-all-reduce-hops")
 # MiB up to which engines reduce by kernels of their own.
 LARGEST_DIRECT = counted("largest-direct-all-reduce")
-
-
-@equation(
-    "latency = hop · (1 + 1.4 · (1 if mesh > 0 else log2(devices)))",
-    unit="s",
-    source="published latencies of small all-reduces; where every pair has a link, all peers are read at once",
-    units={"hop": "s"},
-)
-def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
-    """Seconds in which the devices of a group find that all are ready, and read the first bytes of all others.
-
-    Args:
-        devices: devices of the group.
-        hop: seconds of one step of the link.
-        mesh: 1 where every pair of devices has a link of its own.
-    """
-    turns = np.where(mesh > 0, 1.0, np.log2(np.maximum(devices, 1.0)))
-    return hop * (SMALL_BASE + SMALL_STEP * turns)
-
-
-@equation(
-    "bandwidth = link · max(devices - 1, 1) / max(node - 1, 1) if mesh > 0 else link",
-    unit="B/s",
-    source="a device reaches each other one of a full mesh over a link of its own, and all of them over all its links",
-    units={"link": "B/s"},
-)
-def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) -> Number:
-    """Bytes a second that a device reads from all others of its group together.
-
-    Args:
-        link: bandwidth of all links of a device, B/s.
-        devices: devices of the group.
-        node: devices that the links join.
-        mesh: 1 where every pair of devices has a link of its own.
-    """
-    return np.where(mesh > 0, link * np.maximum(devices - 1.0, 1.0) / np.maximum(node - 1.0, 1.0), link)
-
-
-@equation(
-    "seconds = latency + payload · (devices - 1) / link",
-    unit="s",
-    source="one-shot all-reduce: each device reads all of all others",
-    units={"payload": "B", "latency": "s", "link": "B"},
-    origins={"latency": "one_shot_latency", "link": "peer_bandwidth"},
-)
-def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
-    """Seconds of an all-reduce of few bytes, in which each device reads from all others at once.
-
-    Args:
-        payload: bytes each device holds.
-        devices: devices of the group.
-        latency: seconds until the first bytes are there.
-        link: bytes a second it reads from all others together, B/s.
-    """
-    return latency + payload * (devices - 1.0) / link
-
-
-@equation(
-    "seconds = 2 · (latency + payload · (devices - 1) / devices / link)",
-    unit="s",
-    source="two-shot all-reduce: each device adds up one share of all others, and reads theirs",
-    units={"payload": "B", "latency": "s", "link": "B"},
-    origins={"latency": "one_shot_latency", "link": "peer_bandwidth"},
-)
-def two_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
-    """Seconds of an all-reduce in which each device reads its share from all others, and then all other shares.
-
-    Args:
-        payload: bytes each device holds.
-        devices: devices of the group.
-        latency: seconds until the first bytes are there.
-        link: bytes a second it reads from all others together, B/s.
-    """
-    return 2.0 * (latency + payload * (devices - 1.0) / devices / link)
+# Share of the passes that is taken to be free of prompts at least.
+LEAST_FREE = counted("least-free-share")
 
 
 def tensor_parallel_collective(run: ServingRun, rows: Number) -> Collective:
@@ -154,12 +85,12 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
 
 
 @equation(
-    "kernels = layers · (each + further · products + expert · experts)",
+    "kernels = layers · (each + further · products + expert · experts + routing)",
     unit="kernels",
     source="engines.yaml: a layer's kernels; a loop over experts launches those of all, whether tokens visit or not",
 )
 def launched_kernels(
-    layers: Number, each: Number, further: Number, products: Number, expert: Number, experts: Number
+    layers: Number, each: Number, further: Number, products: Number, expert: Number, experts: Number, routing: Number
 ) -> Number:
     """Kernels of one forward pass.
 
@@ -170,8 +101,9 @@ def launched_kernels(
         products: products of a layer with weights that are launched one by one.
         expert: kernels of an expert, 0 where products of experts are grouped.
         experts: routed experts of a layer.
+        routing: kernels that choose experts, sort tokens and bring them back.
     """
-    return layers * (each + further * products + expert * experts)
+    return layers * (each + further * products + expert * experts + routing)
 
 
 def pass_kernels(run: ServingRun) -> Number:
@@ -181,7 +113,8 @@ def pass_kernels(run: ServingRun) -> Number:
     products: Number = sum((each.number * (looped if each.routed else 1.0) for each in matrices), start=0.0)
     experts = run.moe_share * run.shape.experts
     each, expert = runtime.kernels_per_layer, runtime.expert_kernels
-    return launched_kernels(run.shape.layers, each, run.body.launches, products, expert, experts)
+    routing = run.moe_share * runtime.mixture_kernels
+    return launched_kernels(run.shape.layers, each, run.body.launches, products, expert, experts, routing)
 
 
 @equation(
@@ -213,9 +146,15 @@ def _schedule(
         hand_over=_hand_over(run, step.rows),
         kernels=pass_kernels(run),
         kernel_gap=runtime.kernel_gap * run.cluster.device.efficiency.kernel_launch_seconds,
-        host_seconds=runtime.sequence_seconds * sequences,
+        host_seconds=_host_seconds(run) * sequences,
         host_overlap=runtime.sequence_overlap,
     )
+
+
+def _host_seconds(run: ServingRun) -> Number:
+    """Return the host's time of a pass for each sequence: under a load its texts go to clients one by one."""
+    runtime = run.runtime
+    return runtime.sequence_seconds + runtime.stream_seconds * (1.0 if run.traffic.comes_singly else 0.0)
 
 
 def prefill(run: ServingRun) -> Phase:
@@ -312,7 +251,48 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     at_work = np.minimum(sequences * riding + np.maximum(chunk / run.fresh, 1.0), sequences)
     reading = reading_phase(run, chunk, answers, at_work, groups, count)
     answering = decode_phase("decode", run, passes - beside, run.guessing.tokens)
+    if any_true(_replicas_of_experts(run) > 1):
+        answering = _in_step(run, reading, answering)
     return reading, *((answering,) if any_true(run.output > 0) else ()), *guessed(run)
+
+
+@equation(
+    "share = apart · (1 - reading / passes - (1 - reading / passes)^replicas) / max(1 - reading / passes, least)",
+    unit="",
+    source="replicas that share experts exchange tokens in every layer: a pass ends when the longest of them has",
+)
+def passes_in_step(reading: Number, passes: Number, replicas: Number, least: Number, apart: Number) -> Number:
+    """Share of the passes for answers alone during which another replica reads a prompt.
+
+    Args:
+        reading: passes of a replica that read prompts.
+        passes: all of its passes.
+        replicas: replicas whose tokens meet at the same experts.
+        least: share of the passes that is taken to be free of prompts at least.
+        apart: 1 where replicas read whenever prompts come to them, 0 where all read at the same time.
+    """
+    free = 1.0 - np.minimum(reading / passes, 1.0)
+    return apart * (free - free**replicas) / np.maximum(free, least)
+
+
+def _replicas_of_experts(run: ServingRun) -> Number:
+    """Return how many replicas spread their experts over the same devices."""
+    layout = run.layout
+    return np.maximum(layout.ep * layout.etp / layout.tp, 1.0) * present(run.moe_share)
+
+
+def _in_step(run: ServingRun, reading: Phase, answering: Phase) -> Phase:
+    """Return passes for answers with the time in which they wait for replicas that read prompts meanwhile."""
+    share = passes_in_step(
+        reading.runs,
+        reading.runs + answering.runs,
+        np.maximum(_replicas_of_experts(run), 1.0),
+        LEAST_FREE,
+        run.runtime.replicas_apart,
+    )
+    longer = np.maximum(phase_time(reading).seconds - phase_time(answering).seconds, 0.0)
+    wait = Collective("waiting for replicas that read", "expert_parallel", share * longer, group=run.layout.ep)
+    return replace(answering, collectives=(*answering.collectives, wait))
 
 
 def reading_phase(

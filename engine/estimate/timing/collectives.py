@@ -21,6 +21,8 @@ from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.numeric import Number, any_true, where
 
 SWITCH_GROUP = counted("switch-group")
+# Steps of a small all-reduce in which every device reads from all others, in hops of the link.
+SMALL_BASE, SMALL_STEP = 1.0, counted("small-all-reduce-hops")
 SOURCE = "Thakur et al. 2005; NCCL tests' bus bandwidth; constants from published collective timings"
 
 
@@ -290,3 +292,77 @@ def point_to_point_seconds(payload: Number, stride: Number, cluster: Cluster) ->
         bandwidth = where(crosses, level.reached(share), bandwidth)
         hop = where(crosses, efficiency.collective_hop_seconds if level.is_direct else level.hop_seconds, hop)
     return hop + payload / bandwidth
+
+
+@equation(
+    "latency = hop · (1 + 1.4 · (1 if mesh > 0 else log2(devices)))",
+    unit="s",
+    source="published latencies of small all-reduces; where every pair has a link, all peers are read at once",
+    units={"hop": "s"},
+)
+def one_shot_latency(devices: Number, hop: Number, mesh: Number) -> Number:
+    """Seconds in which the devices of a group find that all are ready, and read the first bytes of all others.
+
+    Args:
+        devices: devices of the group.
+        hop: seconds of one step of the link.
+        mesh: 1 where every pair of devices has a link of its own.
+    """
+    turns = np.where(mesh > 0, 1.0, np.log2(np.maximum(devices, 1.0)))
+    return hop * (SMALL_BASE + SMALL_STEP * turns)
+
+
+@equation(
+    "bandwidth = link · max(devices - 1, 1) / max(node - 1, 1) if mesh > 0 else link",
+    unit="B/s",
+    source="a device reaches each other one of a full mesh over a link of its own, and all of them over all its links",
+    units={"link": "B/s"},
+)
+def peer_bandwidth(link: Number, devices: Number, node: Number, mesh: Number) -> Number:
+    """Bytes a second that a device reads from all others of its group together.
+
+    Args:
+        link: bandwidth of all links of a device, B/s.
+        devices: devices of the group.
+        node: devices that the links join.
+        mesh: 1 where every pair of devices has a link of its own.
+    """
+    return np.where(mesh > 0, link * np.maximum(devices - 1.0, 1.0) / np.maximum(node - 1.0, 1.0), link)
+
+
+@equation(
+    "seconds = latency + payload · (devices - 1) / link",
+    unit="s",
+    source="one-shot all-reduce: each device reads all of all others",
+    units={"payload": "B", "latency": "s", "link": "B"},
+    origins={"latency": "one_shot_latency", "link": "peer_bandwidth"},
+)
+def one_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
+    """Seconds of an all-reduce of few bytes, in which each device reads from all others at once.
+
+    Args:
+        payload: bytes each device holds.
+        devices: devices of the group.
+        latency: seconds until the first bytes are there.
+        link: bytes a second it reads from all others together, B/s.
+    """
+    return latency + payload * (devices - 1.0) / link
+
+
+@equation(
+    "seconds = 2 · (latency + payload · (devices - 1) / devices / link)",
+    unit="s",
+    source="two-shot all-reduce: each device adds up one share of all others, and reads theirs",
+    units={"payload": "B", "latency": "s", "link": "B"},
+    origins={"latency": "one_shot_latency", "link": "peer_bandwidth"},
+)
+def two_shot_all_reduce(payload: Number, devices: Number, latency: Number, link: Number) -> Number:
+    """Seconds of an all-reduce in which each device reads its share from all others, and then all other shares.
+
+    Args:
+        payload: bytes each device holds.
+        devices: devices of the group.
+        latency: seconds until the first bytes are there.
+        link: bytes a second it reads from all others together, B/s.
+    """
+    return 2.0 * (latency + payload * (devices - 1.0) / devices / link)

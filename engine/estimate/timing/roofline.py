@@ -70,9 +70,10 @@ def gemm_rate(
 
 
 @equation(
-    "share = reach · rows / (rows + 128 / 2) if groups > 1 else reach",
+    "share = reach · rows / (rows + min(rows, 128) / 2) if groups > 1 else reach",
     unit="",
-    source="the last tile of each group is half full in the mean; published timings of grouped products",
+    source="the last tile of each group, as large as its rows or 128, is half full in the mean; published timings of "
+    "grouped products",
     origins={"reach": "reached_share"},
 )
 def grouped_share(reach: Number, rows: Number, groups: Number) -> Number:
@@ -83,13 +84,29 @@ def grouped_share(reach: Number, rows: Number, groups: Number) -> Number:
         rows: rows of a group.
         groups: products side by side.
     """
-    return reach * where(groups > 1, rows / (rows + 0.5 * TILE_ROWS), 1.0)
+    return reach * where(groups > 1, rows / (rows + 0.5 * np.minimum(rows, TILE_ROWS)), 1.0)
 
 
 @equation(
-    "rows = (rows + 128 / 2) · groups if groups > 1 else rows",
+    "load = 1 + spread · sqrt(ranks / experts) · sqrt(2 · ln(ranks))",
+    unit="",
+    source="the largest of so many independent means of experts' loads; Wang et al. 2024 on violations of balance",
+)
+def busiest_load(spread: Number, ranks: Number, experts: Number) -> Number:
+    """Tokens that the busiest rank of an expert-parallel group gets, over the mean.
+
+    Args:
+        spread: standard deviation of an expert's tokens over their mean.
+        ranks: ranks of the group.
+        experts: routed experts of a layer.
+    """
+    return 1.0 + spread * np.sqrt(ranks / np.maximum(experts, 1.0)) * np.sqrt(2.0 * np.log(ranks))
+
+
+@equation(
+    "rows = (rows + min(rows, 128) / 2) · groups if groups > 1 else rows",
     unit="rows",
-    source="the last tile of each group is half full in the mean",
+    source="the last tile of each group, as large as its rows or 128, is half full in the mean",
 )
 def tiled_rows(rows: Number, groups: Number) -> Number:
     """Rows that the tiles of groups of rows have room for.
@@ -98,7 +115,7 @@ def tiled_rows(rows: Number, groups: Number) -> Number:
         rows: rows of a group.
         groups: products side by side.
     """
-    return where(groups > 1, (rows + 0.5 * TILE_ROWS) * groups, rows)
+    return where(groups > 1, (rows + 0.5 * np.minimum(rows, TILE_ROWS)) * groups, rows)
 
 
 @equation(

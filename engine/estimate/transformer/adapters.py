@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+
+import numpy as np
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Framework
@@ -21,6 +24,24 @@ TARGETS = {
     "attention": frozenset({"query", "key", "value", "output"}),
     "mlp": frozenset({"up", "down"}),
     "query+value": frozenset({"query", "value"}),
+}
+PROMPT = "prompt"
+# Kinds that put no narrow product beside a matrix: factors of outputs, rotations of inputs.
+WITHOUT_RANK = frozenset({"ia3", "oft", "boft"})
+# Trained parameters beside a matrix of some inputs and outputs, by kind, with their rank: LoRA, Hu et al. 2021; DoRA,
+# Liu et al. 2024; AdaLoRA, Zhang et al. 2023; IA3, Liu et al. 2022; VeRA, Kopiczko et al. 2024; OFT and BOFT, Qiu et
+# al. 2023 and Liu et al. 2024 (blocks of the rank); LoHa, Hyeon-Woo et al. 2022; LoKr, Yeh et al. 2024 (near-square).
+TRAINED: Mapping[str, Callable[[Number, Number, Number], Number]] = {
+    "lora": lambda inputs, outputs, rank: rank * (inputs + outputs),
+    "qlora": lambda inputs, outputs, rank: rank * (inputs + outputs),
+    "dora": lambda inputs, outputs, rank: rank * (inputs + outputs) + outputs,
+    "adalora": lambda inputs, outputs, rank: rank * (inputs + outputs + 1),
+    "ia3": lambda _, outputs, __: outputs,
+    "vera": lambda _, outputs, rank: rank + outputs,
+    "oft": lambda inputs, _, rank: inputs * (rank - 1) / 2,
+    "boft": lambda inputs, outputs, rank: inputs * rank + outputs,
+    "loha": lambda inputs, outputs, rank: 2 * rank * (inputs + outputs),
+    "lokr": lambda inputs, outputs, rank: np.sqrt(inputs * outputs) + rank * (np.sqrt(inputs) + np.sqrt(outputs)),
 }
 
 
@@ -147,14 +168,15 @@ def _is_wide(adapter: Adapter, row: Framework) -> bool:
 
 
 def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
-    """Trained parameters of low-rank adapters: rank · (inputs + outputs) for each adapted matrix.
+    """Trained parameters of adapters: those of each adapted matrix, or of the tokens before a sequence.
 
-    Source: Hu et al. 2021. A DoRA adapter adds one magnitude for each output.
+    Source: the papers and PEFT's code of each kind; see ``TRAINED``.
     """
-    adapted = adapted_matrices(shape, adapter, 0.0)
-    magnitude = 1.0 if adapter.kind == "dora" else 0.0
-    each = adapter.rank * (adapted.inputs + adapted.outputs) + magnitude * adapted.outputs
-    return shape.layers * each
+    if adapter.kind == PROMPT:
+        return adapter.rank * shape.hidden
+    trained = TRAINED[adapter.kind]
+    each = (number * trained(inputs, outputs, adapter.rank) for inputs, outputs, number in _matrices(shape, adapter))
+    return shape.layers * sum(each, start=0.0)
 
 
 def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> Adapted:
@@ -165,8 +187,20 @@ def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: N
         adapter: the adapters, None for none.
         copies: what dropout keeps of every adapted matrix's input; 0 without dropout.
     """
-    if adapter is None:
+    if adapter is None or adapter.kind == PROMPT:
         return Adapted()
+    chosen = _matrices(shape, adapter)
+    return Adapted(
+        matrices=sum(number for *_, number in chosen),
+        inputs=sum(number * inputs for inputs, _, number in chosen),
+        outputs=sum(number * outputs for _, outputs, number in chosen),
+        rank=0.0 if adapter.kind in WITHOUT_RANK else float(adapter.rank),
+        dropout=float(any_true(copies > 0)),
+    )
+
+
+def _matrices(shape: TransformerShape, adapter: Adapter) -> list[tuple[Number, Number, Number]]:
+    """Return inputs, outputs and number of the matrices of the mean layer that adapters stand beside."""
     query, value = shape.heads * shape.head_dim, shape.heads * shape.v_head_dim
     keys, values = shape.kv_heads * shape.head_dim, shape.kv_heads * shape.v_head_dim
     sizes = {
@@ -177,14 +211,7 @@ def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: N
         "up": (shape.hidden, shape.ffn, 1 + shape.gated),
         "down": (shape.ffn, shape.hidden, 1),
     }
-    chosen = [sizes[name] for name in sorted(TARGETS[adapter.targets])]
-    return Adapted(
-        matrices=sum(number for *_, number in chosen),
-        inputs=sum(number * inputs for inputs, _, number in chosen),
-        outputs=sum(number * outputs for _, outputs, number in chosen),
-        rank=float(adapter.rank),
-        dropout=float(any_true(copies > 0)),
-    )
+    return [sizes[name] for name in sorted(TARGETS[adapter.targets])]
 
 
 def adapter_inputs(
@@ -198,7 +225,7 @@ def adapter_inputs(
         copies: what dropout keeps of every adapted matrix's input, in inputs; 0 without dropout.
         separate: whether queries, keys and values keep a copy each.
     """
-    if adapter is None:
+    if adapter is None or adapter.kind == PROMPT:
         return AdapterInputs()
     targets = TARGETS[adapter.targets]
     projections = len(targets & {"query", "key", "value"})

@@ -1,4 +1,4 @@
-"""What an objective runs beside the training of one model: references, rewards, values, and sequences in pairs."""
+"""What preferences run beside the training of one model: references, rewards, values, teachers, sequences in pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from capacity_tui.engine.numeric import Number, any_true
 from capacity_tui.engine.plan import TrainingSection
 from capacity_tui.engine.record import dataclass
 
-LIKELIHOOD, PRECOMPUTED = "likelihood", "precomputed"
+NO_PREFERENCE, PRECOMPUTED = "none", "precomputed"
 ELSEWHERE = "answers come from an engine of their own: neither its memory nor its time is counted"
 
 
@@ -38,6 +38,13 @@ class Objective:
 # Of each objective without a reference, and the references it compares with.
 OBJECTIVES = {
     "dpo": Objective(counted("dpo-sequences"), counted("dpo-trained-models")),
+    "kto": Objective(counted("kto-sequences"), counted("kto-trained-models"), forwards=counted("kto-forward-passes")),
+    "distillation": Objective(
+        counted("distillation-sequences"),
+        counted("distillation-trained-models"),
+        counted("distillation-frozen-models"),
+        counted("distillation-forward-passes"),
+    ),
     "grpo": Objective(
         counted("grpo-sequences"),
         counted("grpo-trained-models"),
@@ -54,18 +61,20 @@ OBJECTIVES = {
 }
 REFERENCES = {
     "dpo": counted("dpo-references"),
+    "kto": counted("kto-references"),
+    "distillation": 0.0,
     "grpo": counted("grpo-references"),
     "ppo": counted("ppo-references"),
 }
 
 
 def objective_of(training: TrainingSection) -> Objective:
-    """Return what a plan's objective runs.
+    """Return what a plan's preference runs.
 
     Adapters that are switched off leave the reference; probabilities that were computed before need none.
     """
-    name = training.objective
-    if name == LIKELIHOOD:
+    name = training.preference
+    if name == NO_PREFERENCE:
         return Objective()
     alone, reference = OBJECTIVES[name], REFERENCES[name] * (training.reference != PRECOMPUTED)
     forwards = alone.forwards + reference

@@ -11,6 +11,7 @@ from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.equation import equation
 from capacity_tui.engine.estimate.numerics import Numerics
 from capacity_tui.engine.estimate.run import KernelRates, RunData, RunLayout
+from capacity_tui.engine.estimate.timing.roofline import busiest_load
 from capacity_tui.engine.estimate.transformer.adapters import Finetuning
 from capacity_tui.engine.estimate.transformer.objective import Objective
 from capacity_tui.engine.estimate.transformer.software import Software
@@ -345,22 +346,6 @@ def recomputed_share(run: TransformerRun, module: Number, *, product: bool) -> N
     operations = run.recompute.operations * (RECOMPUTED_PRODUCTS if product else 1.0)
     rest = np.maximum(module, operations)
     return run.recompute.full_layers + (1.0 - run.recompute.full_layers) * rest
-
-
-@equation(
-    "load = 1 + spread · sqrt(ranks / experts) · sqrt(2 · ln(ranks))",
-    unit="",
-    source="the largest of so many independent means of experts' loads; Wang et al. 2024 on violations of balance",
-)
-def busiest_load(spread: Number, ranks: Number, experts: Number) -> Number:
-    """Tokens that the busiest rank of an expert-parallel group gets, over the mean.
-
-    Args:
-        spread: standard deviation of an expert's tokens over their mean.
-        ranks: ranks of the group.
-        experts: routed experts of a layer.
-    """
-    return 1.0 + spread * np.sqrt(ranks / np.maximum(experts, 1.0)) * np.sqrt(2.0 * np.log(ranks))
 
 
 def expert_load(run: TransformerRun) -> Number:

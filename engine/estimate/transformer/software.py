@@ -17,6 +17,8 @@ from capacity_tui.engine.units import FP32_BYTES, MICRO
 
 LAYER_NORM = "LayerNorm"
 KERNEL, CHUNKED, FUSED = "kernel", "chunked", "fused"
+# What software has that hides communication behind kernels.
+OVERLAPS = ("tp_overlap", "dp_overlap", "ep_overlap", "prefetches_parameters")
 FUSED_ACTIVATION, FUSED_NORM = counted("fused-activation-copies"), counted("fused-norm-copies")
 LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit-copies")
 KERNEL_LOGIT_BYTES, AUTOCAST_LOGIT_BYTES = counted("kernel-logit-bytes"), counted("autocast-logit-bytes")
@@ -104,6 +106,8 @@ def training_software(
     casts = not (row.hub_models and shape.norm == LAYER_NORM and any_true(shape.positions > 0))
     whole, sharded = _logit_bytes(row, training, numerics, casts=casts)
     compiled = _compiles_loss(row, training)
+    current = catalog.frameworks[row.release_of or row.id]
+    hidden = {name: _hidden(training.overlap, getattr(row, name), getattr(current, name)) for name in OVERLAPS}
     return numbers_of(
         Software,
         row,
@@ -120,8 +124,16 @@ def training_software(
         fused_loss=float(loss == FUSED),
         fused_kernels=1.0 if loss == FUSED else row.fused_kernels,
         host_launch_seconds=row.launch_us * MICRO,
+        **hidden,
         **{name: catalog.coefficients[name.replace("_", "-")].value for name in COEFFICIENTS},
     )
+
+
+def _hidden(overlap: bool | None, shipped: Number, current: Number) -> Number:
+    """Return how much communication is hidden: as the release does, as the current one does, or none of it."""
+    if overlap is None:
+        return shipped
+    return np.maximum(shipped, current) if overlap else 0.0
 
 
 def _keeps_fp8(row: Framework, training: TrainingSection) -> bool:

@@ -204,8 +204,8 @@ class Comparing:
         if not self.job.is_replicated or reached.work is None:
             return reached
         inference, present = self.question.plan.inference, self.now.reached.work
-        is_loaded = inference.request_rate is not None or inference.concurrency is not None
-        wanted = inference.request_rate or (0.0 if present is None else mean(present.value))
+        is_loaded = inference.is_load
+        wanted = inference.arrival_rate or (0.0 if present is None else mean(present.value))
         fewest = Fewest(lambda count: self.job.on(row.id, reached.devices * count), wanted, keeps_limits=is_loaded)
         alike = (row.accelerator, row.device_share, reached.devices)
         guess = 1 if is_loaded else ceil(wanted / mean(reached.work.value) - NEARLY)

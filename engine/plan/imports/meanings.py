@@ -246,12 +246,12 @@ def kv_heads(value: Plain) -> object:
 
 def preference(value: Plain) -> object:
     """Return that pairs of answers are learned from: an option that only such trainers have."""
-    return None if value is None else {Key.TRAINING_OBJECTIVE: "dpo"}
+    return None if value is None else {Key.TRAINING_PREFERENCE: "dpo"}
 
 
 def generations(value: Plain) -> object:
     """Return that groups of answers are generated and rewarded."""
-    return None if size(value) is None else {Key.TRAINING_OBJECTIVE: "grpo"}
+    return None if size(value) is None else {Key.TRAINING_PREFERENCE: "grpo"}
 
 
 def duration(value: Plain) -> object:

@@ -65,10 +65,13 @@ class LowRank:
         return 4 if self.base in _FOUR_BITS else 8 if self.base in _EIGHT_BITS else None
 
 
+_LOW_RANK = frozenset({"lora", "qlora", "dora"})
+
+
 def low_rank(job: Job) -> LowRank | None:
-    """Return the adapters of a job; None where all weights are trained."""
+    """Return the low-rank adapters of a job; None where all weights are trained, or others."""
     training, adapter = job.training, job.training.adapter
-    if adapter is None:
+    if adapter is None or adapter.kind not in _LOW_RANK:
         return None
     base = training.quantization or (_FOUR_BITS[0] if adapter.kind == "qlora" else "")
     return LowRank(

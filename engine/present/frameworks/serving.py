@@ -68,9 +68,9 @@ def _model(job: Job) -> str:
 def _running(job: Job) -> int | None:
     """Return the requests that one replica takes up at once; None where a rate is given, and the engine decides."""
     inference = job.plan.inference
-    if inference.concurrency is not None:
-        return math.ceil(inference.concurrency / job.data_parallel)
-    return int(inference.batch) if inference.request_rate is None else None
+    if inference.requests_at_once is not None:
+        return math.ceil(inference.requests_at_once / job.data_parallel)
+    return int(inference.batch) if inference.arrival_rate is None else None
 
 
 def _length(job: Job) -> int:
@@ -153,8 +153,8 @@ def _gpu_layers(job: Job) -> str:
 
 def _serving_remarks(job: Job, by_name: bool = True) -> Iterator[str]:
     inference = job.plan.inference
-    if inference.request_rate is not None:
-        yield f"{inference.request_rate:g} requests a second: whoever sends them decides that"
+    if inference.arrival_rate is not None:
+        yield f"{inference.arrival_rate:g} requests a second: whoever sends them decides that"
     if by_name and inference.num_speculative_tokens > 0:
         yield "the draft: put its name in the place of DRAFT"
     yield from layout_remarks(job)

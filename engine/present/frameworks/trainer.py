@@ -67,12 +67,38 @@ def loop_remarks(job: Job) -> Iterator[str]:
         yield f"checkpointing {training.checkpointing}: {what} recomputed, the Trainer knows all or none"
     if training.loss == "chunked":
         yield "loss chunked: the Trainer has none of its own; hand one to it as compute_loss_func"
-    if training.objective != "likelihood":
-        yield f"objective {training.objective}: hand these settings to TRL's {training.objective.upper()}Config"
+    if training.preference in _TRL_CONFIGS:
+        yield f"preference {training.preference}: hand these settings to TRL's {_TRL_CONFIGS[training.preference]}"
     if training.loss == "kernel":
         yield "loss kernel: put a library's cross-entropy kernel in place of the model's"
     if training.sequence_tiles > 1:
         yield f"{training.sequence_tiles} tiles of the sequence: tile the feed-forwards (TiledMLP in DeepSpeed)"
+
+
+_TRL_CONFIGS = {
+    "dpo": "DPOConfig",
+    "kto": "KTOConfig",
+    "grpo": "GRPOConfig",
+    "ppo": "PPOConfig",
+    "distillation": "GKDConfig",
+}
+# Other adapters than LoRA by PEFT's names, and what it calls their size.
+_PEFT_CONFIGS = {
+    "adalora": "AdaLoraConfig",
+    "ia3": "IA3Config",
+    "vera": "VeraConfig",
+    "oft": "OFTConfig",
+    "boft": "BOFTConfig",
+    "loha": "LoHaConfig",
+    "lokr": "LoKrConfig",
+    "prompt": "PromptTuningConfig",
+}
+_PEFT_SIZES = {
+    "adalora": "init_r",
+    "oft": "oft_block_size",
+    "boft": "boft_block_size",
+    "prompt": "num_virtual_tokens",
+}
 
 
 def _remarks(job: Job) -> Iterator[str]:
@@ -84,9 +110,11 @@ def _remarks(job: Job) -> Iterator[str]:
     yield f'attention: AutoModelForCausalLM.from_pretrained(..., attn_implementation="{attention_kernel(job)}")'
     adapter = training.adapter
     if adapter is not None:
+        config = _PEFT_CONFIGS.get(adapter.kind, "LoraConfig")
+        sized = f"{_PEFT_SIZES.get(adapter.kind, 'r')}={adapter.rank}" if adapter.kind != "ia3" else ""
         dora = ", use_dora=True" if adapter.kind == "dora" else ""
         copied = ", and modules_to_save of embedding and head" if adapter.train_embeddings else ""
-        yield f"adapter: peft.LoraConfig(r={adapter.rank}{dora}) on {_TARGETS[adapter.targets]}{copied}"
+        yield f"adapter: peft.{config}({sized}{dora}) on {_TARGETS[adapter.targets]}{copied}"
     if training.activation_offload != "none":
         yield "kept activations in host memory: torch.autograd.graph.save_on_cpu (activation_offloading in TRL)"
     kept = training.quantization or ("nf4" if adapter is not None and adapter.kind == "qlora" else None)

@@ -131,7 +131,7 @@ def counted_memory(memory: MemoryEstimate, counted: str, stage: str = "") -> Int
     if counted == "allocated_bytes":
         counted_range = memory.per_device_bytes
     elif counted == "reserved_bytes":
-        counted_range = shown.scaled(1.0 - memory.parts["context"] / shown.value)
+        counted_range = memory.allocator_bytes
     else:
         counted_range = shown
     looked_at = memory.stages.get(stage)

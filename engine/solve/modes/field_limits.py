@@ -147,7 +147,7 @@ def serving_room(resolved: ResolvedPlan, catalog: Catalog) -> Mapping[str, Numbe
     """
     plan, shape = resolved.plan, resolved.shape
     is_known = shape is not None and resolved.cluster.device.memory_bytes is not None
-    loaded = plan.inference.request_rate is not None or plan.inference.concurrency is not None
+    loaded = plan.inference.is_load
     if plan.task != "infer" or shape is None or not is_known or loaded:
         return {}
 

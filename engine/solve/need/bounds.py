@@ -133,7 +133,7 @@ class Bounds:
     def _served_tokens(self) -> float:
         """Return the tokens a second of the load, prompts among them; 0 without a rate of requests."""
         served = self.plan.inference
-        rate = served.request_rate if self.plan.task == "infer" else None
+        rate = served.arrival_rate if self.plan.task == "infer" else None
         return (rate or 0.0) * float(served.prompt_tokens + served.output_tokens)
 
     def _most_requests(self, row: Architecture, cluster: Cluster) -> float | None:

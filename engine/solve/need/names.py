@@ -73,7 +73,7 @@ def best_name(
 
     Those that break a limit even at best are not estimated, nor those that cannot be better than what was found.
     """
-    rate = trials.plan.inference.request_rate if trials.plan.task == "infer" else None
+    rate = trials.plan.inference.arrival_rate if trials.plan.task == "infer" else None
     load = () if rate is None else (Limit(REQUESTS, least=rate),)
     limits = (Limit(MEMORY, most=PERCENT), *load, *trials.limits)
     missed = [missed_at_best(choice.best, limits) for choice in choices]

@@ -137,7 +137,7 @@ def served_space(
 
 def _wanted(plan: Plan, given: Collection[str], everything: bool) -> Iterator[str]:
     """Yield the fields that vary though nobody gave values for them."""
-    loaded = plan.inference.request_rate is not None or plan.inference.concurrency is not None
+    loaded = plan.inference.is_load
     for path in CHOSEN if loaded else (*CHOSEN, REQUESTS):
         if path not in given and (everything or plan.value(path) in (None, AUTO)):
             yield path

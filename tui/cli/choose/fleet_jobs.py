@@ -236,7 +236,7 @@ def _question(
 
     inference = plan.inference
     curve = None if load is None else load_curve(load)
-    rate = inference.request_rate if limits["rate"] is None else parse_quantity(str(limits["rate"]), "req/s")
+    rate = inference.arrival_rate if limits["rate"] is None else parse_quantity(str(limits["rate"]), "req/s")
     if rate is None and curve is not None and curve.peak > 1:
         rate = curve.peak
     if rate is None:

@@ -197,7 +197,7 @@ def _setting_rows(plan: Plan, estimate: Estimate) -> Iterator[Row]:
     """What the modes decide, whether they did or the plan said so."""
     parallel, training = plan.parallelism, plan.training
     if plan.task == "infer":
-        if plan.inference.request_rate is None and plan.inference.concurrency is None:
+        if not plan.inference.is_load:
             yield Row(Key.INFERENCE_BATCH, "batch", plan_value_text(plan.inference.batch))
         yield Row(Key.INFERENCE_WEIGHTS, "weights as", plan_value_text(plan.inference.weights))
         if estimate.computation.infer is not None:

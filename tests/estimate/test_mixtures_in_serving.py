@@ -1,0 +1,85 @@
+"""What a mixture of experts costs in serving beyond its FLOPs and bytes, and when a device's memory is too small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.estimate.memory_estimate import kept_reserve
+from capacity_tui.engine.estimate.serving.speed import passes_in_step
+from capacity_tui.engine.plan.files import plan_from_data
+
+CATALOG = load_catalog()
+
+
+def served(model: str, devices: int = 1, parallelism: dict[str, int] | None = None, **inference: Any) -> Estimate:
+    data = {
+        "task": "infer",
+        "model": {"name": model},
+        "inference": {"engine": "sglang", "prompt_tokens": 1024, "output_tokens": 256, "weights": "bf16", **inference},
+        "parallelism": parallelism or {},
+        "hardware": {"name": "h200-sxm", "devices": devices, "per_node": 8},
+    }
+    return estimate_plan(plan_from_data(data), None, CATALOG).estimate
+
+
+def token_seconds(estimate: Estimate) -> float:
+    speed = estimate.computation.infer
+    assert speed is not None
+    assert speed.time_per_output_token_seconds is not None
+    return float(speed.time_per_output_token_seconds.value)
+
+
+def overhead(estimate: Estimate) -> float:
+    return float(next(each for each in estimate.work.phases if each.name == "decode").schedule.kernels)
+
+
+def test_a_mixture_launches_more_kernels_a_layer() -> None:
+    dense, mixture = served("qwen3-32b", batch=1), served("qwen3-30b-a3b", batch=1)
+    assert overhead(mixture) / 48 == pytest.approx(overhead(dense) / 64 + 5)
+
+
+def test_a_few_tokens_of_a_mixture_take_longer_than_its_bytes() -> None:
+    """One token reads 3.3 B parameters; on 4.8 TB/s that is 1.4 ms."""
+    assert token_seconds(served("qwen3-30b-a3b", batch=1)) > 3 * 1.4e-3
+
+
+def test_replicas_that_share_experts_wait_for_those_that_read() -> None:
+    apart = served("qwen3-30b-a3b", 8, {"dp": 8, "tp": 1, "ep": 1}, concurrency=512)
+    shared = served("qwen3-30b-a3b", 8, {"dp": 8, "tp": 1, "ep": 8}, concurrency=512)
+    waits = [each for phase in shared.work.phases for each in phase.collectives if "replicas" in each.name]
+    assert [float(each.seconds) > 0 for each in waits] == [True]
+    assert not any("replicas" in each.name for phase in apart.work.phases for each in phase.collectives)
+
+
+@pytest.mark.parametrize(("reading", "expected"), [(0.0, 0.0), (8.0, 0.0)])
+def test_nobody_waits_where_all_read_or_none_does(reading: float, expected: float) -> None:
+    assert float(passes_in_step(reading, 8.0, 8.0, 0.05, 1.0)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("allocated", "kept"), [(40.0, 10.0), (73.0, 6.0), (76.0, 3.8), (90.0, 4.5)])
+def test_an_allocator_gives_back_what_it_keeps_where_a_device_is_full(allocated: float, kept: float) -> None:
+    assert float(kept_reserve(10.0, 80.0, allocated, 1.0, 0.05)) == pytest.approx(kept)
+
+
+def test_memory_is_counted_in_three_ways_each_with_its_range() -> None:
+    data = {
+        "task": "finetune",
+        "model": {"name": "llama-3-8b"},
+        "training": {"seq_len": 4096, "global_batch": 8, "framework": "transformers", "method": "lora"},
+        "hardware": {"name": "h100-sxm-80gb", "devices": 1},
+    }
+    memory = estimate_plan(plan_from_data(data), None, CATALOG).estimate.memory
+    counts = memory.per_device_bytes, memory.allocator_bytes, memory.reserved_bytes
+    assert counts[0].value < counts[1].value < counts[2].value
+    assert counts[2].value - counts[1].value == pytest.approx(memory.parts["context"])
+    assert counts[0].high / counts[0].value >= 1.12
+    assert counts[2].high / counts[2].value >= 1.35
+
+
+def test_a_longer_grouped_product_is_never_faster() -> None:
+    seconds = [token_seconds(served("qwen3-30b-a3b", batch=batch)) for batch in (1, 2, 4, 8, 64, 128, 256)]
+    assert seconds == sorted(seconds)

@@ -1,0 +1,108 @@
+"""Words of a plan that stand for others, or for kinds of training: users, longest answers, preferences, adapters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate import Estimate, estimate_plan
+from capacity_tui.engine.plan.files import plan_from_data
+
+CATALOG = load_catalog()
+HIDDEN, LAYERS = 4096, 32
+
+
+def served(**inference: Any) -> Estimate:
+    settings = {"engine": "vllm", "prompt_tokens": 512, "output_tokens": 256, **inference}
+    hardware = {"name": "h100-sxm-80gb", "devices": 1}
+    data = {"task": "infer", "model": {"name": "llama-3.1-8b"}, "inference": settings, "hardware": hardware}
+    return estimate_plan(plan_from_data(data), None, CATALOG).estimate
+
+
+def trained(**training: Any) -> Estimate:
+    data = {
+        "task": "finetune",
+        "model": {"name": "llama-3-8b"},
+        "training": {"seq_len": 2048, "global_batch": 8, "framework": "transformers", **training},
+        "hardware": {"name": "h100-sxm-80gb", "devices": 8},
+        "parallelism": {"zero": 2},
+    }
+    return estimate_plan(plan_from_data(data), None, CATALOG).estimate
+
+
+def test_users_who_send_one_request_a_while_are_a_rate() -> None:
+    users, rate = served(users=200, seconds_between_requests=60), served(request_rate=200 / 60)
+    assert users.computation.infer == rate.computation.infer
+
+
+def test_users_who_wait_for_answers_are_requests_at_once() -> None:
+    assert served(users=24).computation.infer == served(concurrency=24).computation.infer
+
+
+@pytest.mark.parametrize(
+    "words", [{"seconds_between_requests": 5}, {"users": 3, "request_rate": 2}, {"longest_output_tokens": 128}]
+)
+def test_words_that_contradict_are_refused(words: dict[str, Any]) -> None:
+    with pytest.raises(PlanError):
+        served(**words)
+
+
+def test_a_batch_goes_on_until_its_longest_answer() -> None:
+    equal, drains = served(batch=64), served(batch=64, longest_output_tokens=512)
+    rates = [float(each.computation.infer.output_tokens_per_second.value) for each in (equal, drains)]
+    assert rates[0] / 2 < rates[1] < 0.75 * rates[0]
+    alone = served(batch=1, longest_output_tokens=512)
+    assert float(alone.computation.step_seconds.value) == pytest.approx(
+        float(served(batch=1).computation.step_seconds.value), rel=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "trainable"),
+    [
+        ("lora", LAYERS * 16 * (2 * (HIDDEN + HIDDEN) + 2 * (HIDDEN + HIDDEN // 4))),
+        ("ia3", LAYERS * 2 * (HIDDEN + HIDDEN // 4)),
+        ("prompt", 16 * HIDDEN),
+        ("vera", LAYERS * (4 * 16 + 2 * (HIDDEN + HIDDEN // 4))),
+    ],
+)
+def test_adapters_train_as_many_parameters_as_their_kind_has(kind: str, trainable: int) -> None:
+    """Of Llama 3 8B's attention, whose keys and values are a quarter as wide as its queries."""
+    found = trained(adapter={"kind": kind, "rank": 16, "targets": "attention", "fp32": True})
+    adam, devices = 8, 8
+    assert float(found.memory.parts["optimizer"]) == pytest.approx(adam * trainable / devices)
+
+
+@pytest.mark.parametrize(
+    "kind", ["lora", "qlora", "dora", "adalora", "ia3", "vera", "oft", "boft", "loha", "lokr", "prompt"]
+)
+def test_every_kind_of_adapter_takes_less_than_full_training(kind: str) -> None:
+    adapter, full = trained(adapter={"kind": kind}), trained(method="full")
+    assert float(adapter.memory.per_device_bytes.value) < float(full.memory.per_device_bytes.value)
+
+
+def test_preferences_run_more_than_the_data_alone() -> None:
+    seconds = {
+        word: float(trained(preference=word).computation.step_seconds.value)
+        for word in ("none", "dpo", "kto", "ppo", "grpo", "distillation")
+    }
+    assert all(seconds[word] > seconds["none"] for word in seconds if word != "none")
+    assert seconds["distillation"] < seconds["kto"] < seconds["ppo"]
+
+
+def test_overlap_hides_communication_as_current_releases_do() -> None:
+    def exposed(**training: Any) -> float:
+        data = {
+            "model": {"name": "llama-3-70b"},
+            "training": {"seq_len": 4096, "global_batch": 512, **training},
+            "hardware": {"name": "h100-sxm-80gb", "devices": 64},
+            "parallelism": {"tp": 8, "pp": 2, "dp": 4, "zero": 1},
+        }
+        return float(estimate_plan(plan_from_data(data), None, CATALOG).estimate.computation.step_seconds.value)
+
+    old, current = "megatron==2023.06", "megatron"
+    assert exposed(framework=old, overlap=True) == pytest.approx(exposed(framework=current))
+    assert exposed(framework=current, overlap=False) > exposed(framework=current)
