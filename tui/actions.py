@@ -168,6 +168,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("run.take", "runs", "enter", "Take the plan of the run over", "Runs", "take"),
     Action("run.pin", "run", "P", "Pin the plan of the run beside the plan", "Runs", "pin"),
     Action("run.calibrate", "runs", "k", "Let estimates rest on this run", "Runs", "calibrate"),
+    Action("run.restore", "runs", "K", "Take back what estimates last learnt of runs", "Runs"),
     Action("run.pause", "run", "full_stop", "Look at runs no more, or go on", "Runs", "pause"),
     Action("run.newer", "run", "plus,equals_sign", "A shorter, newer part of the curves", "Runs", "+/- zoom"),
     Action("run.older", "run", "minus", "A longer part of the curves", "Runs"),

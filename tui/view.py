@@ -247,5 +247,12 @@ class RunsReader(Protocol):
             CapacityError: nothing can be learnt from it.
         """
 
+    def restore(self, name: str) -> str:
+        """Take back what was last learnt for the device of a run, and return what estimates rest on then.
+
+        Raises:
+            CapacityError: nothing was learnt before.
+        """
+
     def close(self) -> None:
         """Let files go."""

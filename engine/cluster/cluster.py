@@ -10,7 +10,7 @@ import numpy as np
 
 from capacity_tui.engine.cluster.levels import UNKNOWN_HOST, Level, NodeHost
 from capacity_tui.engine.cluster.quotes import Quote
-from capacity_tui.engine.machine import FitError, Provenance, Quantity
+from capacity_tui.engine.machine import FitError, MeasuredRun, Provenance, Quantity
 from capacity_tui.engine.numeric import Curve, Number
 from capacity_tui.engine.plan import HardwareFacts
 from capacity_tui.engine.record import dataclass
@@ -38,7 +38,8 @@ class Efficiency:
 
     Times are in seconds here, sizes in bytes. ``gemm`` holds at the clock of matrix products; ``power_room`` is that
     clock over the one of the part it was measured on, were there no highest. What fused attention reaches is None where
-    it was not measured on the machine itself: the rows of attention_kernels.yaml say it then.
+    it was not measured on the machine itself: the rows of attention_kernels.yaml say it then. ``runs`` are those of
+    the user's own; what plans like them reach is ``plain`` with what these say.
     """
 
     gemm: Mapping[str, float]
@@ -84,6 +85,12 @@ class Efficiency:
     errors: tuple[FitError, ...] = ()
     power_room: float = 1.0
     boost: float = 1.0
+    runs: tuple[MeasuredRun, ...] = ()
+    plain: Efficiency | None = None
+
+
+# Constants that all scale when the whole device is faster or slower than its kernels say.
+_SPEEDS = ("sustained", "stream", "elementwise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +136,23 @@ class Device:
         """Return the device with another provenance for some figures; ``peaks`` stands for all of its peaks."""
         fields = (name for requested in names for name in self._expanded(requested))
         return replace(self, known={**self.known, **dict.fromkeys(fields, provenance)})
+
+    def with_speed(self, speed: float, context_bytes: float | None = None) -> Device:
+        """Return the device so many times faster than its constants say, as runs of the user's own show it.
+
+        Args:
+            speed: factor over the constants without any run.
+            context_bytes: memory outside the allocator; as without any run by default.
+        """
+        plain = self.efficiency.plain or self.efficiency
+        scaled = {name: getattr(plain, name) * speed for name in _SPEEDS}
+        # Curves of products and attention are relative to rates that scale with the constants; the others are not.
+        curves = tuple(
+            curve if "." in curve.name else replace(curve, ratios=tuple(ratio * speed for ratio in curve.ratios))
+            for curve in plain.curves
+        )
+        outside = plain.context_bytes if context_bytes is None else context_bytes
+        return replace(self, efficiency=replace(plain, **scaled, curves=curves, context_bytes=outside, plain=plain))
 
     def with_bandwidth(self, bandwidth: Number, provenance: Provenance) -> Device:
         """Return a device whose memory is the host's with another bandwidth; its links are copies in that memory."""

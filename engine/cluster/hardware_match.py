@@ -303,7 +303,8 @@ def _listed(groups: Iterable[HardwareMatch]) -> str:
     return " + ".join(map(_count, groups))
 
 
-_CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - {"gemm", "source", "curves", "errors"}
+_OTHERS = frozenset({"gemm", "source", "curves", "errors", "runs", "plain"})
+_CONSTANTS = frozenset(part.name for part in fields(Efficiency)) - _OTHERS
 
 
 def device_key(device: Device) -> str:
@@ -336,6 +337,7 @@ def _with_constants(efficiency: Efficiency, measured: MeasuredEfficiency, where:
         source=source,
         curves=measured.curves,
         errors=measured.errors,
+        runs=measured.runs,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -11,18 +12,23 @@ from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.classical.work import step_range
-from capacity_tui.engine.estimate.resolve import ResolvedPlan
+from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_run, own_runs_of, words_of_run
 from capacity_tui.engine.estimate.run import RunLayout
-from capacity_tui.engine.estimate.serving.resolve import engine_row
-from capacity_tui.engine.estimate.transformer.adapters import base_format
-from capacity_tui.engine.estimate.transformer.resolve import framework_row
 from capacity_tui.engine.estimate.work import Work
-from capacity_tui.engine.models.transformer import TransformerShape
+from capacity_tui.engine.machine import MeasuredRun
 from capacity_tui.engine.numeric import Number, present, where
-from capacity_tui.engine.plan import FULL, UNNAMED, Plan
-from capacity_tui.engine.uncertainty import UNKNOWN, Evidence, FigureName, RunFeatures, measured_networks, spreads_here
+from capacity_tui.engine.plan import UNNAMED, Plan
+from capacity_tui.engine.uncertainty import (
+    KIND,
+    UNKNOWN,
+    Evidence,
+    FigureName,
+    OwnRuns,
+    RunFeatures,
+    measured_networks,
+    spreads_here,
+)
 
-MIXTURE = "mixture"
 OLDEST_RELEASE_RATE = counted("oldest-release-rate")
 # Stage of ZeRO that shares the parameters out as well.
 SHARDED = 3
@@ -49,8 +55,10 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     if kind == "plugin":
         return Evidence(_rows(catalog, "plugin"))
     device = resolved.cluster.device
-    rows = _rows(catalog, _kind(resolved))
-    words = {**_words(resolved, catalog), "hardware": UNKNOWN if _measured(device) else device.efficiency.row}
+    kind_words = words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog)
+    rows = _rows(catalog, kind_of_run(resolved.plan, resolved.shape))
+    words = {name: word for name, word in kind_words.items() if name != KIND}
+    words["hardware"] = UNKNOWN if _measured(device) else device.efficiency.row
     unnamed = float(words["software"] == UNNAMED)
     flags: dict[str, Number] = {
         "unnamed": unnamed,
@@ -61,12 +69,14 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     if unnamed:
         words["software"] = UNKNOWN
     features = RunFeatures(words, _splits(resolved.plan))
+    runs = own_runs_of(device, catalog)
     networks = measured_networks(resolved.cluster.networks, resolved.cluster.direct_devices)
     return Evidence(
         rows,
         features,
         flags,
         spreads_here(device.efficiency.errors),
+        own=None if runs is None else (runs, kind_words),
         networks=networks,
         oldest_rate=_oldest_rate(resolved, catalog),
     )
@@ -78,12 +88,6 @@ def _oldest_rate(resolved: ResolvedPlan, catalog: Catalog) -> float:
     return OLDEST_RELEASE_RATE if serves and not catalog.names_release(resolved.plan.inference.engine) else 1.0
 
 
-def _kind(resolved: ResolvedPlan) -> str:
-    if resolved.shape is None:
-        return "network-inference" if resolved.plan.task == "infer" else "network-training"
-    return "serving" if resolved.plan.task == "infer" else "training"
-
-
 def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:
     names: tuple[FigureName, ...] = ("step", "prefill", "decode", "memory")
     return {name: catalog.reliabilities[row] for name in names if (row := f"{kind}-{name}") in catalog.reliabilities}
@@ -92,29 +96,6 @@ def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:
 def _measured(device: Device) -> bool:
     """Whether the device itself was sampled: then no other hardware stands for it."""
     return bool(device.efficiency.errors)
-
-
-def _words(resolved: ResolvedPlan, catalog: Catalog) -> dict[str, str]:
-    plan = resolved.plan
-    family = resolved.family.id if resolved.shape is None else _family(resolved.shape)
-    if plan.task == "infer" and resolved.shape is not None:
-        weights = catalog.quantizations.find(plan.inference.weights_format)
-        engine = engine_row(plan.inference.engine, resolved.cluster.device, catalog)
-        return {"software": engine.id, "precision": weights.id, "family": family}
-    training = plan.training
-    adapter = training.adapter.kind if training.adapter is not None else FULL
-    base = base_format(training)
-    return {
-        "software": framework_row(plan, catalog).id,
-        "precision": str(training.precision),
-        "family": family,
-        "method": f"{adapter}, {base}" if base else adapter,
-        "optimizer": training.optimizer,
-    }
-
-
-def _family(shape: TransformerShape) -> str:
-    return MIXTURE if float(shape.experts) > 0 else shape.kind
 
 
 def run_splits(layout: RunLayout) -> dict[str, Number]:
@@ -153,3 +134,22 @@ def with_numbers(
         numbers["batch"] = work.served.batch
     features = replace(evidence.features, numbers=numbers, splits={**evidence.features.splits, **(splits or {})})
     return replace(evidence, features=features)
+
+
+def with_further_run(
+    resolved: ResolvedPlan, work: Work, figure: FigureName, catalog: Catalog
+) -> tuple[OwnRuns, Mapping[str, str]]:
+    """Return the runs of the user's own with one more: of this very plan, just as it is estimated.
+
+    Args:
+        figure: what it tells: ``step`` or ``memory``.
+    """
+    device = resolved.cluster.device
+    words = words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog)
+    numbers = {name: float(number) for name, number in work.evidence.features.numbers.items()}
+    own = own_runs_of(device, catalog)
+    speed = 1.0 if own is None else own.speed(words)
+    context = float(work.context_bytes)
+    run = MeasuredRun("", words, numbers, **({"speed": speed} if figure == "step" else {"peak_bytes": context}))
+    runs = replace(device.efficiency, runs=(*device.efficiency.runs, run))
+    return cast("OwnRuns", own_runs_of(replace(device, efficiency=runs), catalog)), words

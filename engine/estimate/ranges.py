@@ -19,9 +19,9 @@ from capacity_tui.engine.uncertainty import (
     ErrorTerms,
     FigureName,
     MeasuredNetworks,
+    OwnSpread,
     Range,
     figure_range,
-    memory_spreads,
     spread_here,
 )
 
@@ -109,8 +109,19 @@ class Ranges:
             amounts = memory_amounts(self._work)
             unsure = amounts["activations"] + amounts["outside"]
             flags = {name: flag * unsure if name in OF_SOFTWARE else flag for name, flag in flags.items()}
-            return ErrorTerms({**amounts, **flags}, evidence.features, memory_spreads(evidence.here))
-        return ErrorTerms({**self._time_amounts(figure), **flags}, evidence.features, evidence.here)
+            return ErrorTerms({**amounts, **flags}, evidence.features, evidence.here, self._own_spread(figure))
+        amounts = {**self._time_amounts(figure), **flags}
+        return ErrorTerms(amounts, evidence.features, evidence.here, self._own_spread(figure))
+
+    def _own_spread(self, figure: FigureName) -> OwnSpread | None:
+        """Return what runs of the user's own say of how sure a step and its memory are."""
+        evidence, work = self._work.evidence, self._work
+        if evidence.own is None or figure not in ("step", "memory"):
+            return None
+        runs, words = evidence.own
+        if figure == "step":
+            return runs.time_spread(words, evidence.features.numbers)
+        return runs.memory_spread(words, evidence.features.numbers, float(work.context_bytes))
 
     def _range(self, name: FigureName) -> Range:
         evidence = self._work.evidence

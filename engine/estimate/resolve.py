@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, key_of, named_release
-from capacity_tui.engine.cluster import Cluster, resolve_cluster
+from capacity_tui.engine.cluster import Cluster, Device, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.classical.work import settle_classical
-from capacity_tui.engine.estimate.serving.resolve import served_weights
+from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
+from capacity_tui.engine.estimate.transformer.adapters import base_format
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec, shape_from_huggingface
 from capacity_tui.engine.models.networks import network_spec_type
@@ -34,6 +35,7 @@ from capacity_tui.engine.plan import (
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, Likeness, OwnRuns
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -52,6 +54,11 @@ _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"
 _MEMORY = "hardware.spec.memory_mib"
 _NO_LENGTH = "nothing says how long the job is: without it it has no time and no cost (say 50M, or training.tokens=)"
+
+
+MIXTURE = "mixture"
+# What is known of runs of the user's own besides how alike another word leaves them.
+_OF_LIKENESS = ("doubling", "scatter", "patience")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +113,9 @@ def resolve_plan(
     plan = plan.model_copy(update={"task": task, "hardware": hardware})
     if family.kind == "classical":
         spec = settle_classical(plan, family.id, cluster.device)
-        return ResolvedPlan(_with_spec(plan, spec), family, cluster, None, spec)
+        plan = _with_spec(plan, spec)
+        words = words_of_run(plan, family, None, cluster.device, catalog)
+        return ResolvedPlan(plan, family, with_own_runs(cluster, words, catalog), None, spec)
     if family.kind == "plugin":
         given = read_spec(plugin_of(family.id).spec_type, plan.model.spec)
         return ResolvedPlan(_with_spec(plan, given), family, cluster, None, given)
@@ -134,6 +143,7 @@ def resolve_plan(
     resolved = plan.model_copy(update={"parallelism": parallel, "training": training})
     if shape is not None:
         refuse_impossible(plan_layout(resolved, shape, catalog))
+    cluster = with_own_runs(cluster, words_of_run(resolved, family, shape, cluster.device, catalog), catalog)
     return ResolvedPlan(resolved, family, cluster, shape, network, why)
 
 
@@ -291,3 +301,56 @@ def _is_written(resolved: ResolvedPlan, path: str) -> bool:
 def _fields(task: str) -> Mapping[str, tuple[str, ...]]:
     rows: dict[str, dict[str, Any]] = parse_shipped(files("capacity_tui.profiles") / "unsaid.yaml")
     return {path: tuple(figures) for path, figures in rows[task].items()}
+
+
+def kind_of_run(plan: Plan, shape: TransformerShape | None) -> str:
+    """Return which kind of figures a transformer or a network has."""
+    if shape is None:
+        return "network-inference" if plan.task == "infer" else "network-training"
+    return "serving" if plan.task == "infer" else "training"
+
+
+def words_of_run(
+    plan: Plan, family: Family, shape: TransformerShape | None, device: Device, catalog: Catalog
+) -> dict[str, str]:
+    """Return what a run is like in words, with its kind."""
+    if family.kind in ("classical", "plugin"):
+        return {KIND: family.kind, "family": family.id, "precision": str((plan.model.spec or {}).get("precision"))}
+    kind = {KIND: kind_of_run(plan, shape), "family": family.id if shape is None else _family(shape)}
+    if plan.task == "infer" and shape is not None:
+        weights = catalog.quantizations.find(plan.inference.weights_format)
+        engine = engine_row(plan.inference.engine, device, catalog)
+        return {**kind, "software": engine.id, "precision": weights.id}
+    training = plan.training
+    adapter = training.adapter.kind if training.adapter is not None else FULL
+    base = base_format(training)
+    return {
+        **kind,
+        "software": framework_row(plan, catalog).id,
+        "precision": str(training.precision),
+        "method": f"{adapter}, {base}" if base else adapter,
+        "optimizer": training.optimizer,
+    }
+
+
+def _family(shape: TransformerShape) -> str:
+    return MIXTURE if float(shape.experts) > 0 else shape.kind
+
+
+def own_runs_of(device: Device, catalog: Catalog) -> OwnRuns | None:
+    """Return the runs of the user's own on a device; None where there are none."""
+    if not device.efficiency.runs:
+        return None
+    value = {name: catalog.coefficients[f"own-run-{name}"].value for name in (*ALIKE_WORDS, *_OF_LIKENESS)}
+    words = {name: value[name] for name in ALIKE_WORDS}
+    return OwnRuns(device.efficiency.runs, Likeness(words, value["doubling"], value["scatter"], value["patience"]))
+
+
+def with_own_runs(cluster: Cluster, words: Mapping[str, str], catalog: Catalog) -> Cluster:
+    """Return a cluster as fast as runs of the user's own on its device, like a plan of such words, show it."""
+    runs = own_runs_of(cluster.device, catalog)
+    if runs is None:
+        return cluster
+    device = cluster.device.with_speed(1.0)
+    outside = runs.context_bytes(words, float(device.efficiency.context_bytes))
+    return replace(cluster, device=device.with_speed(runs.speed(words), outside))

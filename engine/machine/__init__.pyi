@@ -36,6 +36,7 @@ from .main_memory import shared_memory as shared_memory
 from .measured_constants import FOLDER as FOLDER
 from .measured_constants import FitError as FitError
 from .measured_constants import MeasuredEfficiency as MeasuredEfficiency
+from .measured_constants import MeasuredRun as MeasuredRun
 from .measured_constants import constants_file as constants_file
 from .measured_constants import possible as possible
 from .measured_constants import read_constants as read_constants

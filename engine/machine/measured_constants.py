@@ -46,6 +46,29 @@ class FitError:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """What one run of the user's own says of its device.
+
+    Attributes:
+        date: its day, ISO.
+        words: what it is like by words: kind of work, precision, family, software, method, optimizer.
+        numbers: likewise by numbers: tokens of a sequence, parameters, sequences or samples at once, devices.
+        speed: how many times faster the device is than its other constants say; None where no time was measured.
+        peak_bytes: memory that it took; None where that was not measured.
+        tensor_bytes: what of it is not outside the allocator, as estimated.
+        weight: how much it counts, from 0 to 1: less where others used the machine too.
+    """
+
+    date: str
+    words: Mapping[str, str]
+    numbers: Mapping[str, float]
+    speed: float | None = None
+    peak_bytes: float | None = None
+    tensor_bytes: float = 0.0
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class MeasuredEfficiency:
     """Constants measured on one device.
 
@@ -55,6 +78,8 @@ class MeasuredEfficiency:
         gemm: share of the dense peak that large products reach, by type.
         constants: other constants of the efficiency table, in its units.
         curves: measured over modelled rates by size.
+        errors: how well constants and curves describe the samples.
+        runs: what runs of the user's own say beyond them.
     """
 
     device: str
@@ -64,6 +89,7 @@ class MeasuredEfficiency:
     constants: Mapping[str, float] = field(default_factory=dict)
     curves: tuple[Curve, ...] = ()
     errors: tuple[FitError, ...] = ()
+    runs: tuple[MeasuredRun, ...] = ()
 
 
 def constants_file(key: str, folder: Path | None = None) -> Path:
@@ -109,6 +135,7 @@ def _constants(data: Mapping[str, object]) -> MeasuredEfficiency:
         constants=_bounded(data["constants"]),
         curves=tuple(_curve(row) for row in _rows(data["curves"])),
         errors=tuple(_error(row) for row in _rows(data["errors"])),
+        runs=tuple(_run(row) for row in _rows(data.get("runs", []))),
     )
 
 
@@ -166,4 +193,17 @@ def _error(row: Mapping[str, object]) -> FitError:
         median=_number(row["median"]),
         worst=_number(row["worst"]),
         interpolated=None if between is None else _number(between),
+    )
+
+
+def _run(row: Mapping[str, object]) -> MeasuredRun:
+    speed, peak = row["speed"], row["peak_bytes"]
+    return MeasuredRun(
+        date=str(row["date"]),
+        words={name: str(word) for name, word in json_table(row["words"]).items()},
+        numbers={name: _number(number) for name, number in json_table(row["numbers"]).items()},
+        speed=None if speed is None else _bounded({"speed": speed})["speed"],
+        peak_bytes=None if peak is None else _number(peak),
+        tensor_bytes=_number(row["tensor_bytes"]),
+        weight=min(_number(row["weight"]), 1.0),
     )

@@ -26,6 +26,7 @@ from capacity_tui.engine.estimate import (
     open_length,
     part_label,
     resolve_plan,
+    with_further_run,
 )
 from capacity_tui.engine.estimate.timing import StepTime
 from capacity_tui.engine.keys import Key
@@ -225,6 +226,7 @@ class Measurement:
         kind: ``run``, ``memory``, ``kernels``, ``collectives``, ``benchmark`` or ``price``.
         command: the command line that takes it; ``PLAN`` stands for the plan's file.
         samples: what fits it would leave at best, by name; none for what is no sample of the device.
+        figure: what a run of the plan tells; None for what is no run.
         settles: beginnings of the keys of unknowns that it settles.
     """
 
@@ -232,6 +234,7 @@ class Measurement:
     what: str
     command: str
     samples: tuple[str, ...] = ()
+    figure: FigureName | None = None
     settles: tuple[str, ...] = ()
 
 
@@ -261,13 +264,13 @@ MEASUREMENTS = (
         "run",
         "the time of a step: a run of 50 steps of this plan, its first 10 left out",
         "capacity-tui calibrate --plan PLAN --step-seconds SECONDS",
-        samples=("own runs, step time",),
+        figure="step",
     ),
     Measurement(
         "memory",
         "a reading of device memory at its peak, as the driver shows it, in a run of this plan",
         "capacity-tui calibrate --plan PLAN --peak-gib GIB",
-        samples=("own runs, memory",),
+        figure="memory",
     ),
     Measurement(
         "kernels",
@@ -311,7 +314,7 @@ def _narrowings(case: EstimatedPlan, of: str, value: float, unknowns: Sequence[S
         if measurement.kind == "collectives" and float(case.resolved.cluster.devices) <= 1:
             continue
         left = spread
-        if measurement.samples:
+        if measurement.samples or measurement.figure:
             left = range_ends(_measured(case, measurement), of) or spread
         unsettled = [fact for fact in facts if not (measurement.settles and fact.key.startswith(measurement.settles))]
         ends = _together(value, left, unsettled)
@@ -324,6 +327,9 @@ def _measured(case: EstimatedPlan, measurement: Measurement) -> Figured:
     evidence = case.estimate.work.evidence
     if not evidence.features.words:
         return case.estimate  # nothing that is measured of a device narrows ranges of this kind of model
+    if measurement.figure is not None:
+        own = with_further_run(case.resolved, case.estimate.work, measurement.figure, case.catalog)
+        return with_evidence(case, replace(evidence, own=own))
     here = spreads_here([FitError(name, 1, 0.0, 0.0) for name in measurement.samples])
     words = {name: UNKNOWN if name == "hardware" else word for name, word in evidence.features.words.items()}
     known = replace(evidence, features=replace(evidence.features, words=words), here={**evidence.here, **here})

@@ -3,7 +3,6 @@ from .evidence import Evidence as Evidence
 from .evidence import FigureName as FigureName
 from .evidence import MeasuredNetworks as MeasuredNetworks
 from .evidence import measured_networks as measured_networks
-from .evidence import memory_spreads as memory_spreads
 from .evidence import spreads_here as spreads_here
 from .features import UNKNOWN as UNKNOWN
 from .features import RunFeatures as RunFeatures
@@ -11,6 +10,12 @@ from .features import published_bins as published_bins
 from .intervals import Interval as Interval
 from .intervals import Range as Range
 from .intervals import existing as existing
+from .own_runs import ALIKE_NUMBERS as ALIKE_NUMBERS
+from .own_runs import ALIKE_WORDS as ALIKE_WORDS
+from .own_runs import KIND as KIND
+from .own_runs import Likeness as Likeness
+from .own_runs import OwnRuns as OwnRuns
+from .own_runs import OwnSpread as OwnSpread
 from .spread import ErrorTerms as ErrorTerms
 from .spread import figure_range as figure_range
 from .spread import figure_spread as figure_spread

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Literal
@@ -14,6 +13,7 @@ from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty.features import RunFeatures
 from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.uncertainty.own_runs import OwnRuns
 
 # What waits for its exchanges, whose times are those of the collectives that a network is measured by. How far other
 # parts hide behind kernels, or how evenly tokens go to experts, no timing of a network tells.
@@ -58,6 +58,7 @@ class Evidence:
         features: what the run is like.
         flags: properties that make it less sure, 1 or 0, by name of their spread.
         here: spreads found on this very machine.
+        own: runs of the user's own on such a device, and what this one is like to them by words.
         known: ranges that are given as they are, by figure.
         networks: how sure the networks are, where they were measured.
         oldest_rate: rate of older releases over the estimated one, where the run does not say its release; else 1.
@@ -67,6 +68,7 @@ class Evidence:
     features: RunFeatures = field(default_factory=RunFeatures)
     flags: Mapping[str, Number] = field(default_factory=dict)
     here: Mapping[str, float] = field(default_factory=dict)
+    own: tuple[OwnRuns, Mapping[str, str]] | None = None
     known: Mapping[FigureName, Range] = field(default_factory=dict)
     networks: MeasuredNetworks | None = None
     oldest_rate: float = 1.0
@@ -80,14 +82,9 @@ KERNELS = ("gemm.", "attention")
 
 COLLECTIVES = "collectives"
 
-# What no part explains of memory, which timed steps say nothing about.
-MEMORY_BASE = "memory base"
-
-MEASURED_RUNS = {"own runs, step time": ("base",), "own runs, memory": ("outside", MEMORY_BASE)}
-
 
 def spreads_here(errors: Sequence[FitError]) -> Mapping[str, float]:
-    """Return the spreads that samples and timed runs of this machine leave, by the names of what they measured.
+    """Return the spreads that samples of this machine leave, by the names of what they measured.
 
     Args:
         errors: how well the machine's constants describe what they were fitted to.
@@ -104,17 +101,4 @@ def spreads_here(errors: Sequence[FitError]) -> Mapping[str, float]:
         if error.name == COLLECTIVES:
             # What exchanges inside a node wait for is what was sampled; how far others hide is not.
             spreads["tensor_parallel"] = DEVIATIONS_IN_A_MEDIAN * error.median
-        for name in MEASURED_RUNS.get(error.name, ()):
-            spreads[name] = further_run_spread(error)
     return spreads
-
-
-def memory_spreads(here: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the spreads of this machine as they count for memory."""
-    others = {name: spread for name, spread in here.items() if name not in ("base", MEMORY_BASE)}
-    return {**others, "base": here[MEMORY_BASE]} if MEMORY_BASE in here else others
-
-
-def further_run_spread(error: FitError) -> float:
-    """Spread of a further run beside so many that the constants were fitted to: their worst, larger for few of them."""
-    return error.worst * math.sqrt(1.0 + 1.0 / error.count)

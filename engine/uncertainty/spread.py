@@ -20,6 +20,7 @@ from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty.features import Bins, Nearest, RunFeatures, published_bins
 from capacity_tui.engine.uncertainty.intervals import Range
+from capacity_tui.engine.uncertainty.own_runs import OwnSpread
 
 # What of a range is told by name: contributions above this share of its variance.
 REPORTED_SHARE = 0.08
@@ -31,7 +32,9 @@ _WORDS = {
     "outside": "memory outside the allocator",
     "offloaded": "states on the host",
     "mixture": "experts",
+    "own_runs": "runs of your own",
 }
+OWN_RUNS = "own_runs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +44,14 @@ class ErrorTerms:
     Attributes:
         amounts: of every part, its share of the figure (times doublings of length and the like), by name of its spread.
         features: what the run is like.
-        here: spreads found on this very machine, in place of those of published runs; never wider than them.
+        here: spreads found on this very machine, in place of those of published runs.
+        own: what runs of the user's own say of this one.
     """
 
     amounts: Mapping[str, Number]
     features: RunFeatures = field(default_factory=RunFeatures)
     here: Mapping[str, float] = field(default_factory=dict)
+    own: OwnSpread | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +88,20 @@ def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) 
     spreads = {name: spread_here(name, usual, error_terms.here, row.repeat) for name, usual in row.spreads.items()}
     parts = {name: (spreads[name] * amount) ** 2 for name, amount in error_terms.amounts.items() if name in spreads}
     nearest = Nearest({}, {}, None) if bins is None else bins.nearest(error_terms.features, row.distances)
-    return Spread(parts, nearest)
+    spread = Spread(parts, nearest)
+    return spread if error_terms.own is None else _with_own_runs(spread, error_terms.own)
+
+
+def _with_own_runs(usual: Spread, own: OwnSpread) -> Spread:
+    """Return a spread with what runs of the user's own say, as far as they are alike."""
+    left = 1.0 - own.alike
+    parts = {name: left * square for name, square in usual.parts.items()} | {OWN_RUNS: own.alike * own.variance}
+    squares = {name: left * square for name, square in usual.nearest.squares.items()}
+    return Spread(parts, replace(usual.nearest, squares=squares))
 
 
 def spread_here(name: str, usual: float, here: Mapping[str, float], repeat: float) -> float:
-    """Return the spread of a part: the usual one, or that of this machine where it is smaller.
+    """Return the spread of a part: that of this machine where it is known, else the usual one.
 
     Args:
         name: the part.
@@ -95,7 +109,7 @@ def spread_here(name: str, usual: float, here: Mapping[str, float], repeat: floa
         here: spreads found on this machine.
         repeat: spread between runs of one plan, which no measurement goes below.
     """
-    return min(usual, max(here.get(name, usual), repeat))
+    return max(here[name], repeat) if name in here else usual
 
 
 def figure_range(error_terms: ErrorTerms, row: Reliability) -> Range:

@@ -14,10 +14,11 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate import Estimate
 from capacity_tui.engine.machine import detect
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_entry
-from capacity_tui.engine.runs.sampling import kept_runs, learnt_from, read_runs
+from capacity_tui.engine.runs.sampling import OwnRun, kept_runs, learnt_from, read_runs, with_cores_of
 from capacity_tui.engine.runs.sampling.own_runs import STEP
 from capacity_tui.engine.solve import answer
 from capacity_tui.tui.cli import main
@@ -99,9 +100,74 @@ def test_one_watched_run_teaches_what_it_took():
     took = 2 * float(predicted.estimate.computation.step_seconds.value)
     run = history_entry(predicted, "run", {STEP: took})
     learnt = learnt_from(run, machine, catalog, History())
-    assert learnt.device == run.device
-    (error,) = learnt.errors
+    assert (learnt.measured.device, learnt.alike) == (run.device, 1)
+    (error,) = learnt.measured.errors
     assert (error.name, error.count) == ("own runs, step time", 1)
     assert error.median < 0.01
+    assert step_of(learnt.after) == pytest.approx(2 * step_of(learnt.before), rel=1e-3)
     with pytest.raises(PlanError, match="nothing can be learnt"):
         learnt_from(replace(run, actual={}), machine, catalog, History())
+
+
+def test_a_run_that_others_held_up_teaches_nothing_of_time(tmp_path, capsys):
+    machine, catalog = detect(), load_catalog()
+    predicted = answer(plan_from_data(json.loads(Path(plan_of(256, tmp_path)).read_text())), machine, catalog)
+    step = step_of(predicted.estimate)
+    quiet = history_entry(predicted, "run", {STEP: 1.1 * step})
+    held_up = history_entry(predicted, "run", {STEP: 3 * step}, {"why": ["shared"], "others": 0.6})
+    with pytest.raises(PlanError, match="held up"):
+        learnt_from(held_up, machine, catalog, History())
+    History().keep(held_up)
+    learnt = learnt_from(quiet, machine, catalog, History())
+    assert step_of(learnt.after) == pytest.approx(1.1 * step, rel=1e-3)
+    assert len(learnt.left_out) == 1
+    History().keep(quiet)
+    capsys.readouterr()
+    assert main(["calibrate", "--device", "cpu"]) == 0
+    assert "others used the machine" in capsys.readouterr().err
+
+
+def test_a_run_beside_others_within_its_range_counts_for_less():
+    run = OwnRun({}, 1.0, None, "2026-11-26", others=0.5)
+    assert run.weight < OwnRun({}, 1.0, None, "2026-11-26", others=0.05).weight < 1.0
+
+
+def test_what_was_calibrated_is_taken_back_and_comes_again(tmp_path, capsys):
+    plan = plan_of(256, tmp_path)
+    machine, catalog = detect(), load_catalog()
+    shipped = step_of(answer(plan_from_data(json.loads(Path(plan).read_text())), machine, catalog).estimate)
+
+    def now() -> float:
+        return step_of(answer(plan_from_data(json.loads(Path(plan).read_text())), detect(), catalog).estimate)
+
+    assert main(["calibrate", "--undo", "--device", "cpu"]) != 0
+    assert main(["calibrate", "--plan", plan, "--step-seconds", f"{2 * shipped}"]) == 0
+    assert now() == pytest.approx(2 * shipped, rel=1e-3)
+    assert main(["calibrate", "--undo", "--device", "cpu"]) == 0
+    assert now() == shipped
+    assert main(["calibrate", "--undo", "--device", "cpu"]) == 0
+    assert now() == pytest.approx(2 * shipped, rel=1e-3)
+
+
+def test_runs_on_other_cores_are_predicted_for_those_and_named(capsys):
+    plan = {"model": {"name": "mlp", "spec": {"d_in": 512, "layers": [1024], "d_out": 10, "n": 2560, "epochs": 1,
+            "batch_size": 256, "precision": "fp32"}, "optimization": "sgd"},
+            "hardware": {"name": "detected"}}  # fmt: skip
+    machine, catalog = detect(), load_catalog()
+    one_core = replace(machine, cpu=replace(machine.cpu, usable_threads=replace(machine.cpu.usable_threads, value=1)))
+    predicted = answer(plan_from_data(plan), one_core, catalog)
+    run = history_entry(predicted, "run", {STEP: step_of(predicted.estimate)})
+    assert run.device.endswith("-1")
+    History().keep(run)
+    (kept,) = kept_runs(History())
+    again = answer(plan_from_data(kept.plan), with_cores_of(machine, kept), catalog)
+    assert step_of(again.estimate) == pytest.approx(step_of(predicted.estimate))
+    assert main(["accuracy", "--mine", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    if machine.cpu.usable_threads.value != 1:
+        main(["calibrate", "--device", "cpu"])
+        assert run.device in capsys.readouterr().err
+
+
+def step_of(estimate: Estimate) -> float:
+    return float(estimate.computation.step_seconds.value)

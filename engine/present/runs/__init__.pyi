@@ -14,6 +14,7 @@ from .run_history import compared_run_rows as compared_run_rows
 from .run_history import figure_rows as figure_rows
 from .run_history import hardware_of as hardware_of
 from .run_history import heading as heading
+from .run_history import learnt_text as learnt_text
 from .run_history import list_rows as list_rows
 from .run_history import runs_as_data as runs_as_data
 from .run_history import setting_rows as setting_rows

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from capacity_tui.engine.estimate import ITERATIONS, METRICS, usual_words
+from capacity_tui.engine.estimate import ITERATIONS, METRICS, read_figure, usual_words
 from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import all_fields, leaves
 from capacity_tui.engine.present.results import plan_value_text
 from capacity_tui.engine.printable import csv_table, printable
 from capacity_tui.engine.runs.history import RunRecord, as_data
+from capacity_tui.engine.runs.sampling import Learnt
+from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT, format_number, format_quantity
 
 LIST_HEADS = (
@@ -204,3 +207,28 @@ def _words(name: str, value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return format_quantity(value, _unit(name)) if _unit(name) else format_number(value)
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def learnt_text(learnt: Learnt) -> str:
+    """Return what a run taught in a sentence: what that made of its own plan's figures, and what estimates rest on."""
+    changes = (f"{name} {before} before, {after} now" for name, before, after in _changes(learnt))
+    others = len(learnt.measured.runs) - learnt.alike
+    kept = f", and {others} of other kinds for theirs" if others else ""
+    runs = "run" if learnt.alike == 1 else "runs"
+    apart = f"; left out: {'; '.join(learnt.left_out)}" if learnt.left_out else ""
+    return f"{'; '.join((*changes, f'rests on {learnt.alike} {runs} of its kind{kept}'))}{apart}"
+
+
+def _changes(learnt: Learnt) -> Iterator[tuple[str, str, str]]:
+    for key, name in ((_STEP, "step"), (_MEMORY, "memory")):
+        before, after = (_with_range(read_figure(estimate, key), key) for estimate in (learnt.before, learnt.after))
+        if before != after:
+            yield name, before, after
+
+
+def _with_range(value: Number | Interval | None, key: str) -> str:
+    unit = METRICS[key].unit
+    if not isinstance(value, Interval):
+        return _NONE
+    middle, low, high = (format_quantity(mean(end), unit) for end in value.ends)
+    return f"{middle} ({low} to {high})"

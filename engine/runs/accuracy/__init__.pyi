@@ -11,6 +11,7 @@ from .predictions import predictor as predictor
 from .predictions import verdicts_of as verdicts_of
 from .published import COMPARED_KINDS as COMPARED_KINDS
 from .published import Kind as Kind
+from .published import Measurement as Measurement
 from .render import PAIR_HEADINGS as PAIR_HEADINGS
 from .render import SCORE_HEADINGS as SCORE_HEADINGS
 from .render import TITLES as TITLES
@@ -23,6 +24,7 @@ from .render import score_cells as score_cells
 from .render import score_rows as score_rows
 from .render import verdict_rows as verdict_rows
 from .scoring import AccuracyReport as AccuracyReport
+from .scoring import Prediction as Prediction
 from .scoring import Scores as Scores
 from .scoring import evaluate as evaluate
 from .shared_runs import read_shared as read_shared

@@ -267,10 +267,15 @@ def _sharing_reasons(samples: RunSamples, answer: Answer, limits: Mapping[str, f
         if run_memory.value and used_elsewhere > limits["others"] * total:
             yield Reason("shared", f"others hold {format_bytes(used_elsewhere)} of GPU {gpu.index}")
     if answer.resolved.cluster.device.kind == "cpu":
-        everybody = _middle(samples.system_cpu_percent()) / PERCENT * (os.cpu_count() or 1)
-        used = everybody - _middle(samples.cpu_percent()) / PERCENT
-        if used > limits["others"] * _cores():
-            yield Reason("shared", f"others use {used:.1f} of {os.cpu_count()} cores")
+        share = others_share(samples)
+        if share > limits["others"]:
+            yield Reason("shared", f"others use {share * _cores():.1f} of {os.cpu_count()} cores")
+
+
+def others_share(samples: RunSamples) -> float:
+    """Return the cores that others use, as a share of those that a run may use; NaN where it is not known."""
+    everybody = _middle(samples.system_cpu_percent()) / PERCENT * (os.cpu_count() or 1)
+    return max(everybody - _middle(samples.cpu_percent()) / PERCENT, 0.0) / _cores()
 
 
 def _cores() -> int:

@@ -20,7 +20,14 @@ from capacity_tui.engine.runs.logs.run_curve import Numbers, RunCurve
 from capacity_tui.engine.runs.logs.sources import LogSource
 from capacity_tui.engine.runs.metrics_export import Gauge
 from capacity_tui.engine.runs.monitor.alarms import Alarm, Watch, detectors_of
-from capacity_tui.engine.runs.monitor.comparison import Compared, Reason, compare, measured, reasons
+from capacity_tui.engine.runs.monitor.comparison import (
+    Compared,
+    Reason,
+    compare,
+    measured,
+    others_share,
+    reasons,
+)
 from capacity_tui.engine.runs.monitor.run_samples import RunSamples
 from capacity_tui.engine.runs.processes import Observation, ProcessTree, observe
 from capacity_tui.engine.runs.profile.snapshots import Snapshots, gauges_of
@@ -152,9 +159,18 @@ class RunMonitor:
             "seconds": state.seconds,
             "program": state.program,
             "steps": self.curve.step,
+            **self._disturbances(state),
             **({"command": list(command), "exit_code": exit_code} if command else {}),
         }
         return self._record(state.actual, details)
+
+    def _disturbances(self, state: RunState) -> dict[str, object]:
+        """Return why figures may say nothing of the device: codes, and the share of cores that others used."""
+        why: dict[str, object] = {"why": [reason.code for reason in state.reasons]} if state.reasons else {}
+        if self._answer is None or self._answer.resolved.cluster.device.kind != "cpu":
+            return why
+        others = others_share(self.samples)
+        return why | ({"others": round(min(others, 1.0), 3)} if math.isfinite(others) else {})
 
     def beginning(self, command: Sequence[str] = ()) -> RunRecord:
         """Return what is known of the run before anything was measured.

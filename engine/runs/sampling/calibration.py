@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from capacity_tui.engine.cluster import Device, device_key
 from capacity_tui.engine.errors import HardwareError, StorageError
 from capacity_tui.engine.estimate.timing import attention_rate, gemm_rate
-from capacity_tui.engine.files import make_folder, write_atomically
+from capacity_tui.engine.files import make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine import FitError, MeasuredEfficiency, constants_file, possible, read_constants
 from capacity_tui.engine.numeric import Curve
 from capacity_tui.engine.record import dataclass
@@ -92,15 +92,55 @@ def constants_before(measured: MeasuredEfficiency, folder: Path | None = None) -
 
 
 def write_measured(measured: MeasuredEfficiency, folder: Path | None = None) -> Path:
-    """Write a device's constants to the user's folder, and return the file.
+    """Write a device's constants to the user's folder, and return the file; what was there before stays beside it.
 
     Raises:
         StorageError: it cannot be written.
     """
     path = constants_file(measured.device, folder)
     make_folder(path.parent)
-    write_atomically(path, json.dumps(asdict(measured), indent=1) + "\n", overwrite=True)
+    _write(_before(path), _text(path))
+    _write(path, json.dumps(asdict(measured), indent=1) + "\n")
     return path
+
+
+def restore_constants(device: str, folder: Path | None = None) -> MeasuredEfficiency | None:
+    """Put a device's constants back as they were before they were last written, and return them; None: as shipped.
+
+    Args:
+        device: name that its measurements go by.
+
+    Raises:
+        StorageError: there is nothing to go back to, or it cannot be written.
+    """
+    path = constants_file(device, folder)
+    if not _before(path).exists():
+        raise StorageError("nothing was calibrated that could be taken back", device)
+    now, before = _text(path), _text(_before(path))
+    _write(_before(path), now)
+    if not before:
+        path.unlink(missing_ok=True)
+        return None
+    _write(path, before)
+    return read_constants(path)
+
+
+def _before(path: Path) -> Path:
+    return path.with_name(f"{path.name}.before")
+
+
+def _text(path: Path) -> str:
+    """Return what a file holds; empty where there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise reading_error(error, path) from error
+
+
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, text, overwrite=True)
 
 
 @dataclass(frozen=True, slots=True)

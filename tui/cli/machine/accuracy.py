@@ -15,7 +15,7 @@ from capacity_tui.tui.cli.progress import working
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from capacity_tui.engine.runs.accuracy import AccuracyReport, LeftOut, VerdictReport
+    from capacity_tui.engine.runs.accuracy import AccuracyReport, LeftOut, Measurement, Prediction, VerdictReport
     from capacity_tui.engine.runs.accuracy import Kind as MeasurementKind
     from capacity_tui.engine.runs.accuracy import Scores as AccuracyScores
 
@@ -80,21 +80,26 @@ def _of_own_runs() -> tuple[Sequence[AccuracyReport], None]:
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.runs.accuracy import evaluate as evaluate_measurements
     from capacity_tui.engine.runs.accuracy import own_measurements, predictor
-    from capacity_tui.engine.runs.sampling import kept_runs
+    from capacity_tui.engine.runs.sampling import kept_runs, with_cores_of
     from capacity_tui.tui.cli.history_store import opened_history, tell_notes
 
     history = opened_history()
-    rows = [
-        row
+    measured = [
+        (row, run)
         for number, run in enumerate(kept_runs(history), 1)
         for row in own_measurements(run.plan, run.step_seconds, run.peak_bytes, run.date, number)
     ]
+    rows, run_of = [row for row, _ in measured], {row.id: run for row, run in measured}
     tell_notes(history)
     if not rows:
         raise PlanError(
             "no runs of your own are kept", hint="capacity-tui calibrate --plan FILE --step-seconds S keeps one"
         )
-    predict = predictor(load_catalog(), detect())
+    catalog, machine = load_catalog(), detect()
+
+    def predict(measurement: Measurement) -> Prediction:
+        return predictor(catalog, with_cores_of(machine, run_of[measurement.id]))(measurement)
+
     kinds = tuple(dict.fromkeys(row.kind for row in rows))
     return tuple(
         evaluate_measurements(predict, kind, [row for row in rows if row.kind == kind]) for kind in kinds

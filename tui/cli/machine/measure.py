@@ -11,7 +11,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from capacity_tui.engine.units import format_percent
+from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.tui.cli.output import Output, output_options, tell
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.cluster import Device
     from capacity_tui.engine.errors import CapacityError
     from capacity_tui.engine.machine import Machine, MeasuredEfficiency
+    from capacity_tui.engine.runs.history import History
     from capacity_tui.engine.runs.sampling import OwnRun
     from capacity_tui.engine.runs.sampling import Progress as SamplingProgress
     from capacity_tui.engine.runs.sampling import Where as SampledDevice
@@ -110,6 +111,7 @@ def collectives(device: str, quick: bool, ranks: int | None) -> None:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Learn from runs that somebody shared: history export --share writes them.",
 )
+@click.option("--undo", "is_undone", is_flag=True, help="Go back to the constants before the last calibration.")
 @output_options("table", "json", to_file=False)
 def calibrate(
     device: str,
@@ -118,11 +120,17 @@ def calibrate(
     peak_gib: float | None,
     log_path: Path | None,
     shared: Path | None,
+    is_undone: bool,
     output: Output,
 ) -> None:
     """Turn samples, and runs of your own, into constants that estimates for this machine use."""
     from capacity_tui.engine.runs.sampling import constants_before, write_measured
 
+    if is_undone:
+        if plan_name or step_seconds or peak_gib or log_path or shared:
+            raise click.UsageError("--undo takes back what was calibrated: give nothing to calibrate on beside it")
+        _undo(device)
+        return
     if shared is not None:
         if plan_name or step_seconds or peak_gib or log_path:
             raise click.UsageError("shared runs have their own plans: give --from alone")
@@ -141,7 +149,16 @@ def calibrate(
     else:
         output.show(measured_tables(measured, before))
     tell(f"wrote {path}: estimates of every plan on {measured.device} use these constants from now on")
-    tell("to go back to the shipped ones remove that file; runs stay in the history until `history forget ID`")
+    tell("capacity-tui calibrate --undo goes back; runs stay in the history until `history forget ID`")
+
+
+def _undo(device: str) -> None:
+    from capacity_tui.engine.runs.sampling import restore_constants
+
+    key = _key(_this_device(_calibrated(device))[0])
+    before = restore_constants(key)
+    what = "as shipped" if before is None else f"of {before.date}, with {len(before.runs)} runs"
+    tell(f"estimates for {key} use the constants {what} again; the same command swaps back")
 
 
 def _shared_runs_here(path: Path, device: str) -> int:
@@ -180,8 +197,19 @@ def _from_samples(device: str) -> MeasuredEfficiency:
     history = opened_history()
     runs = read_runs(_key(this), history)
     tell_notes(history)
+    if not runs:
+        _tell_other_devices(history, _key(this))
     measured = _sampled(this, needed=not runs)
     return fit_runs(measured, runs, machine, _catalog(), _tell_left_out) if runs else _needed(measured)
+
+
+def _tell_other_devices(history: History, key: str) -> None:
+    """Say of which other devices runs are kept, such as the same processor with another number of cores."""
+    from capacity_tui.engine.runs.sampling import kept_runs
+
+    devices = sorted({run.device for run in kept_runs(history)} - {key, ""})
+    if devices:
+        tell(f"no runs of {key} are kept; there are some of {', '.join(devices)}")
 
 
 def _from_run(
@@ -302,6 +330,19 @@ def measured_tables(measured: MeasuredEfficiency, before: MeasuredEfficiency | N
         spread = [format_percent(share, 1) if error.count > 1 else "n/a" for share in (error.median, error.worst)]
         errors.add_row(error.name, str(error.count), *spread, between)
     yield errors
+    if measured.runs:
+        yield _runs_table(measured)
+
+
+def _runs_table(measured: MeasuredEfficiency) -> Table:
+    """Return the runs that estimates rest on: how fast the device was in each, and what it kept outside tensors."""
+    runs = Table("run of", "kind", "what", "speed", "outside tensors", "weight")
+    for run in measured.runs:
+        words = [word for name, word in run.words.items() if name != "kind"]
+        speed = "n/a" if run.speed is None else f"{run.speed:.2f} ×"
+        outside = "n/a" if run.peak_bytes is None else format_bytes(max(run.peak_bytes - run.tensor_bytes, 0.0))
+        runs.add_row(run.date, run.words.get("kind", ""), ", ".join(words), speed, outside, f"{run.weight:.2f}")
+    return runs
 
 
 def _constants(measured: MeasuredEfficiency) -> dict[str, float]:

@@ -12,10 +12,10 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.runs import figure_rows as run_figure_rows
 from capacity_tui.engine.present.runs import hardware_of as run_hardware
-from capacity_tui.engine.present.runs import what_ran
+from capacity_tui.engine.present.runs import learnt_text, what_ran
 from capacity_tui.engine.runs import LiveRun, RunCourse, RunFollower, list_runs, newest_look, number
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_place
-from capacity_tui.engine.runs.sampling import learnt_from, write_measured
+from capacity_tui.engine.runs.sampling import learnt_from, restore_constants, write_measured
 from capacity_tui.engine.units import format_number, format_quantity, format_seconds
 from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.shown.runs import RunRow, Standing, WatchedRun
@@ -112,10 +112,16 @@ class WatchedRuns:
         return self._document(self._plan(name))
 
     def calibrate(self, name: str) -> str:
-        """Let estimates rest on a run, and return what that changed."""
-        measured = learnt_from(self._record(name), self._machine(), self._catalog, self._history)
-        write_measured(measured)
-        return f"estimates for {measured.device} rest on this run from now on"
+        """Let estimates rest on a run and those kept before, and return what that changed."""
+        learnt = learnt_from(self._record(name), self._machine(), self._catalog, self._history)
+        write_measured(learnt.measured)
+        return f"{learnt_text(learnt)}; K takes it back"
+
+    def restore(self, name: str) -> str:
+        """Take back what was last learnt for the device of a run, and return what estimates rest on then."""
+        constants = restore_constants(self._record(name).device)
+        runs = "as shipped" if constants is None else f"of {constants.date}, with {len(constants.runs)} runs"
+        return f"estimates for {self._record(name).device} rest on constants {runs} again; K swaps back"
 
     def close(self) -> None:
         """Let files go."""

@@ -59,7 +59,8 @@ class RunScreen(PanelScreen):
             "run.zoom": self._zoom,
             "run.take": partial(self._read_plan, is_pinned=False),
             "run.pin": partial(self._read_plan, is_pinned=True),
-            "run.calibrate": self._calibrate,
+            "run.calibrate": partial(self._calibrate, False),
+            "run.restore": partial(self._calibrate, True),
             "run.copy": self._copy,
         }
 
@@ -190,18 +191,19 @@ class RunScreen(PanelScreen):
         take = partial(self._take_plan, is_pinned=is_pinned)
         self.session.ask(self, "run-plan", lambda _: reader().document(row.id), take)
 
-    def _calibrate(self) -> None:
+    def _calibrate(self, is_back: bool) -> None:
         row = self._table.row
         if row is None:
             return
         reader = self._watching.reader
 
         def work(_: object) -> str:
-            learnt = reader().calibrate(row.id)
+            learnt = reader().restore(row.id) if is_back else reader().calibrate(row.id)
             self.session.engine.detect()
             return learnt
 
-        self.session.say("fitting this machine's constants to the run…")
+        if not is_back:
+            self.session.say("fitting this machine's constants to the run…")
         self.session.ask(self, "calibrate", work, self._take_calibration)
 
     def _copy(self) -> None:

@@ -1,0 +1,253 @@
+"""What the user's own runs say of a device beyond its samples, and what that changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import TypeAlias
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import Device, device_key, with_measured
+from capacity_tui.engine.errors import CapacityError, PlanError
+from capacity_tui.engine.estimate import (
+    Estimate,
+    ResolvedPlan,
+    estimate_resolved,
+    resolve_plan,
+    with_own_runs,
+    words_of_run,
+)
+from capacity_tui.engine.machine import FitError, Machine, MeasuredEfficiency, MeasuredRun, possible
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.runs.history import History, RunRecord
+from capacity_tui.engine.runs.sampling.calibration import chosen_files, fit_samples
+from capacity_tui.engine.runs.sampling.own_runs import OwnRun, own_run_of, read_runs
+from capacity_tui.engine.runs.sampling.samples import read_samples, sample_files
+from capacity_tui.engine.uncertainty import ALIKE_NUMBERS, KIND
+
+# A run this many times faster or slower than estimated is another run than its plan says.
+LARGEST_FACTOR = 20.0
+
+HALVINGS = 40
+
+# A peak of less than this share of what a plan's tensors are estimated to take is that of another run.
+LEAST_SHARE = 0.5
+
+
+_Case: TypeAlias = tuple[OwnRun, ResolvedPlan]
+
+
+def resolved_run(plan: Plan, catalog: Catalog, machine: Machine) -> ResolvedPlan:
+    """Return a run's plan with its hardware as the catalogue describes it, nothing measured."""
+    return resolve_plan(plan, catalog, replace(machine, measured=()))
+
+
+def fit_runs(
+    base: MeasuredEfficiency | None,
+    runs: Sequence[OwnRun],
+    machine: Machine,
+    catalog: Catalog,
+    left_out: Callable[[OwnRun, CapacityError], None] | None = None,
+) -> MeasuredEfficiency:
+    """Return constants with what the user's runs say beyond them, each for plans that are like it.
+
+    Args:
+        base: what samples gave; None without samples.
+        left_out: called with each run that cannot have been its plan, or whose time others made, and is left out.
+
+    Raises:
+        PlanError: a run is so far from its plan that something else must have run; with ``left_out``, all are.
+        HardwareError: what would meet it cannot be.
+    """
+    cases = list(_resolved(runs, machine, catalog, left_out))
+    if not cases:
+        raise _NO_RUN
+    start = base or MeasuredEfficiency(device_key(cases[0][1].cluster.device), runs[-1].date, {})
+    refused: list[CapacityError] = []
+    measured: list[tuple[_Case, MeasuredRun]] = []
+    for case in cases:
+        try:
+            if case[0].held_up:
+                detail = f"of its time nothing is learnt: {case[0].held_up}"
+                refused.append(PlanError("the run was held up", detail, "run it again while nothing else runs"))
+                (left_out or (lambda *_: None))(case[0], refused[-1])
+            if (learnt := _measured_run(*case, start, catalog)) is not None:
+                measured.append((case, learnt))
+        except PlanError as error:
+            if left_out is None:
+                raise
+            left_out(case[0], error)
+    if not measured:
+        raise refused[-1] if refused else _NO_RUN
+    fitted = replace(start, runs=tuple(run for _, run in measured), date=max(start.date, *(run.date for run in runs)))
+    timed = [case for case, run in measured if run.speed is not None]
+    held = [case for case, run in measured if run.peak_bytes is not None]
+    errors = (
+        _judged("own runs, step time", timed, fitted, catalog, _step, lambda run: run.step_seconds),
+        _judged("own runs, memory", held, fitted, catalog, _reserved, lambda run: run.peak_bytes),
+    )
+    kept = tuple(error for error in errors if error is not None)
+    return possible(replace(fitted, errors=(*start.errors, *kept)))
+
+
+_NO_RUN = PlanError("none of the runs can be that of its plan", hint="check plans and what was measured")
+
+
+def _resolved(
+    runs: Sequence[OwnRun], machine: Machine, catalog: Catalog, left_out: Callable[[OwnRun, CapacityError], None] | None
+) -> Iterator[_Case]:
+    """Yield the runs with what their plans stand for here."""
+    for run in runs:
+        try:
+            yield run, resolved_run(plan_from_data(run.plan), catalog, machine)
+        except CapacityError as error:
+            if left_out is None:
+                raise
+            left_out(run, error)
+
+
+def estimate_as_measured(resolved: ResolvedPlan, measured: MeasuredEfficiency | None, catalog: Catalog) -> Estimate:
+    """Return the estimate of a plan with what was measured of its device, the user's own runs among it."""
+    device = with_measured(resolved.cluster.device, () if measured is None else (measured,))
+    words = words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog)
+    cluster = with_own_runs(replace(resolved.cluster, device=device), words, catalog)
+    return estimate_resolved(replace(resolved, cluster=cluster), catalog)
+
+
+def _step(estimate: Estimate) -> float:
+    return float(estimate.computation.step_seconds.value)
+
+
+def _reserved(estimate: Estimate) -> float:
+    return float(estimate.memory.reserved_bytes.value)
+
+
+def _measured_run(
+    run: OwnRun, resolved: ResolvedPlan, start: MeasuredEfficiency, catalog: Catalog
+) -> MeasuredRun | None:
+    """Return what a run says of its device; None where it says nothing."""
+    device = with_measured(resolved.cluster.device, (start,))
+    estimate = _at_speed(resolved, device, 1.0, catalog)
+    tensors = _reserved(estimate) - float(estimate.work.context_bytes)
+    if run.peak_bytes and run.peak_bytes < LEAST_SHARE * tensors:
+        detail = f"{run.peak_bytes:.4g} B, estimated {_reserved(estimate):.4g} B"
+        raise PlanError("the peak is below what the plan's tensors take", detail, "check plan and peak")
+    speed = _speed_factor(run.step_seconds, resolved, device, catalog) if run.step_seconds and not run.held_up else None
+    if speed is None and not run.peak_bytes:
+        return None
+    numbers = estimate.work.evidence.features.numbers
+    return MeasuredRun(
+        date=run.date,
+        words=words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog),
+        numbers={name: float(numbers[name]) for name in ALIKE_NUMBERS if name in numbers},
+        speed=speed,
+        peak_bytes=run.peak_bytes or None,
+        tensor_bytes=max(tensors, 0.0),
+        weight=run.weight,
+    )
+
+
+def _at_speed(resolved: ResolvedPlan, device: Device, speed: float, catalog: Catalog) -> Estimate:
+    cluster = replace(resolved.cluster, device=device.with_speed(speed))
+    return estimate_resolved(replace(resolved, cluster=cluster), catalog)
+
+
+def _speed_factor(wanted: float, resolved: ResolvedPlan, device: Device, catalog: Catalog) -> float:
+    """Return how much faster the device must be for a step time, by halving the range."""
+    low, high = 1.0 / LARGEST_FACTOR, LARGEST_FACTOR
+
+    def step(speed: float) -> float:
+        return _step(_at_speed(resolved, device, speed, catalog))
+
+    if not step(high) < wanted < step(low):
+        detail = f"{wanted:.3g} s, estimated {step(1.0):.3g} s"
+        raise PlanError("the step time cannot be this plan's on this hardware", detail, "check plan and time")
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if step(middle) > wanted else (low, middle)
+    return math.sqrt(low * high)
+
+
+def _judged(
+    name: str,
+    cases: Sequence[tuple[OwnRun, ResolvedPlan]],
+    measured: MeasuredEfficiency,
+    catalog: Catalog,
+    figure: Callable[[Estimate], float],
+    truth: Callable[[OwnRun], float | None],
+) -> FitError | None:
+    errors = [
+        abs(figure(estimate_as_measured(resolved, measured, catalog)) / true - 1.0)
+        for run, resolved in cases
+        if (true := truth(run)) is not None
+    ]
+    return FitError(name, len(errors), median(errors), max(errors)) if errors else None
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What a run taught, with others of its device that are kept.
+
+    Attributes:
+        measured: constants that plans rest on from then on.
+        alike: how many of the runs are of its kind of work.
+        left_out: why others are left out.
+        before, after: the estimate of the run's own plan without what was learnt and with it.
+    """
+
+    measured: MeasuredEfficiency
+    alike: int
+    left_out: tuple[str, ...]
+    before: Estimate
+    after: Estimate
+
+
+def learnt_from(run: RunRecord, machine: Machine, catalog: Catalog, history: History) -> Learnt:
+    """Return what a run teaches, with those of its device that are kept; nothing is written.
+
+    Args:
+        run: with its plan, and step or memory measured.
+        history: where other runs of the device are kept.
+
+    Raises:
+        PlanError: there is nothing to learn from the run, or it cannot be that of its plan.
+        StorageError: the history cannot be read.
+    """
+    newest = own_run_of(run)
+    if newest is None:
+        hint = "watch it with --plan, until its step or its memory is known"
+        raise PlanError("nothing can be learnt from this run: it has no plan, or nothing was measured", hint=hint)
+    resolved = resolved_run(plan_from_data(newest.plan), catalog, machine)
+    device = resolved.cluster.device
+    base, left_out = sampled_constants(device), list[str]()
+    fit_runs(base, (newest,), machine, catalog)
+    others = tuple(other for other in read_runs(device_key(device), history) if other != newest)
+    measured = fit_runs(
+        base, (*others, newest), machine, catalog, lambda run, error: left_out.append(f"{run.date}: {error.one_line()}")
+    )
+    words = words_of_run(resolved.plan, resolved.family, resolved.shape, device, catalog)
+    known = next((one for one in machine.measured if one.device == measured.device), None)
+    return Learnt(
+        measured,
+        sum(entry.words.get(KIND) == words[KIND] for entry in measured.runs),
+        tuple(left_out),
+        estimate_as_measured(resolved, known, catalog),
+        estimate_as_measured(resolved, measured, catalog),
+    )
+
+
+def sampled_constants(device: Device, report: Callable[[str], object] = str) -> MeasuredEfficiency | None:
+    """Return what a device's samples say; None where there are none.
+
+    Args:
+        report: called with a note on each damaged file.
+    """
+    files = [read_samples(path) for path in sample_files(device_key(device))]
+    for file in files:
+        if file.set_aside is not None:
+            report(f"{file.path} was damaged: kept as {file.set_aside}, what could be read is used")
+    return fit_samples(device, chosen_files(files)) if files else None

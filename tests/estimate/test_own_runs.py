@@ -1,0 +1,135 @@
+"""What runs of one's own teach: as much as they are like a plan, and wider where they disagree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capacity_tui.engine.machine import MeasuredRun
+from capacity_tui.engine.uncertainty import Likeness, OwnRuns
+
+LIKENESS = Likeness({"precision": 0.15, "family": 0.5, "software": 0.5, "method": 0.7, "optimizer": 0.9}, 0.9, 0.1, 2.0)
+WORDS = {"kind": "training", "precision": "fp32", "family": "decoder", "software": "transformers", "method": "full"}
+NUMBERS = {"length": 512.0, "parameters": 1e8, "batch": 4.0, "devices": 1.0}
+USUAL = 0.15
+# Ends of a range of eight in ten, in standard deviations.
+BELOW, ABOVE = 0.9, 1.3
+
+speeds = st.floats(0.3, 3.0)
+others = st.sampled_from([{}, {"precision": "bf16"}, {"family": "encoder"}, {"kind": "serving"}, {"method": "lora"}])
+
+
+def run(speed: float, weight: float = 1.0, **words: str) -> MeasuredRun:
+    return MeasuredRun("2026-11-26", {**WORDS, **words}, NUMBERS, speed=speed, weight=weight)
+
+
+def taught(*runs: MeasuredRun) -> OwnRuns:
+    return OwnRuns(runs, LIKENESS)
+
+
+def deviation(runs: OwnRuns, words: dict[str, str] = WORDS, usual: float = USUAL, **numbers: float) -> float:
+    own = runs.time_spread(words, {**NUMBERS, **numbers})
+    if own is None:
+        return usual
+    return math.sqrt((1.0 - float(own.alike)) * usual**2 + float(own.alike) * float(own.variance))
+
+
+@given(speeds)
+def test_one_run_of_the_very_plan_is_met(speed: float) -> None:
+    assert taught(run(speed)).speed(WORDS) == pytest.approx(speed)
+
+
+@given(st.lists(speeds, min_size=1, max_size=6), speeds)
+def test_what_another_kind_of_work_took_teaches_nothing(measured: list[float], own: float) -> None:
+    serving = {**WORDS, "kind": "serving"}
+    runs = taught(*(run(speed) for speed in measured))
+    assert runs.speed(serving) == 1.0
+    assert deviation(runs, serving) == USUAL
+    both = taught(*runs.runs, run(own, kind="serving"))
+    assert both.speed(serving) == pytest.approx(own)
+    assert both.speed(WORDS) == pytest.approx(runs.speed(WORDS))
+
+
+@given(st.lists(speeds, min_size=1, max_size=6))
+def test_runs_of_another_precision_move_little_and_narrow_less(measured: list[float]) -> None:
+    runs = taught(*(run(speed) for speed in measured))
+    other = {**WORDS, "precision": "bf16"}
+    assert abs(math.log(runs.speed(other))) <= 0.15 * abs(math.log(runs.speed(WORDS))) + 1e-9
+    assert deviation(runs, other) >= 0.98 * USUAL
+
+
+def test_three_quick_runs_in_fp32_narrow_neither_bf16_nor_another_size_as_much() -> None:
+    runs = taught(run(1.0), run(1.02), run(0.98))
+    here = deviation(runs)
+    assert here < 0.8 * USUAL
+    assert here < deviation(runs, length=8192.0) < deviation(runs, {**WORDS, "precision": "bf16"})
+
+
+@given(speeds, st.floats(1.5, 4.0))
+def test_runs_that_disagree_widen(speed: float, apart: float) -> None:
+    runs = taught(run(speed), run(speed * apart), run(speed / apart))
+    assert deviation(runs) > deviation(taught(run(speed), run(speed), run(speed)))
+    if apart > 2.0:
+        assert deviation(runs) > USUAL
+
+
+@given(speeds, st.floats(2.0, 10.0))
+def test_a_run_beside_others_counts_for_less(speed: float, slower: float) -> None:
+    quiet = [run(speed), run(speed * 1.01)]
+    disturbed = taught(*quiet, run(speed / slower, weight=0.01))
+    assert disturbed.speed(WORDS) == pytest.approx(speed, rel=0.05)
+
+
+@given(
+    st.lists(st.tuples(speeds, others), min_size=1, max_size=5), st.lists(st.floats(1.0, 1e6), min_size=2, max_size=4)
+)
+def test_arrays_of_plans_have_the_spread_of_each(
+    measured: list[tuple[float, dict[str, str]]], lengths: list[float]
+) -> None:
+    runs = taught(*(run(speed, **words) for speed, words in measured))
+    together = runs.time_spread(WORDS, {**NUMBERS, "length": np.array(lengths)})
+    for place, length in enumerate(lengths):
+        alone = runs.time_spread(WORDS, {**NUMBERS, "length": length})
+        assert (together is None) == (alone is None)
+        if together is not None and alone is not None:
+            assert np.asarray(together.variance)[place] == pytest.approx(float(alone.variance))
+            assert np.asarray(together.alike)[place] == pytest.approx(float(alone.alike))
+
+
+def test_memory_outside_tensors_is_that_of_runs_whose_tensors_are_small() -> None:
+    small, large = run(1.0), run(1.0)
+    small = replace(small, peak_bytes=900e6, tensor_bytes=300e6)
+    large = replace(large, peak_bytes=9e9, tensor_bytes=5e9)
+    runs = taught(small, small, large)
+    assert runs.context_bytes(WORDS, 250e6) == pytest.approx(600e6, rel=0.05)
+    lied = runs.memory_spread(WORDS, NUMBERS, 600e6)
+    agreed = taught(small, small).memory_spread(WORDS, NUMBERS, 600e6)
+    assert lied is not None
+    assert agreed is not None
+    assert float(lied.variance) > float(agreed.variance)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_learning_no_fewer_further_runs_lie_in_the_range(seed: int) -> None:
+    """Machines, precisions and plans that are off by as much as was seen, and runs that scatter as much."""
+    random = np.random.default_rng(seed)
+    words = [{}, {"precision": "bf16"}, {"kind": "serving"}, {"family": "encoder"}]
+    before, after = 0, 0
+    for _ in range(300):
+        machine = random.normal(0.0, 0.1)
+        of_words = [machine + random.normal(0.0, 0.08)] + [random.normal(0.0, 0.3) for _ in words[1:]]
+        kinds = random.choice(len(words), size=1 + random.integers(6), p=[0.7, 0.1, 0.1, 0.1])
+        runs = taught(*(run(math.exp(of_words[kind] + random.normal(0.0, 0.1)), **words[kind]) for kind in kinds))
+        further = int(random.integers(len(words)))
+        took = of_words[further] + random.normal(0.0, 0.1)
+        plan = {**WORDS, **words[further]}
+        left, spread = took - math.log(runs.speed(plan)), deviation(runs, plan)
+        # A faster machine takes less time: the low end of the time is the high end of the speed.
+        before += -ABOVE * USUAL <= took <= BELOW * USUAL
+        after += -ABOVE * spread <= left <= BELOW * spread
+    assert after >= before
