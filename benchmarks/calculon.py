@@ -24,7 +24,7 @@ from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.solve.search import Question, parse_goal, search
 from capacity_tui.engine.solve.space import Axis, powers_of_two
-from capacity_tui.engine.solve.space.grid import divisors
+from capacity_tui.engine.solve.space.axes import divisors
 
 DEVICES = BATCH = 4096
 LAYERS, LARGEST_TP = 96, 32

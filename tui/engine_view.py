@@ -43,7 +43,7 @@ from capacity_tui.engine.solve import plan_of_line, propose
 from capacity_tui.engine.units import format_bytes, format_count, format_flops, format_money
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.shown.comparison import HardwareRow, Row
-from capacity_tui.tui.shown.fields import Choice, Suggestion, Understood
+from capacity_tui.tui.shown.results import Choice, Suggestion, Understood
 from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.plan.hardware_facts import LiveSampler, load_rows, machine_rows
@@ -203,7 +203,7 @@ class Benchmarks:
             StorageError: the results cannot be kept.
         """
         from capacity_tui.engine.machine.benchmark import benchmarks_folder, busy_text, read_reports, save_report
-        from capacity_tui.engine.storage.databases import benchmark_machine
+        from capacity_tui.engine.storage import benchmark_machine
 
         def on_progress(step: BenchmarkProgress) -> None:
             latest = benchmark_figure_text(step.latest)

@@ -29,10 +29,8 @@ from capacity_tui.engine.solve.modes import (
     fill,
     to_the_limit,
 )
-from capacity_tui.tui.shown.comparison import Advice, Comparison, Row
-from capacity_tui.tui.shown.fields import Field
-from capacity_tui.tui.shown.results import Export
-from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Tried
+from capacity_tui.tui.shown.results import Export, Field
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.cloud.question import OffersQuestion
 from capacity_tui.tui.views.cluster.present import clustered
@@ -46,7 +44,7 @@ from capacity_tui.tui.views.scale.present import scaled_plans, stored_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
+    from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
 
 
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")

@@ -1,23 +1,81 @@
-"""Settings of the screen, and the plans of the last days, both kept for the next start."""
+"""Settings of the screen and the plans of the last days, kept for the next start, and paths as people type them."""
 
 from __future__ import annotations
 
 import math
+import os
+import re
 import threading
+import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, field
 from pathlib import Path
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
-from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.engine.files import config_folder, make_folder, set_aside, state_folder, write_atomically
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui import paths
 from capacity_tui.tui.terminal.text import Glyphs
 
 SLOWEST_SECONDS = 60.0
 
 FASTEST_SECONDS = 0.5
+
+
+def expanded(text: str) -> Path:
+    """Return a path that was typed, with ``~`` replaced where such a user is known."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - the method raises for a user nobody knows
+
+
+def settings_file() -> Path:
+    """Return where the user's settings are read from."""
+    return config_folder() / "settings.toml"
+
+
+def plan_path(text: str, folder: Path) -> Path:
+    """Return the path that was typed for a plan; a bare name lies in the folder, and YAML is the format."""
+    path = expanded(text)
+    path = path if path.suffix or not path.name else path.with_suffix(".yaml")
+    return path if "/" in text else folder / path
+
+
+def shortened(path: Path) -> str:
+    """Return a path with ``~`` for the user's home."""
+    home = str(expanded("~"))
+    return str(path).replace(home, "~", 1) if str(path).startswith(home + "/") else str(path)
+
+
+def write_file(path: Path, text: str) -> str:
+    """Write a file in place of what was there; return why that failed, or an empty text."""
+    try:
+        make_folder(path.parent)
+        write_atomically(path, text, overwrite=True)
+    except CapacityError as error:
+        return error.one_line()
+    return ""
+
+
+_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+
+
+def read_toml(text: str, file: str) -> dict[str, object]:
+    """Return the values of a file.
+
+    Args:
+        text: content of the file.
+        file: its name, for error messages.
+
+    Raises:
+        CapacityError: the text is not TOML, or a key stands twice; the error names the line.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        match = _LINE.search(str(error))
+        place = Place(file, int(match[1])) if match else Place(file)
+        raise CapacityError(_LINE.sub("", str(error)), hint='write `key = "value"`', place=place) from error
+
+
 """Reading the sensors more often slows the job that is being watched."""
 
 
@@ -58,7 +116,7 @@ def load(path: Path) -> Settings:
     if not path.exists() and old.is_file():
         _take_over(old, path)
     text = _text_of(path)
-    return Settings() if text is None else _parse(paths.read(text, str(path)), str(path))
+    return Settings() if text is None else _parse(read_toml(text, str(path)), str(path))
 
 
 def _text_of(path: Path) -> str | None:
@@ -134,7 +192,7 @@ def save_setting(path: Path, name: str, value: str | bool) -> None:
     import tomlkit
 
     text = _text_of(path) or ""
-    paths.read(text, str(path))
+    read_toml(text, str(path))
     document = tomlkit.parse(text)
     document[name] = value
     make_folder(path.parent)

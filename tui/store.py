@@ -11,7 +11,7 @@ from capacity_tui.engine.record import dataclass
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Advice, Column, Comparison
-    from capacity_tui.tui.shown.fields import Field
+    from capacity_tui.tui.shown.results import Field
     from capacity_tui.tui.view import Document
 
 
@@ -213,7 +213,7 @@ class Store:
             after: the plan.
             key: the field that was edited.
         """
-        from capacity_tui.tui.shown.fields import PINS_KEY
+        from capacity_tui.tui.shown.results import PINS_KEY
 
         if self.document is None or after == self.document:
             return False

@@ -9,7 +9,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
 from capacity_tui.engine.errors import CapacityError, Place
-from capacity_tui.tui import paths
+from capacity_tui.tui.settings import read_toml
 
 BUNDLED = ("dark", "light", "ansi", "colour-blind", "high-contrast")
 """The themes that come along, in the order in which the key walks through them."""
@@ -47,7 +47,7 @@ def parse(text: str, file: str) -> Theme:
     Raises:
         CapacityError: a field is missing, unknown or not a colour; the error names file and field.
     """
-    values = paths.read(text, file)
+    values = read_toml(text, file)
     colours = {field: _colour(values, field, file) for field in (*_BASE, *_COLOURS)}
     switches = {field: _switch(values, field, file) for field in ("dark", "ansi")}
     texts = {field: _text(values, field, file) for field in ("name", *_STYLES)}

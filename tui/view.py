@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText, Part
     from capacity_tui.engine.present.pictures import Picture
     from capacity_tui.engine.solve.modes import FieldLimit
-    from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
-    from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row
-    from capacity_tui.tui.shown.corpus import Corpus
-    from capacity_tui.tui.shown.fields import Choice, Field, Understood
-    from capacity_tui.tui.shown.results import Export, Question, TableColumn
+    from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row, Tried
+    from capacity_tui.tui.shown.results import Choice, Export, Field, Question, TableColumn, Understood
     from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, RunRow, Sampler, WatchedRun
-    from capacity_tui.tui.shown.tried import Tried
+    from capacity_tui.tui.shown.scale import Clustered, Corpus, ScaledPlan
 
 
 class Document(Protocol):

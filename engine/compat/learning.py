@@ -15,14 +15,17 @@ from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.machine.benchmark import BenchmarkReport, facts_of, web_address
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.storage import (
+    BenchQuestion,
+    DatabaseBench,
     LearningForecast,
     PatternLevel,
     PatternQuestion,
     PatternStorage,
+    benchmark_machine,
     learning_forecast,
+    measure_database,
     pattern_storage,
 )
-from capacity_tui.engine.storage.databases import BenchQuestion, DatabaseBench, benchmark_machine, measure_database
 from capacity_tui.engine.units import GIGA, MEGA
 
 T = TypeVar("T")

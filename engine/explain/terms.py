@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.estimate import Derivation, Estimate, Input, Operator, Phase, ResolvedPlan, origin, part_label
 from capacity_tui.engine.estimate.timing import PhaseTime, operator_seconds
-from capacity_tui.engine.explain.timelines import Sent, sent
+from capacity_tui.engine.explain.step_charts import Sent, sent
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models.networks import Layer, NetworkSpec
 from capacity_tui.engine.models.transformer import ParameterCounts, count_parameters

@@ -14,3 +14,7 @@ from .recommend import recommend as recommend
 from .regions import RegionOffer as RegionOffer
 from .regions import Regions as Regions
 from .regions import by_region as by_region
+from .schedule import Schedule as Schedule
+from .schedule import ScheduledJob as ScheduledJob
+from .schedule import read_entries as read_entries
+from .schedule import schedule as schedule

@@ -5,6 +5,7 @@ from .field import LARGEST_TOKENS as LARGEST_TOKENS
 from .field import LARGEST_WHOLE as LARGEST_WHOLE
 from .field import NETWORK as NETWORK
 from .field import NEURAL as NEURAL
+from .field import REPORT_FORMATS as REPORT_FORMATS
 from .field import TRAINED as TRAINED
 from .field import TRANSFORMER as TRANSFORMER
 from .field import Amount as Amount
@@ -25,9 +26,8 @@ from .field import Rule as Rule
 from .field import Section as Section
 from .field import SpecValue as SpecValue
 from .field import WholeNumber as WholeNumber
-from .report_formats import REPORT_FORMATS as REPORT_FORMATS
-from .report_formats import format_of_suffix as format_of_suffix
-from .report_formats import known_format as known_format
+from .field import format_of_suffix as format_of_suffix
+from .field import known_format as known_format
 from .stepping import around as around
 from .stepping import next_number as next_number
 from .stepping import share_of_range as share_of_range

@@ -32,7 +32,7 @@ from capacity_tui.engine.numeric import largest, mean
 from capacity_tui.engine.plan import Values, all_fields, edited
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import Section
-from capacity_tui.engine.solve.space.grid import Floats
+from capacity_tui.engine.solve.space.axes import Floats
 from capacity_tui.engine.solve.space.stacking import alike, select, stacked
 from capacity_tui.engine.uncertainty import Evidence
 from capacity_tui.engine.units import format_percent, format_quantity

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan import model_sizes
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.candidate import Candidate, EstimatedPlan
 from capacity_tui.engine.solve.changes import estimate_changes, unit_seconds
-from capacity_tui.engine.solve.space.grid import powers_of_two
+from capacity_tui.engine.solve.space.axes import powers_of_two
 from capacity_tui.engine.units import HOUR_SECONDS
 from capacity_tui.engine.verdict import Verdict
 

@@ -1,4 +1,9 @@
 from .corpus import Read as Read
+from .database_bench import BenchQuestion as BenchQuestion
+from .database_bench import DatabaseBench as DatabaseBench
+from .database_bench import Latency as Latency
+from .database_bench import benchmark_machine as benchmark_machine
+from .database_bench import measure_database as measure_database
 from .fitting import TIMES as TIMES
 from .fitting import CorpusFit as CorpusFit
 from .fitting import FitQuestion as FitQuestion
@@ -15,4 +20,6 @@ from .patterns import growth as growth
 from .patterns import pattern_storage as pattern_storage
 from .question import Known as Known
 from .question import PatternQuestion as PatternQuestion
+from .storage_plan import StoragePlan as StoragePlan
+from .storage_plan import storage_plan as storage_plan
 from .zipf import expected_distinct as expected_distinct

@@ -13,8 +13,7 @@ from capacity_tui.engine.errors import Place, PlanError, StorageError
 from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Corpus, Counter, Read, Tally
-from capacity_tui.engine.storage.pieces import Chunks, Cutter, Sentences
+from capacity_tui.engine.storage.corpus import NUMBER_TYPES, Chunks, Corpus, Counter, Cutter, Read, Sentences, Tally
 from capacity_tui.engine.storage.question import HOLDS, MOST_LEVELS, PatternQuestion
 from capacity_tui.engine.storage.zipf import LawFit, fit_law
 

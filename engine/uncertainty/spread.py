@@ -1,26 +1,20 @@
-"""How far measured runs lie from their estimates: wider for parts known badly and for runs unlike any measured.
-
-The logarithm of measured over estimated has the variance
-
-    variance = sum over parts of (share of the figure · spread of the part)² + (distance to what was measured)²
-
-with the spreads of ``profiles/reliability.yaml``. The ends of a range are so many standard deviations away that
-eight in ten runs of a further publisher lie inside.
-"""
+"""How sure a figure is: what is known before it is computed, the spread of runs like it, and the range of both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from typing import Literal
 
 import numpy as np
 
 from capacity_tui.engine.catalog.rows import Reliability
+from capacity_tui.engine.cluster import Level
+from capacity_tui.engine.machine import FitError
 from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty.features import Bins, Nearest, RunFeatures, published_bins
-from capacity_tui.engine.uncertainty.intervals import Range
-from capacity_tui.engine.uncertainty.own_runs import OwnSpread
+from capacity_tui.engine.uncertainty.own_runs import OwnRuns, OwnSpread
 
 # What of a range is told by name: contributions above this share of its variance.
 REPORTED_SHARE = 0.08
@@ -35,6 +29,77 @@ _WORDS = {
     "own_runs": "runs of your own",
 }
 OWN_RUNS = "own_runs"
+# What waits for its exchanges, whose times are those of the collectives that a network is measured by. How far other
+# parts hide behind kernels, or how evenly tokens go to experts, no timing of a network tells.
+EXCHANGES = "tensor_parallel"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value with its range.
+
+    Attributes:
+        value: the estimate.
+        low: lower end: of ten runs like it, one was measured below.
+        high: upper end: one was measured above.
+    """
+
+    value: Number
+    low: Number
+    high: Number
+
+    @classmethod
+    def exactly(cls, value: Number) -> Interval:
+        """Return a value that is known, or whose range nobody knows: both ends are the value itself."""
+        return cls(value, value, value)
+
+    @property
+    def ends(self) -> tuple[Number, Number, Number]:
+        """The value, and both ends of its range."""
+        return self.value, self.low, self.high
+
+    def scaled(self, factor: Number) -> Interval:
+        """Return the value and its range times a factor."""
+        return Interval(self.value * factor, self.low * factor, self.high * factor)
+
+    def at_least(self, certain: Number) -> Interval:
+        """Return the value with a range that does not go below what is certain."""
+        return Interval(self.value, np.minimum(np.maximum(self.low, certain), self.value), self.high)
+
+    def at_most(self, certain: Number) -> Interval:
+        """Return the value with a range that does not go above what is certain."""
+        return Interval(self.value, self.low, np.maximum(np.minimum(self.high, certain), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Ratios of measured to estimated, and where they come from.
+
+    Attributes:
+        low, high: the ratios at both ends.
+        basis: which runs they come from, and what widens them, in words.
+        beyond: what of the run nobody measured, in words.
+    """
+
+    low: Number
+    high: Number
+    basis: str = ""
+    beyond: tuple[str, ...] = ()
+
+    def around(self, value: Number) -> Interval:
+        """Return a value with this range."""
+        return Interval(value, value * self.low, value * self.high)
+
+    @property
+    def inverse(self) -> Range:
+        """The range of a rate, where this is that of its time."""
+        return Range(1.0 / self.high, 1.0 / self.low, self.basis, self.beyond)
+
+
+def existing(value: Number | Interval | None) -> Number | Interval | None:
+    """Return a value, or None where a single one is infinite: there is no such figure. Arrays stay as they are."""
+    number = value.value if isinstance(value, Interval) else value
+    return None if number is None or (np.ndim(number) == 0 and np.isinf(number)) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +233,87 @@ def _beyond(error_terms: ErrorTerms, spread: Spread) -> Iterator[str]:
             yield f"{name} {number:,.4g}, {2.0 ** float(amount):.3g} times {end} {nearest_number:,.4g}"
         else:
             yield f"{name} (nearest published: {published.text})"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredNetworks:
+    """Networks of a cluster, all of them measured.
+
+    Attributes:
+        inside: devices that reach each other without them.
+        spread: standard deviation of the logarithm of measured over estimated of collectives over them.
+    """
+
+    inside: Number
+    spread: float
+
+
+def measured_networks(networks: Sequence[Level], inside: Number) -> MeasuredNetworks | None:
+    """Return how sure the networks of a cluster are; None unless each was measured and tells its error.
+
+    Args:
+        networks: its levels around what devices reach directly.
+        inside: devices that reach each other directly.
+    """
+    errors = [level.error for level in networks if level.error is not None]
+    if not errors or len(errors) < len(networks):
+        return None
+    return MeasuredNetworks(inside, DEVIATIONS_IN_A_MEDIAN * max(errors))
+
+
+FigureName = Literal["step", "prefill", "decode", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the ranges of a run rest on.
+
+    Attributes:
+        rows: spreads of its kind of figures, by figure: ``step``, ``prefill``, ``decode``, ``memory``.
+        features: what the run is like.
+        flags: properties that make it less sure, 1 or 0, by name of their spread.
+        here: spreads found on this very machine.
+        own: runs of the user's own on such a device, and what this one is like to them by words.
+        known: ranges that are given as they are, by figure.
+        networks: how sure the networks are, where they were measured.
+        oldest_rate: rate of older releases over the estimated one, where the run does not say its release; else 1.
+    """
+
+    rows: Mapping[FigureName, Reliability] = field(default_factory=dict)
+    features: RunFeatures = field(default_factory=RunFeatures)
+    flags: Mapping[str, Number] = field(default_factory=dict)
+    here: Mapping[str, float] = field(default_factory=dict)
+    own: tuple[OwnRuns, Mapping[str, str]] | None = None
+    known: Mapping[FigureName, Range] = field(default_factory=dict)
+    networks: MeasuredNetworks | None = None
+    oldest_rate: float = 1.0
+
+
+# A normal deviation over the median of absolute deviations.
+DEVIATIONS_IN_A_MEDIAN = 1.4826
+
+# What is sampled of kernels, by the beginning of its name; and what is timed of whole runs.
+KERNELS = ("gemm.", "attention")
+
+COLLECTIVES = "collectives"
+
+
+def spreads_here(errors: Sequence[FitError]) -> Mapping[str, float]:
+    """Return the spreads that samples of this machine leave, by the names of what they measured.
+
+    Args:
+        errors: how well the machine's constants describe what they were fitted to.
+    """
+    spreads: dict[str, float] = {}
+    kernels = [
+        error.median if error.interpolated is None else error.interpolated
+        for error in errors
+        if error.name.startswith(KERNELS)
+    ]
+    if kernels:
+        spreads["kernels"] = DEVIATIONS_IN_A_MEDIAN * max(kernels)
+    for error in errors:
+        if error.name == COLLECTIVES:
+            # What exchanges inside a node wait for is what was sampled; how far others hide is not.
+            spreads["tensor_parallel"] = DEVIATIONS_IN_A_MEDIAN * error.median
+    return spreads

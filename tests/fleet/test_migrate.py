@@ -17,7 +17,7 @@ from capacity_tui.engine.fleet.migration import (
     question_of_job,
     question_of_workload,
 )
-from capacity_tui.engine.fleet.migration.months import ratio_range
+from capacity_tui.engine.fleet.migration.priced import ratio_range
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.plan.line import read_line

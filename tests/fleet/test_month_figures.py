@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from capacity_tui.engine.fleet.migration.months import break_even, ratio_range
+from capacity_tui.engine.fleet.migration.priced import break_even, ratio_range
 from capacity_tui.engine.uncertainty import Interval
 
 OTHER, CURRENT = Interval(200.0, 160.0, 300.0), Interval(100.0, 90.0, 200.0)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import read_yaml
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.fleet.scheduling import Schedule, schedule
-from capacity_tui.engine.fleet.scheduling.problem import Entries, Problem, Task, Timetable, placed_in_order
-from capacity_tui.engine.fleet.scheduling.schedule import best_schedule, lower_bounds
+from capacity_tui.engine.fleet import Schedule, schedule
+from capacity_tui.engine.fleet.schedule import best_schedule, lower_bounds
+from capacity_tui.engine.fleet.schedule_problem import Entries, Problem, Task, Timetable, placed_in_order
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.fleet import schedule_as_dict, schedule_parts
 from capacity_tui.tui.cli import main

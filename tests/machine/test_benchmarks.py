@@ -33,7 +33,7 @@ from capacity_tui.engine.machine.benchmark import (
 )
 from capacity_tui.engine.machine.benchmark.benchmark_report import Moment, busy_share, measured_facts
 from capacity_tui.engine.present import benchmark_parts
-from capacity_tui.engine.storage.databases import bench
+from capacity_tui.engine.storage import database_bench
 from capacity_tui.tui.cli import main
 
 
@@ -154,7 +154,7 @@ def test_addresses_that_cannot_be_measured_are_reasons(machine, url, reason):
     "url", ["http://x:99999/", "http://x:0/", "http://[::1", "http://" + "a" * 64 + ".example/", "ftp://x", "http://"]
 )
 def test_an_address_that_cannot_be_is_refused_before_anything_is_measured(url, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "run_benchmarks", lambda *words, **options: pytest.fail("measured"))
+    monkeypatch.setattr(database_bench, "run_benchmarks", lambda *words, **options: pytest.fail("measured"))
     assert main(["detect", "--benchmark", "--url", url]) == 2
     told = capsys.readouterr().err
     assert "not a web address" in told

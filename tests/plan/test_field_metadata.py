@@ -28,7 +28,7 @@ ALLOWED = {
     "engine/fleet/regions.py": "what one replica in another region is",
     "engine/fleet/serving/candidates.py": "what one replica under a light load is asked",
     "engine/solve/placement.py": "what a part of the devices has of its own",
-    "engine/solve/need/outermost.py": "what a model is split into, beside the experts",
+    "engine/solve/need/need.py": "what a model is split into, beside the experts",
     "engine/solve/search/results.py": "what sets one kind of answer apart from another",
     "engine/solve/space/serving.py": "which limits of a plan may vary",
     "engine/fleet/migration/throughput.py": "what a job keeps wherever it runs, and what it does not",

@@ -9,7 +9,7 @@ import pytest
 
 from capacity_tui.engine.catalog import load_catalog, read_yaml
 from capacity_tui.engine.errors import DocumentError, PlanError, StorageError
-from capacity_tui.engine.models.families import CLASSICAL, NETWORKS, TRANSFORMERS
+from capacity_tui.engine.models.known_models import CLASSICAL, NETWORKS, TRANSFORMERS
 from capacity_tui.engine.plan import edited, refuse_unknown_names
 from capacity_tui.engine.plan.files import PlanSource, apply_settings, load_plan, plan_from_data, plan_from_text
 from capacity_tui.engine.solve import faults

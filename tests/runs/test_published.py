@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.models.families import TRANSFORMERS
+from capacity_tui.engine.models.known_models import TRANSFORMERS
 from capacity_tui.engine.models.networks.specs import CatalogueNetwork
 from capacity_tui.engine.models.transformer import count_parameters, shape_from_spec
 from capacity_tui.engine.plan.files import plan_from_data

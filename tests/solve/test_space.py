@@ -15,7 +15,7 @@ from capacity_tui.engine.estimate import ResolvedPlan, estimate_plan, figures_of
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan, with_values
 from capacity_tui.engine.solve.space import Axis
-from capacity_tui.engine.solve.space.grid import Grid
+from capacity_tui.engine.solve.space.axes import Grid
 from capacity_tui.engine.solve.space.space import Block, best, over
 from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
 

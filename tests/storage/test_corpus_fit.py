@@ -15,8 +15,7 @@ from capacity_tui.engine.present import TextPart
 from capacity_tui.engine.present.storage import corpus_parts, corpus_picture
 from capacity_tui.engine.storage import FitQuestion, expected_distinct, fit_corpus, pattern_storage
 from capacity_tui.engine.storage.corpus import Counter as BoundedCounter
-from capacity_tui.engine.storage.corpus import Tally
-from capacity_tui.engine.storage.pieces import mixed
+from capacity_tui.engine.storage.corpus import Tally, mixed
 from capacity_tui.engine.storage.zipf import fit_law
 from capacity_tui.tui.cli import main
 

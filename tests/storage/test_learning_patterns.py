@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.machine import Disk, Fact, MeasuredFacts, detect, detected, missing
 from capacity_tui.engine.machine.benchmark import FIGURES
-from capacity_tui.engine.storage import PatternQuestion, learning_forecast
-from capacity_tui.engine.storage.databases import BenchQuestion, DatabaseBench, Latency
-from capacity_tui.engine.storage.databases.database import DatabaseSize
+from capacity_tui.engine.storage import BenchQuestion, DatabaseBench, Latency, PatternQuestion, learning_forecast
+from capacity_tui.engine.storage.database import DatabaseSize
 from capacity_tui.engine.storage.forecast import database_seconds, disk_seconds, memory_seconds
 
 QUESTION = PatternQuestion(1e6, 500.0)

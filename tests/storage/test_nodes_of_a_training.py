@@ -6,7 +6,7 @@ import pytest
 
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.solve import answer
-from capacity_tui.engine.storage.training import StoragePlan, storage_plan
+from capacity_tui.engine.storage import StoragePlan, storage_plan
 
 
 def stored(nodes: int, **parallelism: object) -> StoragePlan:

@@ -13,7 +13,7 @@ from capacity_tui.engine.estimate import checkpoint_period
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.storage import storage_plan_as_dict
 from capacity_tui.engine.solve import answer
-from capacity_tui.engine.storage.training import StoragePlan, storage_plan
+from capacity_tui.engine.storage import StoragePlan, storage_plan
 from capacity_tui.tui.cli.program import group
 
 HARDWARE = {"hardware": {"name": "aws-p5-48xlarge"}}

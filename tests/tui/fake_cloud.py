@@ -11,8 +11,7 @@ from fake_search import FakeQuestion
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.present import ExplanationText, FormulaInput
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import Cell, Export, ResultRow, Results, ResultSource, TableColumn
+from capacity_tui.tui.shown.results import Cell, Export, Field, Kind, ResultRow, Results, ResultSource, TableColumn
 
 FITTING, ALL = "only what fits", "all"
 FIELDS = (

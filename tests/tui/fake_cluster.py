@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from capacity_tui.tui.shown.cluster import Clustered, DeviceState, NodeMap, NodesRow
 from capacity_tui.tui.shown.results import Table, TableColumn, TableRow
+from capacity_tui.tui.shown.scale import Clustered, DeviceState, NodeMap, NodesRow
 
 FREE = 16
 LEVELS = (

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.comparison import Chosen, Row
-from capacity_tui.tui.shown.corpus import LogChart, LogCurve, LogLimit, StoredLevel, StoredPatterns
-from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import TableColumn
-from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.comparison import Chosen, Row, Tried
+from capacity_tui.tui.shown.results import Field, Kind, TableColumn
+from capacity_tui.tui.shown.scale import LogChart, LogCurve, LogLimit, StoredLevel, StoredPatterns
 
 FIELDS = (
     Field("samples", "Samples", "corpus", "", kind=Kind.ROUND, minimum=1, maximum=1e12, can_be_auto=True),

@@ -25,7 +25,6 @@ from capacity_tui.engine.present import ExplanationText, FormulaInput, TextPart
 from capacity_tui.engine.present.pictures import Picture
 from capacity_tui.engine.solve.modes import FieldLimit
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.cluster import Clustered, ScaledPlan
 from capacity_tui.tui.shown.comparison import (
     Advice,
     Chosen,
@@ -36,12 +35,12 @@ from capacity_tui.tui.shown.comparison import (
     Headline,
     Note,
     Row,
+    Tried,
     Usage,
 )
-from capacity_tui.tui.shown.fields import AUTO, Choice, Field, Suggestion, Understood
-from capacity_tui.tui.shown.results import Export
+from capacity_tui.tui.shown.results import AUTO, Choice, Export, Field, Suggestion, Understood
 from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
-from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
 
 GIB = 2**30
 

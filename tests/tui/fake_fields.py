@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from capacity_tui.engine.present import FormulaInput, FormulaStep
-from capacity_tui.tui.shown.fields import AUTO, Field, Kind
+from capacity_tui.tui.shown.results import AUTO, Field, Kind
 
 DEFAULTS = {
     "model.name": "llama-3-8b",

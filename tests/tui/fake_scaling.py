@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.cluster import STRONG, WAITS, ScaledPlan, ScaledRow
 from capacity_tui.tui.shown.results import TableColumn
+from capacity_tui.tui.shown.scale import STRONG, WAITS, ScaledPlan, ScaledRow
 
 COLUMNS = (
     TableColumn("devices"),

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import Cell, ExcludedPlans, ResultRow, Results, TableColumn
+from capacity_tui.tui.shown.results import Cell, ExcludedPlans, Field, Kind, ResultRow, Results, TableColumn
 
 if TYPE_CHECKING:
     from fake_engine import FakeDocument

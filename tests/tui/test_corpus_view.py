@@ -8,7 +8,7 @@ from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.solve import answer
-from capacity_tui.engine.storage.training import storage_plan
+from capacity_tui.engine.storage import storage_plan
 from capacity_tui.engine.units import format_bytes
 from capacity_tui.tui.views.scale.corpus_question import PlanCorpus
 from capacity_tui.tui.views.scale.present import stored_rows

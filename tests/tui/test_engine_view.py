@@ -15,7 +15,7 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.shown.fields import AUTO
+from capacity_tui.tui.shown.results import AUTO
 
 PLAN = """
 model: {name: llama-3.1-8b}

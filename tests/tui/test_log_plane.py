@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from capacity_tui.tui.shown.corpus import LogChart, LogCurve, LogLimit
+from capacity_tui.tui.shown.scale import LogChart, LogCurve, LogLimit
 from capacity_tui.tui.terminal.text import Glyphs, to_ascii
 from capacity_tui.tui.widgets.plots import log_plane
 

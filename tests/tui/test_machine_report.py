@@ -36,7 +36,7 @@ def recorded(machine: Machine, progress: Callable[[Progress], None], cancelled: 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CapacityEngine:
     monkeypatch.setenv("CAPACITY_TUI_DATA", str(tmp_path / "data"))
-    monkeypatch.setattr("capacity_tui.engine.storage.databases.bench.benchmark_machine", recorded)
+    monkeypatch.setattr("capacity_tui.engine.storage.database_bench.benchmark_machine", recorded)
     return CapacityEngine()
 
 

@@ -14,7 +14,7 @@ from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.settings import Settings
 from capacity_tui.tui.shown.comparison import Column
-from capacity_tui.tui.shown.fields import AUTO, Field, Kind
+from capacity_tui.tui.shown.results import AUTO, Field, Kind
 from capacity_tui.tui.store import Store
 from capacity_tui.tui.views.plan.field_list import FieldList
 

@@ -13,7 +13,7 @@ from capacity_tui.engine.present import result_as_dict
 from capacity_tui.engine.schema import stepped
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.tui.plan_document import PlanDocument
-from capacity_tui.tui.shown.fields import Field, Kind
+from capacity_tui.tui.shown.results import Field, Kind
 
 TRAINING = "training: {tokens: 1e9, micro_batch: 2, global_batch: 64, seq_len: 2048}\n"
 PLANS = {

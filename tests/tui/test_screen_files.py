@@ -11,9 +11,9 @@ from rich.color import ColorSystem
 from textual.color import Color
 
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui import paths, themes
+from capacity_tui.tui import themes
 from capacity_tui.tui.actions import ACTIONS, bindings, checked_keymap, key_names
-from capacity_tui.tui.settings import load, save_setting
+from capacity_tui.tui.settings import load, read_toml, save_setting
 
 
 def theme_text(name: str) -> str:
@@ -28,7 +28,7 @@ def test_bundled_theme_is_valid(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in themes.BUNDLED if name != "ansi"])
 def test_colours_look_the_same_with_256_colours(name: str) -> None:
-    values = {field: str(value) for field, value in paths.read(theme_text(name), name).items()}
+    values = {field: str(value) for field, value in read_toml(theme_text(name), name).items()}
     for field, value in values.items():
         if value.startswith("#"):
             nearest = TerminalColor.parse(value).downgrade(ColorSystem.EIGHT_BIT).get_truecolor()
@@ -41,7 +41,7 @@ def test_colours_look_the_same_with_256_colours(name: str) -> None:
     ("name", "least"), [("dark", 4.5), ("light", 4.5), ("colour-blind", 4.5), ("high-contrast", 7)]
 )
 def test_text_is_readable_on_its_background(name: str, least: float) -> None:
-    values = {field: str(value) for field, value in paths.read(theme_text(name), name).items()}
+    values = {field: str(value) for field, value in read_toml(theme_text(name), name).items()}
     for field in ("foreground", "label", "value", "best", "dim", "success", "warning", "error", "accent", "secondary"):
         for ground in ("background", "cursor"):
             if (field, ground) == ("dim", "cursor") and least < 7:

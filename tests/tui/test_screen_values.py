@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from capacity_tui.engine.schema import share_of_range, stepped
 from capacity_tui.tui.shown.comparison import Chosen
-from capacity_tui.tui.shown.fields import AUTO, Field, Kind
+from capacity_tui.tui.shown.results import AUTO, Field, Kind
 from capacity_tui.tui.terminal.text import Glyphs, clip, fit, left, line, right, to_ascii, wrap
 from capacity_tui.tui.views.plan.field_list import FieldList
 from capacity_tui.tui.widgets.plots import plot

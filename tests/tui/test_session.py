@@ -22,8 +22,7 @@ from capacity_tui.tui.views.find.screen import FindScreen
 from capacity_tui.tui.views.machine.screen import MachineScreen
 from capacity_tui.tui.views.run.screen import RunScreen
 from capacity_tui.tui.views.scale.screen import ScaleScreen
-from capacity_tui.tui.widgets.bars import Footer
-from capacity_tui.tui.widgets.head import NoteLine
+from capacity_tui.tui.widgets.head import Footer, NoteLine
 from capacity_tui.tui.widgets.lines import Guarded, Lines
 
 MakeApp = Callable[..., CapacityApp]

@@ -14,7 +14,7 @@ MakeApp = Callable[..., CapacityApp]
 
 def test_values_around_follow_the_steps_of_the_field() -> None:
     from capacity_tui.engine.schema import around
-    from capacity_tui.tui.shown.fields import Field, Kind
+    from capacity_tui.tui.shown.results import Field, Kind
 
     size = Field("size", "Size", "", "4", value=4, kind=Kind.POWER_OF_TWO, minimum=1, maximum=1024)
     assert around(size) == ("1", "2", "4", "8", "16")

@@ -85,7 +85,7 @@ def chosen_place(store: str | None = None) -> HistoryPlace:
 
     if store or os.environ.get(HISTORY_VARIABLE):
         return history_place(store)
-    from capacity_tui.tui.paths import settings_file
+    from capacity_tui.tui.settings import settings_file
 
     try:
         text = settings_file().read_text(encoding="utf-8", errors="replace")

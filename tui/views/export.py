@@ -14,9 +14,9 @@ from textual.screen import ModalScreen
 
 from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.files import storage_error
-from capacity_tui.tui.paths import expanded, write_file
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.settings import expanded, write_file
 from capacity_tui.tui.shown.results import Export
 from capacity_tui.tui.terminal.text import Line, Span, clip, fold, left, line
 from capacity_tui.tui.views.dialogs.text_dialog import MOVES

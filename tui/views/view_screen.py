@@ -17,8 +17,7 @@ from capacity_tui.tui.actions import VIEWS, Commanded, Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line
-from capacity_tui.tui.widgets.bars import Footer
-from capacity_tui.tui.widgets.head import AnswerStrip, NoteLine, Tabs
+from capacity_tui.tui.widgets.head import AnswerStrip, Footer, NoteLine, Tabs
 from capacity_tui.tui.widgets.lines import Guarded
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -301,7 +300,7 @@ class RowActions:
 
     def _take_pinned(self, before: Document, after: Document) -> None:
         """Take up the plan with others beside it, unless it was edited meanwhile."""
-        from capacity_tui.tui.shown.fields import PINS_KEY
+        from capacity_tui.tui.shown.results import PINS_KEY
 
         if before != self._session.store.document:
             self._session.say("the plan has changed meanwhile; P pins it now", "warn")

@@ -14,7 +14,7 @@ from capacity_tui.engine.units import format_bytes, format_count
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, right
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.corpus import LogChart, Unit
+    from capacity_tui.tui.shown.scale import LogChart, Unit
 
 
 class Tick(NamedTuple):

@@ -11,7 +11,7 @@ from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Algorithm
 from capacity_tui.engine.cluster import Cluster, Device
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.classical import linear, trees, unsupervised
+from capacity_tui.engine.estimate.classical import linear, trees
 from capacity_tui.engine.estimate.classical.rates import Fit, Rates, rates_of
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
@@ -227,8 +227,8 @@ FITS: Mapping[type[ClassicalSpec], Callable[..., Fit]] = {
     DecisionTree: trees.decision_tree,
     RandomForest: trees.random_forest,
     BoostedTrees: trees.boosted_trees,
-    KMeans: unsupervised.lloyd,
-    PCA: unsupervised.principal_components,
+    KMeans: linear.lloyd,
+    PCA: linear.principal_components,
 }
 
 

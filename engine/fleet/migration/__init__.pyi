@@ -4,8 +4,8 @@ from .migrate import WorkloadRun as WorkloadRun
 from .migrate import migrate as migrate
 from .migrate import run_workloads as run_workloads
 from .migrate import workloads_of as workloads_of
-from .months import saved_percent as saved_percent
-from .months import saved_usd as saved_usd
+from .priced import saved_percent as saved_percent
+from .priced import saved_usd as saved_usd
 from .question import JOB_KINDS as JOB_KINDS
 from .question import Goal as Goal
 from .question import JobKind as JobKind

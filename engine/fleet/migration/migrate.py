@@ -11,7 +11,6 @@ from capacity_tui.engine.catalog import Catalog, Instance, Workload, load_catalo
 from capacity_tui.engine.cluster import instances_for
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.migration.comparing import Comparing, Remedies, with_larger_machines
 from capacity_tui.engine.fleet.migration.priced import Machine, current_alternative
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion, question_of_workload
 from capacity_tui.engine.fleet.migration.throughput import Job, Reached
@@ -22,9 +21,213 @@ from capacity_tui.engine.solve.search import hardware_ids
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine as DetectedMachine
+from collections.abc import Mapping
+from dataclasses import field
+from math import ceil, log2
+
+from capacity_tui.engine.cluster import Device
+from capacity_tui.engine.estimate.serving import why_not_read
+from capacity_tui.engine.fleet.database import assumed
+from capacity_tui.engine.fleet.migration.alternative import Remedy
+from capacity_tui.engine.fleet.migration.moving import complexity, move_parts
+from capacity_tui.engine.fleet.migration.priced import alternative, break_even
+from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.solve.modes import WEIGHTS, fallbacks
 
 # What was found so far is told so often at most.
 CALLBACK_SECONDS = 0.2
+# What rounds least of the formats that halve weights of 16 bits; engines advise others besides.
+_EIGHT_BITS = ("int8", "fp8")
+
+
+class Remedies:
+    """Finds remedies: changes with which planning the job on the same machine makes it fit.
+
+    Args:
+        job: the job; what the user wrote of it is not changed.
+    """
+
+    def __init__(self, job: Job, catalog: Catalog) -> None:
+        self._job, self._plan, self._catalog = job, job.plan, catalog
+
+    def of(self, alternative: Alternative, device: Device) -> tuple[Remedy, ...]:
+        """Return what helps on a machine, the least harmful first, up to the first that is enough.
+
+        Where nothing is enough, what comes nearest is returned.
+
+        Args:
+            alternative: the machine, on which the job does not fit.
+            device: what it has.
+        """
+        ways = list(self._ways(device))
+        furthest = self._remedy(alternative, *ways[-1]) if ways else None
+        # The last goes furthest: where that is not enough, nothing before it is.
+        if furthest is not None and not furthest.is_enough:
+            return (furthest,)
+        tried = (self._remedy(alternative, *way) for way in ways[:-1])
+        enough = next((remedy for remedy in tried if remedy is not None and remedy.is_enough), furthest)
+        return () if enough is None else (enough,)
+
+    def _remedy(self, alternative: Alternative, words: str, change: Mapping[str, object]) -> Remedy | None:
+        """Return a change with what is still missing then; None where it does not help."""
+        reached = self._job.with_change({**alternative.set, **change})
+        helps = not reached.is_short or reached.short_bytes < alternative.short_bytes
+        if reached.filled is None or not helps:
+            return None
+        return Remedy(words, reached.set, reached.short_bytes, is_enough=not reached.is_short)
+
+    def _ways(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
+        """Yield what may be given up: of serving one thing at a time, in training one thing more each time."""
+        if self._plan.task == "infer":
+            yield from self._served(device)
+            return
+        together: dict[str, object] = {}
+        applied: list[str] = []
+        for words, change in self._trained():
+            together |= change
+            applied.append(words)
+            yield ", ".join(applied), dict(together)
+
+    def _served(self, device: Device) -> Iterator[tuple[str, Mapping[str, object]]]:
+        inference, formats = self._job.settled.inference, self._catalog.quantizations
+        rows = self._catalog.engine_rows(inference.engine)
+        lighter = next((row.lighter_weights for row in rows if row.lighter_weights), ())
+        own = formats.find(inference.weights_format).bits_per_weight or 0.0
+        for name in dict.fromkeys((*_EIGHT_BITS, *lighter)):
+            row = formats.find(name)
+            is_read = not why_not_read(row, inference.engine, device, self._catalog)
+            if is_read and (row.bits_per_weight or own) < own:
+                yield f"weights in {name}", {WEIGHTS: name}
+
+    def _trained(self) -> Iterator[tuple[str, Mapping[str, object]]]:
+        # Sequences stay as long as they are: what is learned from shorter ones is another thing.
+        for way in fallbacks(self._plan, 0, self._catalog):
+            if way.sets:
+                yield way.words, way.sets
+            elif any(path.endswith("offload") for path in way.opens):
+                yield way.words, dict.fromkeys(way.opens, AUTO)
+
+
+def with_larger_machines(alternatives: Sequence[Alternative]) -> tuple[Alternative, ...]:
+    """Return alternatives, those that do not hold the job with the cheapest one of their provider that does.
+
+    Args:
+        alternatives: all alternatives, in any order.
+    """
+    holding = [alternative for alternative in alternatives if alternative.fits and alternative.usd_month is not None]
+    cheapest: dict[str, Alternative] = {}
+    for entry in sorted(holding, key=lambda item: item.usd_month or 0.0):
+        cheapest.setdefault(entry.provider, entry)
+    return tuple(_with_larger(alternative, cheapest.get(alternative.provider)) for alternative in alternatives)
+
+
+def _with_larger(alternative: Alternative, larger: Alternative | None) -> Alternative:
+    if alternative.fits or larger is None:
+        return alternative
+    remedy = Remedy(f"{larger.count} x {larger.instance} holds it", larger.set)
+    return replace(alternative, remedies=(*alternative.remedies, remedy))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """What instances are compared with.
+
+    Attributes:
+        question: the job, and how it would be paid.
+        now: the machine where it is.
+        current: the same, priced.
+        job: the job as it is tried elsewhere.
+        remedies: finds what helps where it does not fit.
+        counts: how many instances a service took on devices that are alike: where to begin with others.
+    """
+
+    question: MigrationQuestion
+    now: Machine
+    current: Alternative
+    job: Job
+    catalog: Catalog
+    remedies: Remedies = field(init=False)
+    counts: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Begin with no remedies known."""
+        object.__setattr__(self, "remedies", Remedies(self.job, self.catalog))
+
+    def with_instance(self, row: Instance) -> Alternative:
+        """Return what the job would be on instances of one kind, as many of them as it asks for."""
+        machine = self._machine(row)
+        result = alternative(self.question, machine, self.current, self.now)
+        machine = machine.paid(is_spot=result.is_spot)
+        result = replace(result, complexity=complexity(machine, self.now, self.catalog))
+        if machine.reached.is_short:
+            return replace(
+                result, remedies=self.remedies.of(result, machine.cluster.device), risk=risk(result, machine)
+            )
+        parts = tuple(move_parts(self.question, result, machine, self.now, self.catalog))
+        known = [part.usd for part in parts if part.usd is not None]
+        once = sum(known) if len(known) == len(parts) else None
+        result = replace(result, move=parts, move_usd=once, move_hours=sum(part.hours for part in parts))
+        saving = result.saving_usd
+        if once is not None and saving is not None and mean(saving.value) > 0:
+            hours = mean(break_even(once, saving.value, self.question.hours))
+            result = replace(result, break_even_hours=hours)
+        return replace(result, risk=risk(result, machine))
+
+    def _machine(self, row: Instance) -> Machine:
+        reached = self._enough(row, self._reached(row))
+        return Machine(row.id, instances_for(row, reached.devices), self.job.cluster(reached), reached, row)
+
+    def _reached(self, row: Instance) -> Reached:
+        """Return what the job reaches on as many instances as hold it.
+
+        A service begins with one of them, a training with the devices that it has now, whole instances of them. What
+        these do not hold is tried on more of them, where a network joins those.
+        """
+        sold, have, job = row.sold_devices, self.now.reached.devices, self.job
+        count = 1 if job.is_replicated else -(-have // sold)
+        most = max(count, int(assumed("most_together"))) if row.network_link is not None else count
+        reached = job.on(row.id, count * sold)
+        if reached.is_short and 2 * count <= most:
+            reached = self._together(row, count, most) or reached
+        if reached.refusal and have % sold:
+            part = job.on(row.id, have)
+            return part if part.fits else reached
+        return reached
+
+    def _together(self, row: Instance, short: int, most: int) -> Reached | None:
+        """Return the job on the fewest instances that hold it together; None where nothing is gained by more of them.
+
+        Args:
+            row: one instance.
+            short: a number of them whose memory is short.
+            most: how many are tried at most, each number twice the one before.
+        """
+        doublings = int(log2(most / short))
+        largest = self.job.on(row.id, (short << doublings) * row.sold_devices)
+        if not largest.figures:
+            return None if largest.refusal else largest
+        low, high, result = 0, doublings, largest
+        while high - low > 1:
+            middle = (low + high) // 2
+            tried = self.job.on(row.id, (short << middle) * row.sold_devices)
+            low, high, result = (low, middle, tried) if tried.figures else (middle, high, result)
+        return result
+
+    def _enough(self, row: Instance, reached: Reached) -> Reached:
+        """Return a service on as many devices as its load takes, else as its present work does; others as they are."""
+        if not self.job.is_replicated or reached.work is None:
+            return reached
+        inference, present = self.question.plan.inference, self.now.reached.work
+        is_loaded = inference.is_load
+        wanted = inference.arrival_rate or (0.0 if present is None else mean(present.value))
+        fewest = Fewest(lambda count: self.job.on(row.id, reached.devices * count), wanted, keeps_limits=is_loaded)
+        alike = (row.accelerator, row.device_share, reached.devices)
+        guess = 1 if is_loaded else ceil(wanted / mean(reached.work.value) - NEARLY)
+        count, result = fewest.from_guess(self.counts.get(alike, max(1, guess)))
+        self.counts[alike] = count
+        return result
 
 
 def migrate(

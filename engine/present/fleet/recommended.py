@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from capacity_tui.engine.fleet import DeadlineQuestion, Machines, Recommended, RegionOffer, Regions
-from capacity_tui.engine.fleet.scheduling import Schedule, ScheduledJob
+from capacity_tui.engine.fleet import (
+    DeadlineQuestion,
+    Machines,
+    Recommended,
+    RegionOffer,
+    Regions,
+    Schedule,
+    ScheduledJob,
+)
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.present.parts import Part, TablePart, TextPart, table_part
 from capacity_tui.engine.present.results import to_builtins

@@ -8,9 +8,7 @@ from dataclasses import asdict
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.present.parts import Part, TextPart, table_part
 from capacity_tui.engine.present.results import to_builtins
-from capacity_tui.engine.storage import LearningForecast
-from capacity_tui.engine.storage.databases import DatabaseBench, Latency
-from capacity_tui.engine.storage.training import StoragePlan
+from capacity_tui.engine.storage import DatabaseBench, Latency, LearningForecast, StoragePlan
 from capacity_tui.engine.units import (
     GIGA,
     PERCENT,

@@ -23,7 +23,7 @@ from capacity_tui.engine.solve.advice.hardware_remedies import (
 )
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.modes.fallbacks import named_change
-from capacity_tui.engine.solve.space.grid import divisors
+from capacity_tui.engine.solve.space.axes import divisors
 from capacity_tui.engine.units import FP16_BITS
 from capacity_tui.engine.verdict import Verdict
 

@@ -14,7 +14,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.changes import change_text, plain_change
 from capacity_tui.engine.solve.modes.training_settings import Search, Searched
-from capacity_tui.engine.solve.space.grid import Values
+from capacity_tui.engine.solve.space.axes import Values
 from capacity_tui.engine.units import format_bytes
 
 # Sequences are not cut below this.

@@ -44,7 +44,7 @@ from capacity_tui.engine.solve.modes.model_choice import choose_model, smallest_
 from capacity_tui.engine.solve.modes.network_settings import choose_own_parameters, choose_served_batch
 from capacity_tui.engine.solve.modes.serving_settings import choose_serving
 from capacity_tui.engine.solve.modes.training_settings import Search
-from capacity_tui.engine.solve.space.grid import Values, divisors
+from capacity_tui.engine.solve.space.axes import Values, divisors
 from capacity_tui.engine.solve.space.space import SpaceCache
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from capacity_tui.engine.models import ClassicalSpec, LinearRegressionNormal
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.solve.modes.mode_plan import Reasons
 from capacity_tui.engine.solve.modes.serving_settings import BATCH, FORMATS, LARGEST_BATCH, WEIGHTS
-from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH
-from capacity_tui.engine.solve.space.grid import Values, powers_of_two
+from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH, Values, powers_of_two
 from capacity_tui.engine.units import format_bytes, format_percent
 
 # Checkpointing that a network may use, the cheaper first.

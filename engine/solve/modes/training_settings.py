@@ -19,8 +19,15 @@ from capacity_tui.engine.numeric import Number, largest
 from capacity_tui.engine.plan import EQUAL_STAGES, LayoutRule, Plan, open_jobs, with_values
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes.mode_plan import Reasons, budget_text, memory_budget
-from capacity_tui.engine.solve.space.axes import LARGEST_MICRO_BATCH, choices_of, open_axes, published_tokens
-from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
+from capacity_tui.engine.solve.space.axes import (
+    LARGEST_MICRO_BATCH,
+    Axis,
+    Grid,
+    Values,
+    choices_of,
+    open_axes,
+    published_tokens,
+)
 from capacity_tui.engine.solve.space.space import Block, Ranked, SpaceCache, best
 from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
 from capacity_tui.engine.units import format_bytes, format_count

@@ -1,5 +1,5 @@
 from .names import GROWING as GROWING
+from .need import READS as READS
+from .need import Needed as Needed
 from .need import need as need
 from .need import solved_path as solved_path
-from .outermost import READS as READS
-from .outermost import Needed as Needed

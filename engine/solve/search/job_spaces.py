@@ -17,8 +17,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.modes.modes import fill, open_fields
 from capacity_tui.engine.solve.modes.serving_settings import MOST_REQUESTS
-from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, layout_axes
-from capacity_tui.engine.solve.space.grid import Axis, Grid, Values, powers_of_two
+from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, Axis, Grid, Values, layout_axes, powers_of_two
 from capacity_tui.engine.solve.space.serving import CHOSEN, ServingSpace, serving_space
 from capacity_tui.engine.solve.space.space import Space
 from capacity_tui.engine.solve.space.stacking import alike

@@ -16,8 +16,7 @@ from capacity_tui.engine.plan import DETECTED, Plan, all_fields, counted_name, f
 from capacity_tui.engine.plan.line import offered_accelerators
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob
-from capacity_tui.engine.solve.space.axes import choices_of
-from capacity_tui.engine.solve.space.grid import Axis
+from capacity_tui.engine.solve.space.axes import Axis, choices_of
 from capacity_tui.engine.units import format_quantity, parse_quantity
 
 Better = Literal["less", "more"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.space.grid import Axis, Floats, Values
+from capacity_tui.engine.solve.space.axes import Axis, Floats, Values
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.verdict import Verdict
 

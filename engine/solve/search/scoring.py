@@ -27,7 +27,7 @@ from capacity_tui.engine.solve.search.results import (
     dominator,
 )
 from capacity_tui.engine.solve.search.spaces import Prepared
-from capacity_tui.engine.solve.space.grid import Axis, Floats, Values
+from capacity_tui.engine.solve.space.axes import Axis, Floats, Values
 from capacity_tui.engine.solve.space.space import Block, best_of, over
 
 if TYPE_CHECKING:

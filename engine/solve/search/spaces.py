@@ -23,8 +23,7 @@ from capacity_tui.engine.solve.modes.modes import fill, open_fields
 from capacity_tui.engine.solve.modes.training_settings import chosen_precision
 from capacity_tui.engine.solve.search.job_spaces import BATCH, Refused, served_space, trained_spaces
 from capacity_tui.engine.solve.search.question import SERVED, Question, hardware_ids, model_names
-from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, open_axes, open_fields_of_training
-from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
+from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, Axis, Grid, Values, open_axes, open_fields_of_training
 from capacity_tui.engine.solve.space.space import BLOCK, Block, Excluded, LazyBlock, Space
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from capacity_tui.engine.plan import (
     with_values,
 )
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, sizes_over
-from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
+from capacity_tui.engine.solve.space.axes import LAYOUT_SIZES, Axis, Grid, Values, sizes_over
 from capacity_tui.engine.solve.space.space import BLOCK, Block, Excluded, LazyBlock, Space, excluded, satisfied
 from capacity_tui.engine.solve.space.stacking import Settings
 from capacity_tui.engine.uncertainty import Evidence

@@ -14,7 +14,7 @@ from capacity_tui.engine.estimate import Constraint, Figured, central, read_figu
 from capacity_tui.engine.numeric import Flags, Number
 from capacity_tui.engine.plan import Layout, LayoutRule
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.space.grid import Floats, Grid, Values
+from capacity_tui.engine.solve.space.axes import Floats, Grid, Values
 from capacity_tui.engine.uncertainty import Interval
 
 # Combinations evaluated at once: enough that an array's own cost is small, few enough for some hundred megabytes.

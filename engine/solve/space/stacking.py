@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.space.grid import Axis, Grid, Values
+from capacity_tui.engine.solve.space.axes import Axis, Grid, Values
 
 Run = TypeVar("Run")
 

@@ -11,9 +11,8 @@ import click
 from capacity_tui.tui.cli import options
 from capacity_tui.tui.cli.choose.search import DEVICES, names_of
 from capacity_tui.tui.cli.options import config_option
-from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, working
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options, read_plan
-from capacity_tui.tui.cli.progress import interrupted, progress, working
 
 if TYPE_CHECKING:
     from capacity_tui.engine.fleet import Recommended
@@ -132,8 +131,8 @@ def schedule(file: str, check: bool, seed: int, output: Output) -> int:
     a saved plan, a line in quotes, or a plan itself. Times are such as 90s, 24h or 2d; plain numbers are hours.
     """
     from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.fleet.scheduling import read_entries as read_schedule
-    from capacity_tui.engine.fleet.scheduling import schedule as scheduled
+    from capacity_tui.engine.fleet import read_entries as read_schedule
+    from capacity_tui.engine.fleet import schedule as scheduled
     from capacity_tui.engine.present.fleet import schedule_as_dict, schedule_parts
 
     folder = Path(file).parent

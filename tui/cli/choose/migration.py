@@ -12,9 +12,8 @@ import click
 from capacity_tui.tui.cli import options
 from capacity_tui.tui.cli.choose.search import names_of
 from capacity_tui.tui.cli.options import config_option
-from capacity_tui.tui.cli.output import Output, output_options, tell_problems
+from capacity_tui.tui.cli.output import Output, Progress, interrupted, output_options, progress, tell_problems
 from capacity_tui.tui.cli.plan_sources import changed_plan, machine_for, settings_option
-from capacity_tui.tui.cli.progress import Progress, interrupted, progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,9 +11,8 @@ import click
 
 from capacity_tui.engine.keys import Key
 from capacity_tui.tui.cli import options
-from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
-from capacity_tui.tui.cli.progress import interrupted, progress
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer

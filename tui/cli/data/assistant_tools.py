@@ -21,8 +21,8 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.cli.choose.search import need, search
 from capacity_tui.tui.cli.machine.detect import detect
-from capacity_tui.tui.cli.plan.checks import validate
 from capacity_tui.tui.cli.plan.plan import plan
+from capacity_tui.tui.cli.plan.plan_files import validate
 
 LONGEST_WORD = 100_000
 """Characters of an argument; systems take some more."""

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.cli.output import Output, output_options, tell, tell_problems
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, tell_problems
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
-from capacity_tui.tui.cli.progress import interrupted, progress
 
 if TYPE_CHECKING:
     from capacity_tui.engine.storage import CorpusFit, FitQuestion, PatternQuestion
@@ -39,7 +38,7 @@ def bench(
     The size of all is estimated from a tenth of the patterns. Nothing stays.
     """
     from capacity_tui.engine.present.storage import database_bench_as_dict, database_bench_parts
-    from capacity_tui.engine.storage.databases import BenchQuestion, measure_database
+    from capacity_tui.engine.storage import BenchQuestion, measure_database
     from capacity_tui.engine.units import parse_count
 
     chosen = backend or ("mongodb" if uri else "sqlite")
@@ -199,7 +198,7 @@ def plan(given: GivenPlan, output: Output) -> None:
     """
     from capacity_tui.engine.present.storage import storage_plan_as_dict, storage_plan_parts
     from capacity_tui.engine.solve import answer
-    from capacity_tui.engine.storage.training import storage_plan
+    from capacity_tui.engine.storage import storage_plan
 
     machine = machine_for(given.plan)
     needs = storage_plan(answer(given.plan, machine), machine)

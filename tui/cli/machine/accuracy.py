@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from capacity_tui.engine.runs.accuracy import COMPARED_KINDS
-from capacity_tui.tui.cli.output import Output, output_options, tell
-from capacity_tui.tui.cli.progress import working
+from capacity_tui.tui.cli.output import Output, output_options, tell, working
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -291,7 +291,7 @@ def measured(folder: Path | None, url: str | None) -> BenchmarkReport:
     """
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.machine.benchmark import benchmarks_folder, save_report, web_address
-    from capacity_tui.engine.storage.databases import benchmark_machine
+    from capacity_tui.engine.storage import benchmark_machine
 
     if url is not None:
         web_address(url)

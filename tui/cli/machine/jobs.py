@@ -10,7 +10,7 @@ import click
 
 from capacity_tui.tui.cli.history_store import history_option, keep_entries
 from capacity_tui.tui.cli.machine.nodes import reaching
-from capacity_tui.tui.cli.output import Output, output_options, say, tell
+from capacity_tui.tui.cli.output import Output, interrupted, output_options, say, tell
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
     machine_for,
@@ -19,7 +19,6 @@ from capacity_tui.tui.cli.plan_sources import (
     source_of,
     sources_of,
 )
-from capacity_tui.tui.cli.progress import interrupted
 
 if TYPE_CHECKING:
     from capacity_tui.engine.nodes import Launcher

@@ -13,7 +13,7 @@ import click
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.schema import REPORT_FORMATS
 from capacity_tui.tui.cli.history_store import history_option, keep_estimates
-from capacity_tui.tui.cli.output import Output, output_options, tell
+from capacity_tui.tui.cli.output import Output, output_options, tell, working
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
     machine_for,
@@ -22,7 +22,6 @@ from capacity_tui.tui.cli.plan_sources import (
     source_of,
     sources_of,
 )
-from capacity_tui.tui.cli.progress import working
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer

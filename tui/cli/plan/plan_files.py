@@ -1,13 +1,156 @@
-"""``examples``, ``plans`` and ``schema``: plans that ship, saved plans, and JSON schemas for editors."""
+"""``validate`` and ``audit``, ``examples``, ``plans`` and ``schema``: files of plans, and what is wrong with them."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine.errors import CapacityError, Place
+from capacity_tui.engine.record import dataclass
+from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, say, tell, working
+from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
+from capacity_tui.tui.cli.plan_sources import imported_of, machine_for, plan_flags, source_of, sources_of
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Catalog
+    from capacity_tui.engine.plan.line import PlanFlags
 from capacity_tui.tui.cli import options
-from capacity_tui.tui.cli.output import Output, output_options, say, tell
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What there is to say of one file.
+
+    Attributes:
+        name: the file, or what stands for it.
+        faults: what is wrong with it.
+        remarks: what it says in vain, and where.
+    """
+
+    name: str
+    faults: tuple[CapacityError, ...] = ()
+    remarks: tuple[tuple[Place, str], ...] = ()
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILE...]", type=click.Path())
+@plan_flags
+@output_options("table", "json", to_file=False)
+def validate(files: tuple[str, ...], flags: PlanFlags, output: Output) -> int:
+    """Check plans, and JSON files of instances, sizes and workloads, and say what is wrong where.
+
+    Without a FILE or flags only your own catalogue is checked.
+    """
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.models import plugin_problems
+
+    catalog = load_catalog()
+    catalogues = _Checked("the catalogues", (*catalog.problems, *plugin_problems(catalog)))
+    names = sources_of(files, flags) if files or flags.is_given else ()
+    if output.is_data:
+        return _write_data(catalogues, [_checked(name, flags, catalog) for name in names], output)
+    _tell_faults(catalogues)
+    if not names:
+        _tell_valid(catalogues)
+        return _exit_code(catalogues)
+    codes = []
+    for name in names:
+        checked = _checked(name, flags, catalog)
+        _tell_faults(checked)
+        _tell_valid(checked)
+        codes.append(_exit_code(checked))
+    return max(codes)
+
+
+def _checked(name: str | None, flags: PlanFlags, catalog: Catalog) -> _Checked:
+    """Return what is wrong with a file, and what it sets in vain."""
+    if name is not None and name.endswith(".json") and (fleet_file := _checked_fleet_file(Path(name))) is not None:
+        return fleet_file
+    from capacity_tui.engine.solve import faults as plan_faults
+    from capacity_tui.engine.solve import remarks as plan_remarks
+
+    called = name or "the flags"
+    try:
+        source = source_of(name, flags)
+        faults = tuple(plan_faults(source, catalog, machine_for))
+        vain = () if faults else tuple(plan_remarks(source, catalog, machine_for))
+    except CapacityError as error:
+        return _Checked(called, (error,))
+    return _Checked(called, faults, tuple((place, f"changes nothing here: {reason}") for place, reason in vain))
+
+
+def _checked_fleet_file(path: Path) -> _Checked | None:
+    """Return what is wrong with a file of instances, sizes or workloads; None where it is no such file."""
+    from capacity_tui.engine.catalog.fleet_files import is_fleet_file
+    from capacity_tui.engine.fleet import check_fleet_files
+
+    if not path.is_file() or not is_fleet_file(path):
+        return None
+    checked = check_fleet_files(path)
+    return _Checked(str(path), tuple(checked.faults), tuple((remark.place, remark.words) for remark in checked.remarks))
+
+
+def _tell_faults(checked: _Checked) -> None:
+    for fault in checked.faults:
+        tell(f"capacity-tui: {fault.one_line()}")
+
+
+def _tell_valid(checked: _Checked) -> None:
+    """Say that a file is valid where it is, and what it says in vain."""
+    if not checked.faults:
+        say(f"{checked.name}: valid")
+    for place, reason in checked.remarks:
+        tell(f"capacity-tui: {place}: {reason}")
+
+
+def _exit_code(checked: _Checked) -> int:
+    return max((fault.exit_code for fault in checked.faults), default=0)
+
+
+def _write_data(catalogues: _Checked, files: list[_Checked], output: Output) -> int:
+    """Write what was checked as one JSON object; return the exit code."""
+    decisive = files or [catalogues]
+    data: dict[str, object] = {
+        "valid": not any(checked.faults for checked in decisive),
+        "files": [
+            {
+                "file": checked.name,
+                "valid": not checked.faults,
+                "faults": [*map(fault_data, checked.faults)],
+                "remarks": [{**place_data(place), "detail": reason} for place, reason in checked.remarks],
+            }
+            for checked in files
+        ],
+        "catalogue": [*map(fault_data, catalogues.faults)],
+    }
+    output.data(data)
+    return max(map(_exit_code, decisive))
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path())
+@plan_flags
+@click.option("--ignored", is_flag=True, help="Name the options without a part in an estimate too.")
+@output_options("table", "json")
+def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, output: Output) -> int:
+    """Tell what configurations of other tools will do: what fits, what contradicts itself, what is wasted.
+
+    FILE is a configuration of DeepSpeed, the Hugging Face Trainer, Accelerate, Axolotl, vLLM or another tool, a shell
+    script that starts one, or a folder of them. All of them together are one run. Flags say what they leave out.
+    """
+    from capacity_tui.engine.present import audit_as_dict, audit_parts, to_json
+    from capacity_tui.engine.solve import audit as audited
+
+    imported = imported_of(files, flags)
+    with working("estimating"):
+        report = audited(imported, machine_for(imported.plan))
+    if output.form == "json":
+        output.write(to_json(audit_as_dict(report)), files)
+    else:
+        output.parts(audit_parts(report, ignored=ignored), files)
+    return 0 if report.runs else DOES_NOT_FIT
 
 
 @click.command()

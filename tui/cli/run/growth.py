@@ -11,9 +11,8 @@ import click
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.cli.history_store import history_option, keep_entries
-from capacity_tui.tui.cli.output import Output, as_text, output_options, tell
+from capacity_tui.tui.cli.output import Output, as_text, interrupted, output_options, tell
 from capacity_tui.tui.cli.plan_sources import read_plan
-from capacity_tui.tui.cli.progress import interrupted
 
 if TYPE_CHECKING:
     from capacity_tui.engine.growth import GrowthFit, Measurement, Measuring, SizedJob

@@ -12,7 +12,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import format_bytes, format_money, format_seconds
 from capacity_tui.tui.shown.results import ALWAYS, Cell, ResultRow, Results, ResultSource, TableColumn
-from capacity_tui.tui.views.query_view.present import figure_cell
+from capacity_tui.tui.views.query_view.search import figure_cell
 
 if TYPE_CHECKING:
     from capacity_tui.engine.fleet.migration import Alternative, Migration

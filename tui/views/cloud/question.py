@@ -27,11 +27,10 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import command_text, explain, fewest_settings
 from capacity_tui.engine.solve.modes import ModeName
 from capacity_tui.engine.units import parse_quantity
-from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import Export, Results
+from capacity_tui.tui.shown.results import Export, Field, Kind, Results
 from capacity_tui.tui.views.cloud.present import results_of
 from capacity_tui.tui.views.plan.field_values import field_lines
-from capacity_tui.tui.views.query_view.present import PlanQuestion
+from capacity_tui.tui.views.query_view.search import PlanQuestion
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText

@@ -24,8 +24,8 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import level_texts, placement_remarks
 from capacity_tui.engine.solve import EstimatedPlan, placed
 from capacity_tui.engine.units import format_number, format_seconds
-from capacity_tui.tui.shown.cluster import Clustered, NodeMap, NodesRow
 from capacity_tui.tui.shown.results import Table, TableColumn, TableRow
+from capacity_tui.tui.shown.scale import Clustered, NodeMap, NodesRow
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog

@@ -23,7 +23,7 @@ from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.cluster import Clustered, DeviceState, NodeMap, NodesRow
+    from capacity_tui.tui.shown.scale import Clustered, DeviceState, NodeMap, NodesRow
 
 SEEN = "cluster"
 """What threads are asked for."""

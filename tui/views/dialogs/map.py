@@ -17,11 +17,11 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.fields import Choice, Field
-from capacity_tui.tui.shown.tried import Tried, short_value, time_against
+from capacity_tui.tui.shown.comparison import Tried, short_value, time_against
+from capacity_tui.tui.shown.results import Choice, Field
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.views.dialogs.picker import Picker
-from capacity_tui.tui.widgets.bars import mark_of, worded
+from capacity_tui.tui.widgets.head import mark_of, worded
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 
 Pair: TypeAlias = tuple[str, str]

@@ -13,7 +13,7 @@ from textual.command import CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from capacity_tui.tui.actions import ACTIONS, Commanded, key_names
 from capacity_tui.tui.requests import reported
 from capacity_tui.tui.session import HasSession, Session
-from capacity_tui.tui.shown.fields import HARDWARE_KEY, MODEL_KEY, Choice
+from capacity_tui.tui.shown.results import HARDWARE_KEY, MODEL_KEY, Choice
 from capacity_tui.tui.widgets.lines import ClosesOnce
 
 _CATALOGUES = (

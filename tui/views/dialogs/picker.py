@@ -19,10 +19,10 @@ from textual.widgets import Input
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.fields import Choice
-from capacity_tui.tui.shown.tried import ORDERS, Tried
+from capacity_tui.tui.shown.comparison import ORDERS, Tried
+from capacity_tui.tui.shown.results import Choice
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line
-from capacity_tui.tui.widgets.bars import mark_of
+from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.lines import GAP, ClosesOnce, Lines, fitted
 from capacity_tui.tui.widgets.prompt import Entry
 

@@ -18,16 +18,16 @@ from textual.widgets import Input
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.record import dataclass
-from capacity_tui.tui.paths import shortened
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
+from capacity_tui.tui.settings import shortened
 from capacity_tui.tui.terminal.text import Line, Span, clip, left, line, to_ascii, wrap
 from capacity_tui.tui.widgets.lines import ClosesOnce, Lines
 from capacity_tui.tui.widgets.prompt import Entry
 
 if TYPE_CHECKING:
     from capacity_tui.tui.settings import RecentPlan
-    from capacity_tui.tui.shown.fields import Understood
+    from capacity_tui.tui.shown.results import Understood
     from capacity_tui.tui.view import Document
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import SearchResult
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.results import Cell, ExcludedPlans, ResultRow, Results, TableColumn
-from capacity_tui.tui.views.query_view.present import figure_cell, range_text
+from capacity_tui.tui.views.query_view.search import figure_cell, range_text
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog

@@ -15,10 +15,9 @@ from capacity_tui.engine.solve.need import solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import Question as EngineQuestion
 from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
-from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.results import Results
+from capacity_tui.tui.shown.results import Field, Kind, Results
 from capacity_tui.tui.views.find.present import results_of, solved, weighed_figures
-from capacity_tui.tui.views.query_view.present import PlanQuestion
+from capacity_tui.tui.views.query_view.search import PlanQuestion
 
 if TYPE_CHECKING:
     from capacity_tui.engine.solve.search import Question

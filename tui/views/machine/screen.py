@@ -23,7 +23,7 @@ from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.terminal.text import Line, Span, fit, fold, left, line, right, to_ascii
 from capacity_tui.tui.views.dialogs.text_dialog import ScrollsText, TextLines
 from capacity_tui.tui.views.view_screen import ViewScreen
-from capacity_tui.tui.widgets.bars import gauge
+from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import DrawnLines
 
 _BUSY = 0.2

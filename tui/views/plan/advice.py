@@ -14,7 +14,7 @@ from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, wrap
-from capacity_tui.tui.widgets.bars import mark_of
+from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:

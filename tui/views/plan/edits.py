@@ -11,7 +11,7 @@ from capacity_tui.engine.schema import stepped
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Column
-from capacity_tui.tui.shown.fields import AUTO, DEVICES_KEY, HARDWARE_KEY, MODEL_KEY, PINS_KEY, Choice, Field, Kind
+from capacity_tui.tui.shown.results import AUTO, DEVICES_KEY, HARDWARE_KEY, MODEL_KEY, PINS_KEY, Choice, Field, Kind
 from capacity_tui.tui.store import OPENED, TAKEN
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.dialogs.picker import COUNTED, PATH, Picker, TriedPicker

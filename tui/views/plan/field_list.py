@@ -12,15 +12,14 @@ from textual.binding import BindingType
 
 from capacity_tui.engine.units import format_count, format_number
 from capacity_tui.tui.actions import Commands, bindings
-from capacity_tui.tui.shown.tried import short_value, time_against
+from capacity_tui.tui.shown.comparison import short_value, time_against
 from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, left, line, wrap
-from capacity_tui.tui.widgets.bars import mark_of
+from capacity_tui.tui.widgets.head import mark_of
 from capacity_tui.tui.widgets.panel import Findable, Panel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.comparison import Chosen
-    from capacity_tui.tui.shown.fields import Field
-    from capacity_tui.tui.shown.tried import Tried
+    from capacity_tui.tui.shown.comparison import Chosen, Tried
+    from capacity_tui.tui.shown.results import Field
 
 
 _SLIDER = 9
@@ -231,7 +230,7 @@ class FieldList(Panel):
         return sweep_lines(values, current, tried, width, self.size.height >= _LOWEST_WITH_HEADINGS) if values else []
 
     def _limits(self, field: Field) -> str:
-        from capacity_tui.tui.shown.fields import Kind
+        from capacity_tui.tui.shown.results import Kind
 
         parts = []
         if field.key in self._before:

@@ -20,9 +20,8 @@ from capacity_tui.engine.solve.advice import Offer
 from capacity_tui.engine.solve.modes import ModePlan, fill
 from capacity_tui.engine.units import format_number
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.comparison import Advice, Effect, Headline, Usage
-from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.comparison import Advice, Effect, Headline, Tried, Usage
+from capacity_tui.tui.shown.results import Field, Kind
 
 # What the screen shows in the way of another kind.
 _KINDS = {"switch": Kind.CHOICE, "list": Kind.TEXT, "table": Kind.TEXT}

@@ -11,10 +11,10 @@ from textual.dom import DOMNode
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands
-from capacity_tui.tui.paths import plan_path, shortened
 from capacity_tui.tui.requests import Request, reported
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.fields import HARDWARE_KEY, Choice
+from capacity_tui.tui.settings import plan_path, shortened
+from capacity_tui.tui.shown.results import HARDWARE_KEY, Choice
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.unsaved import LeftBehind
 from capacity_tui.tui.views.dialogs.picker import PATH, Picker

@@ -16,8 +16,8 @@ from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.comparison import Tried
+from capacity_tui.tui.shown.results import Field, Kind
 from capacity_tui.tui.views.dialogs.map import MapDialog
 from capacity_tui.tui.views.plan.field_list import FieldList
 

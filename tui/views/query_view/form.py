@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.fields import Choice, Field, Kind
+from capacity_tui.tui.shown.results import Choice, Field, Kind
 from capacity_tui.tui.terminal.text import Line, Span, clip, line
 from capacity_tui.tui.views.dialogs.picker import Picker, Typed
 from capacity_tui.tui.widgets.panel import Panel

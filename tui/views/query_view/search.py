@@ -1,4 +1,4 @@
-"""The search: its thread, how far it is, and the details of the row under the cursor."""
+"""Questions about a plan: what they have in common, the thread that answers, and details of one row."""
 
 from __future__ import annotations
 
@@ -12,16 +12,30 @@ from capacity_tui.engine.units import format_seconds
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread, wrap
-from capacity_tui.tui.widgets.bars import Bar
+from capacity_tui.tui.widgets.head import Bar
 from capacity_tui.tui.widgets.lines import DrawnLines
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.fields import Field
-    from capacity_tui.tui.shown.results import Question, ResultRow, Results
+    from capacity_tui.tui.shown.results import Field, Question, ResultRow, Results
     from capacity_tui.tui.view import Document
     from capacity_tui.tui.views.query_view.results import ResultTable
+from abc import ABC, abstractmethod
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Self
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.present import column_head, column_text
+from capacity_tui.engine.record import dataclass
+from capacity_tui.tui.shown.results import Cell
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.uncertainty import Interval
 
 Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
+
+
 """Returns the question about a plan: what the user said, and what makes sense at once for the rest."""
 
 
@@ -236,3 +250,51 @@ def _surpassed(index: int, results: Results) -> str:
     words = [cell.text for cell, column in zip(other.cells, results.columns, strict=True) if not column.is_number]
     figures = [f"{results.columns[place].title} {other.cells[place].text}" for place in results.weighed or ()]
     return f"surpassed by {' '.join(word for word in words if word)}: {', '.join(figures)}"
+
+
+@dataclass(frozen=True)
+class PlanQuestion(ABC):
+    """A question about a plan.
+
+    Attributes:
+        plan: the plan.
+        machine: what was detected.
+        catalog: the catalogues.
+        given: what the user said, by the keys of its parts.
+    """
+
+    plan: Plan
+    machine: Machine | None = field(compare=False)
+    catalog: Catalog = field(compare=False, repr=False)
+    given: Mapping[str, str] = field(default_factory=dict)
+
+    def edited(self, key: str, text: str) -> Self:
+        """Return the question with one part said otherwise.
+
+        Raises:
+            CapacityError: the text makes no sense there.
+        """
+        given = {**self.given, key: text.strip()}
+        after = replace(self, given={name: value for name, value in given.items() if value})
+        after.asked()
+        return after
+
+    @abstractmethod
+    def asked(self) -> object:
+        """Return the question of the engine.
+
+        Raises:
+            CapacityError: a part of it makes no sense.
+        """
+
+
+def range_text(key: str, value: Interval) -> str:
+    """Return the range of a figure behind its head."""
+    return f"{column_head(key)} {column_text(key, float(value.low))} – {column_text(key, float(value.high))}"
+
+
+def figure_cell(key: str, value: Interval | None) -> Cell:
+    """Return the cell of a figure; ``n/a`` where it is not known."""
+    if value is None:
+        return Cell("n/a")
+    return Cell(column_text(key, float(value.value)), float(value.value))

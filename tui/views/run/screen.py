@@ -18,8 +18,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.fields import PINS_KEY
-from capacity_tui.tui.shown.results import TableColumn
+from capacity_tui.tui.shown.results import PINS_KEY, TableColumn
 from capacity_tui.tui.shown.runs import RunRow, WatchedRun
 from capacity_tui.tui.store import TAKEN
 from capacity_tui.tui.view import Document, RunsReader

@@ -14,15 +14,15 @@ from capacity_tui.engine.schema import stepped
 from capacity_tui.tui.actions import Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.corpus import SAMPLES, Corpus
-from capacity_tui.tui.shown.fields import AUTO
-from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.comparison import Tried
+from capacity_tui.tui.shown.results import AUTO
+from capacity_tui.tui.shown.scale import SAMPLES, Corpus
 from capacity_tui.tui.views.plan import sweep
 from capacity_tui.tui.views.plan.field_list import FieldEdits, FieldList
 from capacity_tui.tui.widgets.prompt import Ask
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.fields import Field
+    from capacity_tui.tui.shown.results import Field
 
 
 class CorpusFields(FieldList):

@@ -19,10 +19,9 @@ from capacity_tui.engine.storage import Known as KnownOfPatterns
 from capacity_tui.engine.storage import PatternQuestion
 from capacity_tui.engine.units import format_count, format_number, format_percent, parse_quantity
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.comparison import Chosen
-from capacity_tui.tui.shown.corpus import SAMPLES, StoredPatterns
-from capacity_tui.tui.shown.fields import Field, Kind
-from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.comparison import Chosen, Tried
+from capacity_tui.tui.shown.results import Field, Kind
+from capacity_tui.tui.shown.scale import SAMPLES, StoredPatterns
 from capacity_tui.tui.views.scale.present import stored_patterns, tried_size
 
 _USUAL = PatternQuestion(samples=100e6, tokens=500)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.shown.cluster import GROWTHS, WAITS
+from capacity_tui.tui.shown.scale import GROWTHS, WAITS
 from capacity_tui.tui.terminal.text import Line, Span, line
-from capacity_tui.tui.widgets.bars import gauge, mark_of
+from capacity_tui.tui.widgets.head import gauge, mark_of
 from capacity_tui.tui.widgets.lines import TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.cluster import ScaledPlan, ScaledRow
+    from capacity_tui.tui.shown.scale import ScaledPlan, ScaledRow
 
 _MARKS = 4
 """Cells in front of the first column: cursor, verdict."""

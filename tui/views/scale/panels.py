@@ -11,15 +11,14 @@ from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
-from capacity_tui.tui.widgets.bars import gauge
+from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import GAP, DrawnLines, TableLayout
 from capacity_tui.tui.widgets.panel import Panel
 from capacity_tui.tui.widgets.plots import Tick, axis_line, log_plane, plot, samples_per_cell, side_by_side
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.cluster import ScaledPlan, ScaledRow
     from capacity_tui.tui.shown.comparison import Row
-    from capacity_tui.tui.shown.corpus import LogChart, StoredLevel, StoredPatterns
+    from capacity_tui.tui.shown.scale import LogChart, ScaledPlan, ScaledRow, StoredLevel, StoredPatterns
 
 _BAR = 12
 

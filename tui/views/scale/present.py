@@ -15,9 +15,15 @@ from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import growth_remarks
 from capacity_tui.engine.present.storage import disk_bytes, growth_rows, pattern_remarks
 from capacity_tui.engine.solve import EstimatedPlan, growing_runs, scaling_points
-from capacity_tui.engine.storage import PatternLevel, PatternQuestion, PatternStorage, pattern_storage
+from capacity_tui.engine.storage import (
+    PatternLevel,
+    PatternQuestion,
+    PatternStorage,
+    StoragePlan,
+    pattern_storage,
+    storage_plan,
+)
 from capacity_tui.engine.storage import growth as pattern_growth
-from capacity_tui.engine.storage.training import StoragePlan, storage_plan
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
@@ -28,33 +34,35 @@ from capacity_tui.engine.units import (
     format_seconds,
 )
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.cluster import WAITS, WEAK, ScaledPlan, ScaledRow
-from capacity_tui.tui.shown.comparison import Row
-from capacity_tui.tui.shown.corpus import LogChart, LogCurve, LogLimit, StoredLevel, StoredPatterns
+from capacity_tui.tui.shown.comparison import Row, Tried
 from capacity_tui.tui.shown.results import TableColumn
-from capacity_tui.tui.shown.tried import Tried
+from capacity_tui.tui.shown.scale import (
+    WAITS,
+    WEAK,
+    LogChart,
+    LogCurve,
+    LogLimit,
+    ScaledPlan,
+    ScaledRow,
+    StoredLevel,
+    StoredPatterns,
+)
 from capacity_tui.tui.views.plan.field_values import usage
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Estimate, Scaling
     from capacity_tui.engine.solve import ScaledRun
 
-
 _TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
-
 _SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)
-
 _COSTS = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
-
 _HEADS: Mapping[str, str] = {
     Figure.ESTIMATED_TRAIN_TIME_SECONDS: "time",
     Figure.OUTPUT_TOKENS_PER_SECOND: "tok/s",
     Figure.COST_USD: "cost",
     Figure.COST_USD_PER_MILLION_TOKENS: "$/M",
 }
-
 _SIZES = ("dp", "tp", "pp", "cp", "ep")
-
 _NOTHING = "–"
 
 
@@ -298,7 +306,7 @@ def stored_patterns(question: PatternQuestion, machine: Machine | None, catalog:
         _growth_chart(stored, grown, tuple(LogLimit(size, text) for size, text in room.values())),
         (
             *(f"{label} is full at {_count(samples)} samples." for label, samples in reach.items()),
-            *_pattern_remarks(stored),
+            *(f"{remark[0].upper()}{remark[1:]}." for remark in pattern_remarks(stored)),
         ),
         reach.get(_DISK),
     )
@@ -381,11 +389,6 @@ def _growth_chart(stored: PatternStorage, grown: PatternStorage, room: tuple[Log
     )
     here = float(stored.question.samples), float(stored.total_bytes.value)
     return LogChart("size over samples", curves, room, here, "B")
-
-
-def _pattern_remarks(stored: PatternStorage) -> Iterator[str]:
-    for remark in pattern_remarks(stored):
-        yield f"{remark[0].upper()}{remark[1:]}."
 
 
 def _count(value: SupportsFloat) -> str:

@@ -15,8 +15,7 @@ from textual.timer import Timer
 from capacity_tui.tui.actions import Commanded, bindings
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
-from capacity_tui.tui.shown.cluster import GROWTHS, STRONG, ScaledPlan
-from capacity_tui.tui.shown.corpus import Corpus, StoredPatterns
+from capacity_tui.tui.shown.scale import GROWTHS, STRONG, Corpus, ScaledPlan, StoredPatterns
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.scale.corpus import CorpusEdits, CorpusFields, CorpusSweep
 from capacity_tui.tui.views.scale.devices import Devices

@@ -26,7 +26,7 @@ from capacity_tui.engine.estimate.data import Place as DataPlace
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import STREAMING, content_of, taken_per_second
-from capacity_tui.engine.storage.training.checkpoints import (
+from capacity_tui.engine.storage.checkpoints import (
     Checkpoints,
     HostMemory,
     PhaseEstimate,

@@ -11,8 +11,17 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CatalogError, PlanError
-from capacity_tui.engine.fleet.scheduling.durations import Duration, durations, usd_per_hour
-from capacity_tui.engine.fleet.scheduling.problem import Entries, Placed, Problem, Task, Timetable, placed_in_order
+from capacity_tui.engine.fleet.schedule_problem import (
+    Duration,
+    Entries,
+    Placed,
+    Problem,
+    Task,
+    Timetable,
+    durations,
+    placed_in_order,
+    usd_per_hour,
+)
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import read_source
