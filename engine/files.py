@@ -1,9 +1,10 @@
-"""Folders of the user's files; writes files whole or not at all; says what the operating system refused."""
+"""Folders of the user's files; locks them, writes them whole or not at all; says what the operating system refused."""
 
 from __future__ import annotations
 
 import errno
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -51,6 +52,8 @@ _STALE_SECONDS = 3600.0
 """A draft lives for milliseconds: one of this age was left by a program that was killed."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NEW_FILE_MODE = 0o666
+_LOCKED_BYTE = 2**30
+"""Where no file of the program reaches."""
 
 
 def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -254,6 +257,34 @@ def json_table(value: object) -> Mapping[str, object]:
     if not isinstance(value, Mapping):
         raise TypeError(f"a table is expected, not {value!r:.60}")
     return value
+
+
+def lock_file(handle: int, *, waits: bool) -> None:
+    """Keep an open file for this program alone, until its handle is closed.
+
+    Windows locks a byte far behind the end, so that others can read, and waits for ten seconds at the most.
+
+    Raises:
+        BlockingIOError: another program has it.
+        OSError: the file system, or the system, has no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt  # noqa: PLC0415 - of this system alone
+
+        place = os.lseek(handle, 0, os.SEEK_CUR)
+        try:
+            os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_LOCK if waits else msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError(error.errno, "locked by another program") from error
+        finally:
+            os.lseek(handle, place, os.SEEK_SET)
+        return
+    try:
+        import fcntl  # noqa: PLC0415 - not on every system
+    except ImportError:
+        raise OSError(errno.ENOLCK, "this system has no locks") from None
+    fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
 
 
 def _sync_folder(folder: Path) -> None:

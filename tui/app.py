@@ -31,7 +31,7 @@ from capacity_tui.tui.session import Session
 from capacity_tui.tui.settings import Settings, settings_file
 from capacity_tui.tui.settings import load as load_settings
 from capacity_tui.tui.terminal import text
-from capacity_tui.tui.terminal.driver import KeysInTurn
+from capacity_tui.tui.terminal.keys import KeysInTurn
 from capacity_tui.tui.terminal.output import Difference, Painted
 from capacity_tui.tui.terminal.text import Line, Span, line, wrap
 from capacity_tui.tui.views.plan.screen import PlanScreen
@@ -322,8 +322,6 @@ def run(
         Exception: a mistake of the program that leaves no screen to go on with.
     """
     # Textual reads stdin and draws on stderr.
-    from capacity_tui.tui.terminal.driver import heed_signals
-
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CapacityError("the screen needs a terminal", hint="see `capacity-tui --help` for commands without one")
     if os.environ.get("TERM") == "dumb":
@@ -334,7 +332,10 @@ def run(
     app = CapacityApp(source=plan_path or plan, accelerator=gpu, settings=settings, ascii_only=ascii)
     # Textual's own loop would wait for the threads.
     loop = asyncio.new_event_loop()
-    heed_signals(loop, app.end, lambda: app.call_later(app.action_leave))
+    if sys.platform != "win32":  # where Textual's own driver heeds what there is
+        from capacity_tui.tui.terminal.driver import heed_signals
+
+        heed_signals(loop, app.end, lambda: app.call_later(app.action_leave))
     app.run(mouse=mouse and settings.mouse, loop=loop)
     if app.fatal is not None:
         raise app.fatal

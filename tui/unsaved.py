@@ -7,7 +7,6 @@ nothing is kept.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
@@ -20,7 +19,7 @@ from itertools import count
 from pathlib import Path
 
 from capacity_tui.engine.errors import StorageError
-from capacity_tui.engine.files import make_folder, set_aside, state_folder, write_atomically
+from capacity_tui.engine.files import lock_file, make_folder, set_aside, state_folder, write_atomically
 from capacity_tui.engine.record import dataclass
 from capacity_tui.tui.store import Store
 
@@ -200,7 +199,7 @@ def _locked(file: Path) -> int | None:
     except OSError:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(handle, waits=False)
     except OSError:
         os.close(handle)
         return None

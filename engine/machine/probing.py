@@ -6,6 +6,7 @@ import errno
 import os
 import platform
 import selectors
+import shutil
 import signal
 import subprocess
 import threading
@@ -110,8 +111,8 @@ class Space:
 
 def file_system_space(mount: str) -> Space:
     """Return the size of the file system mounted at ``mount``; raises OSError."""
-    status = os.statvfs(mount)
-    return Space(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
+    space = shutil.disk_usage(mount)
+    return Space(space.total, space.free)
 
 
 class Files(Protocol):

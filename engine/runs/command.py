@@ -4,33 +4,46 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.errors import CapacityError, MissingPartError
 from capacity_tui.engine.record import dataclass
 
 NOT_FOUND, NOT_EXECUTABLE, BY_SIGNAL = 127, 126, 128
 """Exit codes as shells give them; a signal's number is added to the last."""
-PASSED_ON = tuple(
-    getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGTSTP", "SIGCONT")
-)
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_OF_KEYS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
+
+
+def signals(*names: str) -> tuple[signal.Signals, ...]:
+    """Return signals by their names, without those that the system has not."""
+    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
+
+
+PASSED_ON = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGTSTP", "SIGCONT")
+_ENDING = signals("SIGINT", "SIGTERM", "SIGHUP")
+_OF_KEYS = signals("SIGINT", "SIGQUIT", "SIGTSTP", "SIGWINCH")
 """Signals that a terminal sends to the whole group, so that the command has them already."""
-_JOB_CONTROL = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
-_AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name))
+_JOB_CONTROL = signals("SIGTSTP", "SIGTTIN", "SIGTTOU")
+_AT_DEFAULT = signals("SIGPIPE", "SIGXFSZ")
 """Signals that Python ignores for itself, and that a command must not inherit so."""
 _BLOCK = 512
 """Bytes that Linux counts as one block written."""
 _LONGEST_WAIT = 0.5
 """Seconds after which Python runs the handler of a signal that another thread took just before the waiting began."""
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+def need_posix(what: str) -> None:
+    """Check that the system starts and signals processes as Linux and macOS do.
+
+    Raises:
+        MissingPartError: it does not.
+    """
+    if not hasattr(os, "posix_spawn"):
+        raise MissingPartError(f"{what} needs Linux or macOS", sys.platform, "run it in WSL, which is Linux")
 
 
 class CommandError(CapacityError):
@@ -83,6 +96,7 @@ class RunningCommand:
 
     Raises:
         CommandError: it cannot be started.
+        MissingPartError: the system is not POSIX.
     """
 
     def __init__(
@@ -92,6 +106,9 @@ class RunningCommand:
         outputs: tuple[int, int] | None = None,
         source: int | None = None,
     ) -> None:
+        need_posix("watching a command")
+        import resource  # noqa: PLC0415 - of POSIX alone
+
         self.interrupted = False
         self._redirected = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(outputs or (), 1)]
         self._redirected += [] if source is None else [(os.POSIX_SPAWN_DUP2, source, 0)]

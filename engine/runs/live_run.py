@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
+import platform
 import shutil
 import stat
 import time
@@ -66,7 +66,7 @@ def identity_of(pid: int) -> ProcessIdentity | None:
 def this_place() -> str:
     """Return within what the numbers of this machine's processes hold."""
     return " ".join(
-        filter(None, (os.uname().nodename, _read_text(_BOOT.read_text), _read_text(lambda: str(_NUMBERS.readlink()))))
+        filter(None, (platform.node(), _read_text(_BOOT.read_text), _read_text(lambda: str(_NUMBERS.readlink()))))
     )
 
 

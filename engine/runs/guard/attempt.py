@@ -18,17 +18,17 @@ import psutil
 
 from capacity_tui.engine.errors import Place, StorageError
 from capacity_tui.engine.files import make_folder
-from capacity_tui.engine.runs.command import BY_SIGNAL, CommandError
+from capacity_tui.engine.runs.command import BY_SIGNAL, CommandError, signals
 from capacity_tui.engine.runs.guard import keeper
 from capacity_tui.engine.runs.live_run import ProcessIdentity, identity_of
 
 RUN_VARIABLE, ATTEMPT_VARIABLE = "CAPACITY_TUI_RUN_ID", "CAPACITY_TUI_RUN_ATTEMPT"
 """Variables that mark the processes of an attempt, regardless of their parents."""
 _KEEPER = (sys.executable, "-I", "-S", keeper.__file__)
-_AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM"))
-_TO_ALL = (signal.SIGINT, signal.SIGQUIT)
+_AT_DEFAULT = signals("SIGPIPE", "SIGXFSZ", "SIGINT", "SIGQUIT", "SIGTERM")
+_TO_ALL = signals("SIGINT", "SIGQUIT")
 """Signals that a terminal sends to a whole group."""
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_ENDING = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 _FIRST_WORD_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 

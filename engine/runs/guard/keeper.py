@@ -29,7 +29,10 @@ _LAST_BYTES = 1 << 20
 _UNTOLD = "    "
 """Stands for the exit code until there is one: writing over it takes no space on the disk."""
 _NOT_FOUND, _NOT_EXECUTABLE, _BY_SIGNAL = 127, 126, 128
-_PASSED_ON = tuple(getattr(signal, f"SIG{name}") for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2"))
+_SIGNALS = {number.name: number for number in signal.Signals}
+_PASSED_ON = tuple(
+    _SIGNALS[name] for name in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2") if name in _SIGNALS
+)
 """Signals that are the command's to answer."""
 _AT_DEFAULT = tuple(getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name))
 """Signals that Python ignores for itself, and that a command must not inherit so."""

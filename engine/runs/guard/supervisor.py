@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -15,10 +14,10 @@ from types import FrameType
 
 from capacity_tui.engine.errors import CapacityError, StorageError
 from capacity_tui.engine.estimate import Answer
-from capacity_tui.engine.files import make_folder, storage_error
+from capacity_tui.engine.files import lock_file, make_folder, storage_error
 from capacity_tui.engine.machine import Machine, detect
 from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.runs.command import CommandNotFoundError
+from capacity_tui.engine.runs.command import CommandNotFoundError, need_posix, signals
 from capacity_tui.engine.runs.guard.attempt import Attempt
 from capacity_tui.engine.runs.guard.attempt_monitor import (
     AttemptEnd,
@@ -42,9 +41,9 @@ from capacity_tui.engine.runs.live_run import LOOKS, LiveRun, list_runs
 from capacity_tui.engine.runs.run_events import RunFollower, RunWriter
 from capacity_tui.engine.solve import answer
 
-_PASSED_ON = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"))
+_PASSED_ON = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_ENDING = signals("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
 
 _MOST_EVENTS = 500
 """Events that the history keeps of a run, the newest."""
@@ -286,6 +285,7 @@ def begin(order: Order, estimated: Answer, listeners: Listeners, machine: Machin
     Raises:
         CapacityError: its folder cannot be made, or a placeholder cannot be filled.
     """
+    need_posix("guarding a command")
     if shutil.which(order.words[0], path=os.environ.get("PATH")) is None:
         raise CommandNotFoundError(
             f"{order.words[0]} cannot be started", hint="check its name and that it may be executed"
@@ -337,7 +337,7 @@ def _lock_run(folder: Path) -> None:
     path = folder / _LOCK
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_file(handle, waits=False)
     except BlockingIOError:
         raise GuardError("the run is guarded already", folder.name, "look at it: capacity-tui monitor") from None
     except OSError as error:

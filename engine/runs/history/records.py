@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import platform
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import UTC, datetime
@@ -41,8 +42,8 @@ def now() -> str:
 
 def this_host() -> dict[str, object]:
     """Return what a machine is known by: its name on the network, and its system."""
-    host = os.uname()
-    return {"name": host.nodename, "system": host.sysname}
+    host = platform.uname()
+    return {"name": host.node, "system": host.system}
 
 
 @dataclass(frozen=True)  # without slots, which would take as long again to make: `plan` waits for that

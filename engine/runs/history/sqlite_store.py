@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sqlite3
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.files import lock_file
 from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
 from capacity_tui.engine.runs.history.sqlite_file import (
     DamagedError,
@@ -240,7 +240,7 @@ def _exclusive(path: Path) -> Iterator[None]:
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            lock_file(handle, waits=True)
         yield
     finally:
         os.close(handle)

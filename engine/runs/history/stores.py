@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.extras import URIS, without_password
-from capacity_tui.engine.files import NOWHERE, data_folder, make_folder, storage_error, typed_path
+from capacity_tui.engine.files import NOWHERE, data_folder, lock_file, make_folder, storage_error, typed_path
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import Kind, RunRecord, as_data, new_id, of_data
 
@@ -172,7 +171,7 @@ def taken(path: Path) -> Iterator[tuple[RunRecord, ...]]:
                 continue
             handles.append(handle)
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(handle, waits=False)
             except BlockingIOError:
                 continue
             except OSError:
@@ -209,7 +208,7 @@ def _opened(path: Path) -> Iterator[int]:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, _FILE_MODE)
         try:
             with suppress(OSError):  # a file system without locks: a single write is whole all the same
-                fcntl.flock(handle, fcntl.LOCK_EX)
+                lock_file(handle, waits=True)
             if _is_still(path, handle):
                 yield handle
                 return
