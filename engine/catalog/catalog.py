@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from capacity_tui.engine.catalog import rows
 from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark
-from capacity_tui.engine.catalog.fleet_files.files import Known, read_fleet_files
 from capacity_tui.engine.catalog.models_table import ArchitectureTable, QuantizationTable
 from capacity_tui.engine.catalog.prices import RefreshedPrices, read_refreshed
 from capacity_tui.engine.catalog.reading import read_aliases
@@ -366,6 +365,11 @@ class Catalog:
         """What the files of the fleet guide say."""
         if not self.fleet_files:
             return FleetFileContent()
+        from capacity_tui.engine.catalog.fleet_files.files import (  # noqa: PLC0415 - few users have such files
+            Known,
+            read_fleet_files,
+        )
+
         plain = Catalog(self.user_directory)
         ids = {
             "model_sizes": plain.model_sizes.find_id,

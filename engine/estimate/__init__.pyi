@@ -4,11 +4,11 @@ from .assemble import memory_estimate as memory_estimate
 from .bottleneck import NETWORK as NETWORK
 from .bottleneck import bottleneck_text as bottleneck_text
 from .constraint import Constraint as Constraint
-from .equation import Derivation as Derivation
-from .equation import Input as Input
-from .equation import equation as equation
-from .equation import origin as origin
-from .equation import recording as recording
+from .derivation import Derivation as Derivation
+from .derivation import Input as Input
+from .derivation import equation as equation
+from .derivation import origin as origin
+from .derivation import recording as recording
 from .estimate import ITERATIONS as ITERATIONS
 from .estimate import Answer as Answer
 from .estimate import estimate_plan as estimate_plan

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from capacity_tui.engine.cluster import Cluster
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.result import Bottleneck, BottleneckKind
 from capacity_tui.engine.estimate.timing.schedule import SHORTEST
 from capacity_tui.engine.estimate.work import Phase

@@ -12,12 +12,10 @@ from capacity_tui.engine.catalog import Catalog, counts, load_catalog
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
-from capacity_tui.engine.estimate.classical.work import classical_work
-from capacity_tui.engine.estimate.equation import Given, recording
+from capacity_tui.engine.estimate.derivation import Given, recording
 from capacity_tui.engine.estimate.evidence import evidence_of
 from capacity_tui.engine.estimate.figures.limits import plan_limits
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
-from capacity_tui.engine.estimate.networks.work import network_work
 from capacity_tui.engine.estimate.resolve import ResolvedPlan, job_steps, resolve_plan, steps_of
 from capacity_tui.engine.estimate.result import Estimate, Iteration
 from capacity_tui.engine.estimate.serving.resolve import serving_run
@@ -30,7 +28,6 @@ from capacity_tui.engine.estimate.transformer.training import training_work
 from capacity_tui.engine.estimate.work import ModelFacts, Note, Operator, Phase, Work
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Calculated, ClassicalSpec, ModelPlugin, PluginSpec, Spec, plugin_of
-from capacity_tui.engine.models.networks import NetworkSpec
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
@@ -118,6 +115,20 @@ def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
     Raises:
         PlanError: nothing is known about this kind of model.
     """
+    plan, cluster = resolved.plan, resolved.cluster
+    if resolved.shape is None:
+        return _work_of_spec(resolved, catalog)
+    if plan.task == "infer":
+        return serving_work(serving_run(plan, resolved.shape, cluster, catalog))
+    return transformer_work(transformer_run(plan, resolved.shape, cluster, catalog), plan)
+
+
+def _work_of_spec(resolved: ResolvedPlan, catalog: Catalog) -> Work:
+    """Return the work of what is no transformer; what counts it is loaded for its own kind alone."""
+    from capacity_tui.engine.estimate.classical.work import classical_work  # noqa: PLC0415 - see above
+    from capacity_tui.engine.estimate.networks.work import network_work  # noqa: PLC0415
+    from capacity_tui.engine.models.networks import NetworkSpec  # noqa: PLC0415
+
     plan, cluster, family = resolved.plan, resolved.cluster, resolved.family.id
     if isinstance(resolved.spec, ClassicalSpec):
         return classical_work(resolved.spec, family, cluster, catalog, plan.hardware.efficiency)
@@ -125,12 +136,8 @@ def work_of(resolved: ResolvedPlan, catalog: Catalog) -> Work:
         return network_work(plan, resolved.spec, family, cluster, catalog, job_steps(plan))
     if isinstance(resolved.spec, PluginSpec):
         return plugin_work(plan, resolved.spec, plugin_of(family), cluster)
-    if resolved.shape is None:
-        hint = "transformers can: capacity-tui models --list"
-        raise PlanError(f"{family} cannot be estimated yet", hint=hint, place=Place(field=Key.MODEL_NAME))
-    if plan.task == "infer":
-        return serving_work(serving_run(plan, resolved.shape, cluster, catalog))
-    return transformer_work(transformer_run(plan, resolved.shape, cluster, catalog), plan)
+    hint = "transformers can: capacity-tui models --list"
+    raise PlanError(f"{family} cannot be estimated yet", hint=hint, place=Place(field=Key.MODEL_NAME))
 
 
 def estimate_run(run: TransformerRun | ServingRun, plan: Plan) -> Estimate:

@@ -8,7 +8,7 @@ from dataclasses import field
 import numpy as np
 
 from capacity_tui.engine.estimate.constraint import ASSUMED, Constraint
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Labels, Number, any_true, largest_label, mean
 from capacity_tui.engine.record import dataclass

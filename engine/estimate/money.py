@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows import owned_usd_per_hour
 from capacity_tui.engine.cluster import Cluster, Interruptions, Price
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.estimate.timing.reliability import checkpoint_period, checkpoint_seconds, interruption_surplus
 from capacity_tui.engine.keys import Figure

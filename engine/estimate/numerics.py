@@ -10,7 +10,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Framework, Optimizer
 from capacity_tui.engine.cluster import Cluster, Device
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.roofline import (
     gemm_bytes,
     gemm_rate,

@@ -11,12 +11,10 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, key_of, named_release
 from capacity_tui.engine.cluster import Cluster, Device, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.estimate.classical.work import settle_classical
 from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
 from capacity_tui.engine.estimate.transformer.adapters import base_format
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
-from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec, shape_from_huggingface
-from capacity_tui.engine.models.networks import network_spec_type
+from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
 from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import (
@@ -112,6 +110,10 @@ def resolve_plan(
     hardware = plan.hardware.model_copy(update={"devices": int(cluster.devices), "per_node": int(cluster.per_node)})
     plan = plan.model_copy(update={"task": task, "hardware": hardware})
     if family.kind == "classical":
+        from capacity_tui.engine.estimate.classical.work import (  # noqa: PLC0415 - each kind of model loads its own
+            settle_classical,
+        )
+
         spec = settle_classical(plan, family.id, cluster.device)
         plan = _with_spec(plan, spec)
         words = words_of_run(plan, family, None, cluster.device, catalog)
@@ -121,6 +123,8 @@ def resolve_plan(
         return ResolvedPlan(_with_spec(plan, given), family, cluster, None, given)
     shape, network = None, None
     if family.kind == "network":
+        from capacity_tui.engine.models.networks import network_spec_type  # noqa: PLC0415 - of its kind alone
+
         network = read_spec(network_spec_type(family.id), plan.model.spec)
         plan = _with_spec(plan, network)
     else:
@@ -198,6 +202,8 @@ def _with_spec(plan: Plan, spec: Spec) -> Plan:
 
 def _shape(plan: Plan, family: Family, catalog: Catalog) -> TransformerShape:
     if plan.model.config is not None:
+        from capacity_tui.engine.models import shape_from_huggingface  # noqa: PLC0415 - few plans have such a file
+
         return shape_from_huggingface(plan.model.config)
     bare = family.id in ("transformer_decoder", "transformer_encoder")
     row = None if bare else catalog.architectures[family.id]

@@ -8,7 +8,7 @@ from typing import Literal
 
 from capacity_tui.engine.cluster import DeviceKind, Level
 from capacity_tui.engine.estimate.constraint import Constraint, in_words, verdicts
-from capacity_tui.engine.estimate.equation import Record
+from capacity_tui.engine.estimate.derivation import Record
 from capacity_tui.engine.estimate.memory_estimate import MemoryEstimate
 from capacity_tui.engine.estimate.ranges import Ranges
 from capacity_tui.engine.estimate.timing.passes import PhaseTime

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Literal
 
-from capacity_tui.engine.estimate.equation import recorded_count
+from capacity_tui.engine.estimate.derivation import recorded_count
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Evidence

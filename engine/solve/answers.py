@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from capacity_tui.engine.catalog import Catalog, load_catalog, parse_shipped
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.estimate import Answer, estimate_resolved, resolve_plan
-from capacity_tui.engine.explain import Explanation, explain_estimate
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import Plan, edited
 from capacity_tui.engine.plan.files import (
@@ -23,7 +22,7 @@ from capacity_tui.engine.plan.files import (
     plan_from_text,
     read_source,
 )
-from capacity_tui.engine.plan.imports import import_plan, is_of_tool
+from capacity_tui.engine.plan.imports import is_of_tool
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import TRAINED
@@ -36,6 +35,7 @@ from capacity_tui.engine.solve.scaling import scalability
 from capacity_tui.engine.solve.steps import Lever, strongest_lever
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.explain import Explanation
     from capacity_tui.engine.machine import Machine
 
 
@@ -88,7 +88,11 @@ def _loaded(name: Path | str) -> Plan:
     if not Path(name).exists() and str(name) in example_names():
         return plan_from_text(example_text(str(name)), str(name))
     source = read_source(str(name))
-    return import_plan([str(name)]).plan if is_of_tool(source.document) else load_plan(str(name))
+    if not is_of_tool(source.document):
+        return load_plan(str(name))
+    from capacity_tui.engine.plan.imports import import_plan  # noqa: PLC0415 - no plan of one's own waits for it
+
+    return import_plan([str(name)]).plan
 
 
 def propose(machine: Machine | None = None, hardware: str | None = None, catalog: Catalog | None = None) -> Plan:
@@ -195,6 +199,8 @@ def explain(plan: Plan, key: str, machine: Machine | None = None, catalog: Catal
     Raises:
         CapacityError: no result has that key, or the plan cannot be estimated.
     """
+    from capacity_tui.engine.explain import explain_estimate  # noqa: PLC0415 - loaded where somebody asks why
+
     facts = catalog or load_catalog()
     is_open = bool(open_fields(plan))
     resolved = fill(plan, "balanced", machine, facts).resolved if is_open else resolve_plan(plan, facts, machine)

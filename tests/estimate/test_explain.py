@@ -17,7 +17,7 @@ from capacity_tui.engine import fleet
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import METRICS, Derivation, estimate_resolved, figure, recording, resolve_plan
-from capacity_tui.engine.estimate.equation import Equation
+from capacity_tui.engine.estimate.derivation import Equation
 from capacity_tui.engine.estimate.estimate import given_numbers
 from capacity_tui.engine.estimate.figures.values import keys
 from capacity_tui.engine.estimate.money import owned_hour_usd

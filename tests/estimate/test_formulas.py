@@ -10,7 +10,7 @@ from formula_text import value_of, value_of_expression
 
 from capacity_tui.engine import estimate
 from capacity_tui.engine.estimate import recording
-from capacity_tui.engine.estimate.equation import Equation
+from capacity_tui.engine.estimate.derivation import Equation
 
 SAMPLES = 300
 # Where a formula holds, for those that do not hold for any positive numbers.

@@ -39,7 +39,7 @@ def test_a_door_offers_what_its_modules_define(stub: Path) -> None:
 
 def test_a_submodule_does_not_hide_the_name_it_is_spelled_like() -> None:
     package = importlib.import_module("capacity_tui.engine.estimate")
-    importlib.import_module("capacity_tui.engine.estimate.equation")
+    importlib.import_module("capacity_tui.engine.estimate.derivation")
     assert callable(package.equation)
 
 

@@ -132,8 +132,16 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.
     """
+    from capacity_tui.engine.plan.files import may_be_line
+
+    if name is None or flags.is_given or flags.imports or may_be_line(name):
+        return _with_words(name, flags)
+    return _of_file(name)
+
+
+def _with_words(name: str | None, flags: PlanFlags) -> PlanSource:
+    """Return the plan that words say: a line, or flags alone or with a plan; what reads them is loaded for these."""
     from capacity_tui.engine.plan.files import may_be_line, read_source
-    from capacity_tui.engine.plan.imports import refuse_files_of_tools
     from capacity_tui.engine.plan.line import line_of_flags, read_line
     from capacity_tui.engine.solve import changed_by_line, refuse_faults
 
@@ -149,12 +157,21 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
         return _imported(flags, line.values, None)
     if line is not None:
         return _of_line(line.changed_by(line_of_flags(flags, line.task)), name)
-    source = read_source(name, sys.stdin.buffer)
-    refuse_files_of_tools(source.document)
+    source = _of_file(name)
     if not flags.is_given:
         return source
     plan = source.plan()
     return replace(source, made=changed_by_line(plan, line_of_flags(flags, plan.task)))
+
+
+def _of_file(name: str) -> PlanSource:
+    """Return the plan of a file, an example, a saved plan or standard input."""
+    from capacity_tui.engine.plan.files import read_source
+    from capacity_tui.engine.plan.imports import refuse_files_of_tools
+
+    source = read_source(name, sys.stdin.buffer)
+    refuse_files_of_tools(source.document)
+    return source
 
 
 def _of_line(line: OneLine, name: str) -> PlanSource:

@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog.rows import Algorithm
 from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.roofline import gemm_bytes, gemm_rate
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.keys import Figure

@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate.classical.rates import (
     memory_parts,
     prediction_flops,
 )
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.work import Operator
 from capacity_tui.engine.models import BoostedTrees, DecisionTree, RandomForest
 from capacity_tui.engine.numeric import Number

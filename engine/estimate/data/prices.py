@@ -9,7 +9,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, counted, price_age
 from capacity_tui.engine.catalog.rows import HOURS_OF_A_MONTH, Disk, Egress, PriceStep
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass

@@ -8,7 +8,7 @@ from typing import Literal
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.cluster import Cluster
 from capacity_tui.engine.estimate.data.supply import is_of_images, network_content, supply_of
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.networks.operators import network_operators
 from capacity_tui.engine.estimate.networks.run import NetworkRun, network_run

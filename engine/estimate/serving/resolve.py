@@ -26,7 +26,6 @@ from capacity_tui.engine.estimate.serving.run import (
 )
 from capacity_tui.engine.estimate.timing.attention import attention_rates, fastest_kernel
 from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models import read_model_file
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape, count_parameters
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import UNQUANTIZED, InferenceSection, ModelSection, Plan
@@ -276,6 +275,8 @@ def _exact(
     """Return the published bytes over those the format's bits give; 1 where none are known of this format."""
     name: str | None
     if model.config is not None:
+        from capacity_tui.engine.models import read_model_file  # noqa: PLC0415 - few plans have such a file
+
         stored = read_model_file(model.config)
         name, published = stored.weights or quantization.id, stored.weight_bytes
     else:
@@ -306,6 +307,8 @@ def released_format(model: ModelSection, catalog: Catalog) -> tuple[str, str]:
         catalog: facts.
     """
     if model.config is not None:
+        from capacity_tui.engine.models import read_model_file  # noqa: PLC0415 - few plans have such a file
+
         stored = read_model_file(model.config).weights
         return (stored, "as stored in the file") if stored else (UNQUANTIZED, "")
     name = model.name or ""

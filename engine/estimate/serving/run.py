@@ -7,7 +7,7 @@ from dataclasses import field
 import numpy as np
 
 from capacity_tui.engine.cluster import Cluster
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.run import KernelRates, RunLayout
 from capacity_tui.engine.models.transformer import ParameterCounts, TransformerShape
 from capacity_tui.engine.numeric import Number, any_true, where

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.equation import equation, unrecorded
+from capacity_tui.engine.estimate.derivation import equation, unrecorded
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.queueing import (
     LEAST,

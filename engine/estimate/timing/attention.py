@@ -8,7 +8,7 @@ from itertools import chain
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import OTHER, AttentionKernel, Framework
 from capacity_tui.engine.cluster import Device, device_setting
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import FASTEST, UNNAMED

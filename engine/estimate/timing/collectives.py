@@ -17,7 +17,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster, Level
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.numeric import Number, any_true, where
 
 SWITCH_GROUP = counted("switch-group")

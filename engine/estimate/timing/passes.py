@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.roofline import operator_seconds
 from capacity_tui.engine.estimate.work import PassSchedule, Phase
 from capacity_tui.engine.keys import Figure

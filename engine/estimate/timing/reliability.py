@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from capacity_tui.engine.cluster import Cluster
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass

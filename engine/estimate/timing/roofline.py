@@ -8,7 +8,7 @@ import numpy as np
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.cluster import Cluster, Device
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.work import Operator, Work
 from capacity_tui.engine.numeric import Curve, Number, any_true, where
 

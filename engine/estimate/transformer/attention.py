@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.attention import FUSED_BACKWARD, attention_rate
 from capacity_tui.engine.estimate.timing.collectives import all_gather_seconds, all_to_all_seconds
 from capacity_tui.engine.estimate.timing.roofline import alignment, operator_seconds, reached_bandwidth

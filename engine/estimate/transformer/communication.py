@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.collectives import (
     all_gather_seconds,
     all_reduce_seconds,

@@ -6,7 +6,7 @@ Matrix products and attention are launched once each where they are written (ope
 from __future__ import annotations
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.run import TransformerRun
 from capacity_tui.engine.models.transformer import layer_matrices
 from capacity_tui.engine.numeric import Number, any_true, where

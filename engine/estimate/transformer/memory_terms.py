@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number, OnDemand, added, any_true, where
 from capacity_tui.engine.record import dataclass

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.catalog import counted
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.timing.roofline import (
     BACKWARD_PASSES,
     FORWARD_PASSES,

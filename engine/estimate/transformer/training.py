@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from capacity_tui.engine.catalog.rows import ScalingLaw
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.memory_estimate import context_bytes
 from capacity_tui.engine.estimate.transformer.communication import message_seconds, training_collectives
 from capacity_tui.engine.estimate.transformer.launches import host_launch_seconds

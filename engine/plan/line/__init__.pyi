@@ -1,4 +1,3 @@
-from .flags import PlanFlags as PlanFlags
 from .flags import completions as completions
 from .flags import line_of_flags as line_of_flags
 from .hardware_words import MODEL_NAME as MODEL_NAME
@@ -10,5 +9,6 @@ from .words import FIT as FIT
 from .words import INFER as INFER
 from .words import TRAIN as TRAIN
 from .words import OneLine as OneLine
+from .words import PlanFlags as PlanFlags
 from .words import line_examples as line_examples
 from .words import vocabulary as vocabulary

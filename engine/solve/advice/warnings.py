@@ -22,7 +22,6 @@ from capacity_tui.engine.estimate.timing import attention_in_place_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, field_context, ineffective_fields, plan_layout, remarked
-from capacity_tui.engine.solve.advice.machine_notes import supply_note
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.changes import unit_seconds
 from capacity_tui.engine.units import (
@@ -65,10 +64,17 @@ def cautions(case: EstimatedPlan) -> tuple[Note, ...]:
         *_spot(case),
         *_ignored(case),
         *_power(case),
-        *supply_note(case),
+        *_supply(case),
         *_unverified(case),
         *_assumed(case),
     )
+
+
+def _supply(case: EstimatedPlan) -> Iterator[Note]:
+    if case.plan.watch.supply_watts is not None:
+        from capacity_tui.engine.solve.advice.machine_notes import supply_note  # noqa: PLC0415 - it loads sensors
+
+        yield from supply_note(case)
 
 
 def ignored(resolved: ResolvedPlan, wanted: Plan, catalog: Catalog) -> Iterator[tuple[str, str]]:

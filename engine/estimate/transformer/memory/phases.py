@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from capacity_tui.engine.estimate.equation import equation
+from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.transformer.attention import exchange_memory
 from capacity_tui.engine.estimate.transformer.memory.activations import (
     gradients_per_token,
