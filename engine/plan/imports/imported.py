@@ -154,7 +154,8 @@ def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog, *,
     Raises:
         PlanError: no model is named, or the name is unknown.
     """
-    given = settings.chosen.get("model")
+    built = settings.chosen.get("built_model")
+    given = settings.chosen.get("model", built)
     if any(path in settings.chosen for path in (MODEL, _FILE)):
         return
     if given is None:
@@ -165,10 +166,9 @@ def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog, *,
     if path is not None:
         settings.chosen[_FILE] = replace(given, field=_FILE, value=str(path))
         return
-    match = named_model(name, catalog)
     last = name.rstrip("/").rpartition("/")[2]
-    if match is None and last != name:
-        match = named_model(last, catalog)
+    tried = (name, last, *([str(built.value)] if built is not None else ()), *_folders(name))
+    match = next(filter(None, (named_model(one, catalog) for one in tried)), None)
     if match is None and allow_stand_in:
         size = next(filter(is_size, re.split(r"[\s_/-]+", last)), None)
         match = sized_model(size, catalog) if size is not None else None
@@ -180,6 +180,12 @@ def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog, *,
         settings.chosen[field] = replace(given, field=field, value=value)
     if match.why:
         yield match.why
+
+
+def _folders(name: str) -> tuple[str, ...]:
+    """Return the folders of a path of this machine: ``saves/qwen3-4b/full/sft`` is of a model that one is called by."""
+    folders = name.strip("/").split("/")
+    return tuple(folders[:-1]) if len(folders) > 2 else ()  # noqa: PLR2004 (a hub's name has an owner)
 
 
 def _model_file(name: str, given: ImportedSetting) -> Path | None:

@@ -153,11 +153,15 @@ def given(value: Plain) -> object:
     return True if value not in (None, "", {}, [], False) else None
 
 
+_POINT = re.compile(r"([a-z]\d)_(\d)(?=_)")
+
+
 def adapted(value: Plain) -> object:
-    """Return what the builder of a model says of adapters: ``torchtune.models.llama3_1.qlora_llama3_1_8b``."""
-    builder = str(value).rpartition(".")[2]
-    kind = builder.partition("_")[0]
-    return {"lora": {Key.TRAINING_METHOD: "lora"}, "qlora": {Key.TRAINING_METHOD: "lora", "bits": 4}}.get(kind)
+    """Return the model and the adapters of a builder: ``torchtune.models.llama3_1.qlora_llama3_1_8b``."""
+    kind, _, rest = str(value).rpartition(".")[2].partition("_")
+    methods = {"lora": {Key.TRAINING_METHOD: "lora"}, "qlora": {Key.TRAINING_METHOD: "lora", "bits": 4}}
+    built = rest if kind in methods else f"{kind}_{rest}"
+    return {**methods.get(kind, {}), "built_model": _POINT.sub(r"\1.\2", built).replace("_", "-")}
 
 
 def names(value: Plain) -> object:

@@ -197,8 +197,30 @@ def _document(text: str, name: str) -> Document:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
-        return read_yaml(text, name)
+        document = read_yaml(text, name)
+        return Document(_interpolated(document.data, document.data), name, document.lines)
     return Document(tables, name, dict(_toml_lines(text)))
+
+
+def _interpolated(data: Plain, whole: Plain) -> Plain:
+    """Return data with references to other keys of the file replaced by their values, as OmegaConf has them."""
+    if isinstance(data, dict):
+        return {key: _interpolated(value, whole) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_interpolated(value, whole) for value in data]
+    if not isinstance(data, str) or "${" not in data:
+        return data
+    alone = _REFERENCE.fullmatch(data)
+    return _at(whole, alone) if alone else _REFERENCE.sub(lambda match: str(_at(whole, match)), data)
+
+
+def _at(data: Plain, reference: re.Match[str]) -> Plain:
+    """Return the value that a reference names; its own text where it names none."""
+    for key in reference[1].split("."):
+        if not isinstance(data, dict) or key not in data:
+            return reference[0]
+        data = data[key]
+    return reference[0] if isinstance(data, dict | list) else data
 
 
 def _toml_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
@@ -255,6 +277,8 @@ def _options(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath
         else:
             yield path
 
+
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
 _MARK = "# plan: "
 

@@ -149,11 +149,11 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
     return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
 
 
-def custom_device(spec: Mapping[str, object], catalog: Catalog) -> Meaning:
-    """Return a device of one's own: the nearest of the catalogue says what its figures do not."""
+def custom_device(spec: Mapping[str, object], catalog: Catalog, maker: str = "") -> Meaning:
+    """Return a device of one's own: the nearest of the catalogue, of a maker if given, says what its figures do not."""
     given = {key: float(value) for key, value in spec.items() if isinstance(value, int | float)}
     like = min(
-        (row for row in catalog.accelerators.values() if row.bandwidth_gbs and row.bf16_tflops and row.kind == "gpu"),
+        (row for row in catalog.accelerators.values() if _is_like(row, maker)),
         key=lambda row: sum(
             abs(math.log(value / peak)) for key, value in given.items() if value and (peak := _peak(row, key))
         ),
@@ -163,6 +163,13 @@ def custom_device(spec: Mapping[str, object], catalog: Catalog) -> Meaning:
         {NAME: like.id, SPEC: dict(spec)},
         f"what is not given of your GPU is as of {like.id}, the nearest known",
     )
+
+
+def _is_like(row: Accelerator, maker: str) -> bool:
+    """Whether a row may say what is not given of a GPU of one's own."""
+    if maker:
+        return bool(row.bandwidth_gbs) and row.vendor == maker
+    return bool(row.bandwidth_gbs and row.bf16_tflops) and row.kind == "gpu"
 
 
 def hardware_names(catalog: Catalog) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
@@ -10,11 +11,11 @@ from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.setting_words import task_named
+from capacity_tui.engine.plan.line.setting_words import TASK, task_named
 from capacity_tui.engine.plan.line.tokens import Token, split
-from capacity_tui.engine.plan.line.words import INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
 
-_MOST_WORDS = 4
+_MOST_WORDS = 6
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
 _OF = frozenset({"of", "x", "×"})
 """Words between a number in words and what it counts, as in ``a pair of 3090s``."""
@@ -59,6 +60,9 @@ class NamedWords:
             index += self._taken[index][0] if index in self._taken else 1
 
     def _take(self, index: int, count: int, meaning: Meaning) -> None:
+        if {self._values.get(TASK), meaning.values.get(TASK)} == {TRAIN, FINETUNE}:  # "train a LoRA"
+            self._values.pop(TASK)
+            meaning = replace(meaning, values={**meaning.values, TASK: FINETUNE})
         for path, value in meaning.values.items():
             if path in self._values and self._values[path] != value and meaning.fault is None:
                 text = self._span(index, count)

@@ -295,7 +295,8 @@ class _Line(NamedWords):
         given = {key.removeprefix(f"{hardware.SPEC}."): value for key, value in self._values.items()
                  if key.startswith(f"{hardware.SPEC}.")}  # fmt: skip
         if given.keys() - {"host_memory_gib"} and hardware.NAME not in self._values:
-            meaning = hardware.custom_device(given, self._catalog)
+            makers = (vocabulary().machines.get(key_of(token.text)) for token in self._tokens)
+            meaning = hardware.custom_device(given, self._catalog, next(filter(None, makers), ""))
             self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
             self._values.update(meaning.values)
             self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))

@@ -100,6 +100,10 @@ def amount_of(word: str) -> Amount | None:
 def counted(amount: Amount, number: str, task: str, model: KnownModel | None) -> Meaning:
     """Return what a number of something sets."""
     path = amount.field(task)
+    if path == "":
+        return Meaning(f"{amount.name} {number}: no part in memory or time")
+    if amount.reciprocal and is_number(number) and parse_count(number) > 0:
+        number = f"{1 / parse_count(number):.4g}s"
     if path is not None and path.startswith(OWN_PARAMETERS):
         path = path if model and path.removeprefix(OWN_PARAMETERS) in dict(_parameters(model)) else None
     if path is None:
@@ -280,6 +284,8 @@ def task_named(phrase: str) -> Meaning | None:
     if key in words.methods:
         method = words.methods[key]
         return Meaning(_METHOD_WORDS[method], {TASK: FINETUNE, METHOD: method})
+    if key in words.objectives:
+        return Meaning(words.objectives[key].upper(), {TASK: FINETUNE, Key.TRAINING_OBJECTIVE: words.objectives[key]})
     if key in words.tasks:
         return Meaning(_SHOWN_TASKS[words.tasks[key]], {TASK: words.tasks[key]})
     return None

@@ -21,6 +21,9 @@ _ENDINGS = ",;:?!"
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs")
 
 _BITS = ("bit", "bits")
+_QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
+
+_SECOND, _PER = ("s", "sec", "second"), ("per", "a", "/", "each")
 
 _GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs)", re.IGNORECASE)
 
@@ -67,6 +70,9 @@ def _add(token: Token, tokens: list[Token]) -> None:
         if key_of(token.text) in _BITS and before.text.isdigit():
             tokens[-1] = Token(f"{before.text}bit", before.start, token.end)
             return
+        if key_of(token.text) in _QUANTIZED and before.text.endswith("bit"):
+            tokens[-1] = Token(before.text, before.start, token.end)
+            return
         if key_of(token.text) in _MEMORY_UNITS and _NUMBER.fullmatch(before.text):
             tokens[-1] = Token(f"{before.text}gb", before.start, token.end)
             return
@@ -79,6 +85,11 @@ def _add(token: Token, tokens: list[Token]) -> None:
             value = token.text.lstrip("<≤=")
             tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end)
             return
+        if key_of(token.text) in _SECOND and before.text.casefold() in _PER and len(tokens) > 1:
+            rated = tokens[-2]
+            if key_of(rated.text) in vocabulary().amounts:
+                tokens[-2:] = [Token(f"{rated.text}/s", rated.start, token.end)]
+                return
         seconds = vocabulary().time_units.get(key_of(token.text))
         if seconds is not None and before.text[-1:].isdigit():
             tokens[-1] = Token(f"{before.text}{seconds}", before.start, token.end)

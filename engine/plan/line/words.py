@@ -163,11 +163,13 @@ class Amount:
         fields: the field it goes to, by what is done with the model.
         behind: whether its words may stand behind the number: ``always``, ``either`` where they may begin what follows
             as well, empty where they only stand before it.
+        reciprocal: whether the field is one over the number, as a time is of a rate.
     """
 
     name: str
     fields: Mapping[str, str]
     behind: str = ""
+    reciprocal: bool = False
 
     @property
     def is_behind(self) -> bool:
@@ -193,11 +195,13 @@ class Vocabulary:
         phrases: values that words set, by what is done.
         datasets: field and size of data sets, by name.
         slices: rows of hardware that is rented in slices, by the name of a slice.
+        machines: makers of devices, by words for machines of theirs.
         prefixes: what names of machines begin with in catalogues, by what clouds write.
         ram: words behind a size of host memory.
         scales: suffixes of numbers, by word.
         time_units: units of times, by word.
         methods: which weights are trained, by word.
+        objectives: of fine-tuning, by word.
         here: names of this machine.
         amounts: what numbers count, by word.
         fields: fields of a plan by label and key.
@@ -221,11 +225,13 @@ class Vocabulary:
     phrases: Mapping[str, Mapping[str, Mapping[str, object]]]
     datasets: Mapping[str, tuple[str, int]]
     slices: Mapping[str, str]
+    machines: Mapping[str, str]
     prefixes: Mapping[str, str]
     ram: frozenset[str]
     scales: Mapping[str, str]
     time_units: Mapping[str, str]
     methods: Mapping[str, str]
+    objectives: Mapping[str, str]
     here: frozenset[str]
     amounts: Mapping[str, Amount]
     fields: Mapping[str, tuple[str, ...]]
@@ -267,14 +273,16 @@ def vocabulary() -> Vocabulary:
         phrases=rows["phrases"],
         datasets={name: (path, size) for path, sizes in rows["datasets"].items() for name, size in sizes.items()},
         slices=rows["slices"],
+        machines=_by_word(rows["machines"]),
         prefixes=rows["prefixes"],
         ram=frozenset(map(key_of, rows["ram"])),
         scales=_by_word(rows["scales"]),
         time_units=_by_word(rows["time_units"]),
         methods=_by_word(rows["methods"]),
+        objectives=_by_word(rows["objectives"]),
         here=frozenset(rows["here"]),
         amounts={
-            key_of(word): Amount(name, row["fields"], row.get("behind", ""))
+            key_of(word): Amount(name, row["fields"], row.get("behind", ""), row.get("reciprocal", False))
             for name, row in rows["numbers"].items()
             for word in row["words"]
         },
