@@ -185,7 +185,7 @@ def _model(settings: Settings, readings: Sequence[Reading], catalog: Catalog, *,
 def _folders(name: str) -> tuple[str, ...]:
     """Return the folders of a path of this machine: ``saves/qwen3-4b/full/sft`` is of a model that one is called by."""
     folders = name.strip("/").split("/")
-    return tuple(folders[:-1]) if len(folders) > 2 else ()  # noqa: PLR2004 (a hub's name has an owner)
+    return tuple(folders[:-1]) if len(folders) > 2 else ()
 
 
 def _model_file(name: str, given: ImportedSetting) -> Path | None:

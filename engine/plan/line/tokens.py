@@ -62,39 +62,45 @@ def split(text: str) -> list[Token]:
 def _add(token: Token, tokens: list[Token]) -> None:
     """Add a word to those before it, as one with them where they belong together: ``10 million``, ``ttft < 1 s``."""
     before = tokens[-1] if tokens else None
-    if before is not None:
-        scale = vocabulary().scales.get(key_of(token.text))
-        if scale is not None and _NUMBER.fullmatch(before.text):
-            tokens[-1] = Token(_plain_number(before.text) + scale, before.start, token.end)
-            return
-        if key_of(token.text) in _BITS and before.text.isdigit():
-            tokens[-1] = Token(f"{before.text}bit", before.start, token.end)
-            return
-        if key_of(token.text) in _QUANTIZED and before.text.endswith("bit"):
-            tokens[-1] = Token(before.text, before.start, token.end)
-            return
-        if key_of(token.text) in _MEMORY_UNITS and _NUMBER.fullmatch(before.text):
-            tokens[-1] = Token(f"{before.text}gb", before.start, token.end)
-            return
-        if before.text in _SIGNS and len(tokens) > 1 and (before.text in "<=≤" or _is_latency(tokens[-2].text)):
-            sign, name = tokens.pop(), tokens.pop()
-            _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end), tokens)
-            return
-        is_limit = before.text[-1:] == "<" and len(before.text) > 1
-        if is_limit or (token.text[:1] in "<≤" and len(token.text) > 1 and before.text.isalpha()):
-            value = token.text.lstrip("<≤=")
-            tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end)
-            return
-        if key_of(token.text) in _SECOND and before.text.casefold() in _PER and len(tokens) > 1:
-            rated = tokens[-2]
-            if key_of(rated.text) in vocabulary().amounts:
-                tokens[-2:] = [Token(f"{rated.text}/s", rated.start, token.end)]
-                return
-        seconds = vocabulary().time_units.get(key_of(token.text))
-        if seconds is not None and before.text[-1:].isdigit():
-            tokens[-1] = Token(f"{before.text}{seconds}", before.start, token.end)
-            return
-    tokens.append(token)
+    joined = None if before is None else _with_unit(before.text, key_of(token.text))
+    if before is None:
+        tokens.append(token)
+    elif joined is not None:
+        tokens[-1] = Token(joined, before.start, token.end)
+    elif before.text in _SIGNS and len(tokens) > 1 and (before.text in "<=≤" or _is_latency(tokens[-2].text)):
+        sign, name = tokens.pop(), tokens.pop()
+        _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end), tokens)
+    elif _is_limit(before.text, token.text):
+        value = token.text.lstrip("<≤=")
+        tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end)
+    elif key_of(token.text) in _SECOND and before.text.casefold() in _PER and _counts(tokens[:-1]):
+        tokens[-2:] = [Token(f"{tokens[-2].text}/s", tokens[-2].start, token.end)]
+    else:
+        tokens.append(token)
+
+
+def _with_unit(number: str, word: str) -> str | None:
+    """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
+    scale, seconds = vocabulary().scales.get(word), vocabulary().time_units.get(word)
+    if scale is not None and _NUMBER.fullmatch(number):
+        return _plain_number(number) + scale
+    if word in _BITS and number.isdigit():
+        return f"{number}bit"
+    if word in _QUANTIZED and number.endswith("bit"):
+        return number
+    if word in _MEMORY_UNITS and _NUMBER.fullmatch(number):
+        return f"{number}gb"
+    return f"{number}{seconds}" if seconds is not None and number[-1:].isdigit() else None
+
+
+def _is_limit(before: str, text: str) -> bool:
+    """Whether a word is a limit of what is named before it, as in ``ttft< 1s`` and ``ttft <1s``."""
+    return (before[-1:] == "<" and len(before) > 1) or (text[:1] in "<≤" and len(text) > 1 and before.isalpha())
+
+
+def _counts(tokens: list[Token]) -> bool:
+    """Whether the last word says what a number counts."""
+    return bool(tokens) and key_of(tokens[-1].text) in vocabulary().amounts
 
 
 def _is_latency(word: str) -> bool:
