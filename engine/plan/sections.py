@@ -283,6 +283,7 @@ class RecoverySection(Section):
     device_lost: Literal["fewer", "processor", "stop", "auto"] = AUTO
     unstable: Literal["accumulate", "stop", "auto"] = AUTO
     hang: Literal["restart", "warn", "auto"] = AUTO
+    killed: Literal["restart", "stop", "auto"] = AUTO
     checkpoint_every: AutoDuration = AUTO
 
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -144,7 +144,6 @@ class RunCourse:
     look: Event = field(default_factory=dict)
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=MOST_EVENTS))
     _began: float = 0.0
-    _before: tuple[float, float] | None = None
 
     def take(self, events: Iterable[Event]) -> None:
         """Take what came."""
@@ -163,12 +162,9 @@ class RunCourse:
         seconds, step = moment_seconds - self._began, number(event.get("step"))
         for figure in _LOOK_FIGURES:
             self._put(figure, step, seconds, number(event.get(figure)))
-        if step is not None:
-            # Between two samples, so that evaluations and checkpoints count as often as they came.
-            if self._before is not None and step > self._before[0]:
-                self._put(STEP_SECONDS, step, seconds, (moment_seconds - self._before[1]) / (step - self._before[0]))
-            if self._before is None or step != self._before[0]:
-                self._before = (step, moment_seconds)
+        recent = None if step is None else [step, event.get(STEP_SECONDS)]  # all that older versions wrote
+        for timed in _pairs(event.get("step_times", [recent])):
+            self._put(STEP_SECONDS, timed[0], seconds, timed[1])
         self._put(DEVICE_MEMORY, None, seconds, _device_memory(event))
         self._put(MAIN_MEMORY, None, seconds, _main_memory(event))
         self.look = event
@@ -226,6 +222,15 @@ def own_memory(gpu: Mapping[str, object]) -> float | None:
     """Return what the run holds of a GPU, else of all processes."""
     amounts = [number(gpu.get(name)) for name in ("memory_own_bytes", "run_memory_bytes", "memory_used_bytes")]
     return next((amount for amount in amounts if amount is not None), None)
+
+
+def _pairs(value: object) -> Iterator[tuple[float, float]]:
+    """Yield steps with their seconds, as far as they are numbers."""
+    for pair in value if isinstance(value, list) else ():
+        if isinstance(pair, list | tuple) and len(pair) == 2:
+            step, seconds = number(pair[0]), number(pair[1])
+            if step is not None and seconds is not None:
+                yield step, seconds
 
 
 def _device_memory(event: Event) -> float | None:

@@ -166,10 +166,7 @@ def _processor(machine: Machine, devices: int) -> Iterator[Setting]:
         row = "threads" if physical else "threads_alone"
         yield _filled("processor", row, str(min(fast, cores) if fast else cores), cores=cores)
         yield _filled("processor", "memory")
-        yield _filled(
-            "processor",
-            "affinity" if cpu.vendor.value == templates("processor")["affinity"]["vendor"] else "affinity_gnu",
-        )
+        yield _filled("processor", "affinity")
         yield _filled("processor", "places")
         if fast and fast < cores:
             yield _filled("processor", "hybrid", f"-c 0-{_last_fast_thread(machine)}", cores=fast)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +19,7 @@ from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolv
 from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.plan.files import example_names, example_text, plan_from_data, plan_from_text
 from capacity_tui.engine.present.frameworks import framework_files
+from capacity_tui.engine.present.frameworks.text import environment_script
 
 FRAMEWORKS = (None, "transformers", "fsdp", "ddp", "deepspeed", "megatron", "nemo", "torchtitan")
 
@@ -361,3 +364,14 @@ def test_names_from_a_plan_cannot_run_as_commands(tmp_path: Path) -> None:
     ):
         for name, text in files_of(plan).items():
             assert "echo" not in read(name, text)["words"]
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_shell_that_reads_the_environment_stays_whole_where_a_library_is_missing(tmp_path: Path, shell: str) -> None:
+    setting = Setting("LD_PRELOAD", "libthere-is-none.so", "fewer page faults")
+    script = environment_script([setting], [])
+    (tmp_path / "environment.sh").write_text(script)
+    command = [shell, "-c", f". {tmp_path / 'environment.sh'} && env"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={"PATH": os.environ["PATH"]})
+    assert done.stderr == ""
+    assert "LD_PRELOAD" not in done.stdout

@@ -18,6 +18,7 @@ from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.plan import edited
 from capacity_tui.engine.plan.files import plan_from_text
 from capacity_tui.engine.runs.guard import Listeners, begin, new_order, supervisor
+from capacity_tui.engine.runs.guard.failures import Kernel, KernelWatch
 from capacity_tui.engine.runs.guard.pauses import Pause, Supply
 from capacity_tui.engine.solve import answer
 
@@ -115,6 +116,37 @@ def test_restarts_are_bounded_and_the_last_exit_code_stays(guarded, estimated):
 def test_an_end_of_which_nothing_is_known_is_left_alone(guarded, estimated):
     assert guarded.run(estimated, "raise SystemExit(5)") == 5
     assert [event["event"] for event in guarded.told] == ["started", "end"]
+
+
+@pytest.mark.parametrize("number", [9, 15])
+def test_a_killed_run_goes_on_from_its_newest_complete_checkpoint(guarded, estimated, tmp_path, monkeypatch, number):
+    monkeypatch.setattr(KernelWatch, "report", lambda _: Kernel(oom_kills=0))
+    with zipfile.ZipFile(tmp_path / "state-7.pt", "w") as file:
+        file.writestr("state", "7")
+    code = f"import os, sys; sys.argv[1] == '1' and os.kill(os.getpid(), {number}); print(sys.argv[2])"
+    assert guarded.run(estimated, code, "{run.attempt}", "{run.checkpoint}", checkpoints=tmp_path) == 0
+    (failure,) = guarded.events("failure")
+    assert failure["kind"] == "killed"
+    assert guarded.output.decode().splitlines()[-1] == str(tmp_path / "state-7.pt")
+    assert len(guarded.events("started")) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "has_checkpoint", "reason"),
+    [(["{run.checkpoint}"], False, "is complete"), ([], True, "by hand from"), ([], None, "--checkpoints")],
+)
+def test_a_killed_run_that_cannot_go_on_says_why_not(
+    guarded, estimated, tmp_path, monkeypatch, words, has_checkpoint, reason
+):
+    monkeypatch.setattr(KernelWatch, "report", lambda _: Kernel(oom_kills=0))
+    if has_checkpoint:
+        with zipfile.ZipFile(tmp_path / "state-7.pt", "w") as file:
+            file.writestr("state", "7")
+    code = "import os, signal; os.kill(os.getpid(), 9)"
+    folder = None if has_checkpoint is None else tmp_path
+    assert guarded.run(estimated, code, *words, checkpoints=folder) == 137
+    (event,) = guarded.events("no_step")
+    assert reason in event["reason"]
 
 
 def test_what_cannot_be_started_says_why(guarded, estimated):

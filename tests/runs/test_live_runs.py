@@ -17,7 +17,9 @@ from capacity_tui.engine.errors import StorageError
 from capacity_tui.engine.runs import RunFollower, RunWriter, list_runs, live_run, run_events
 from capacity_tui.engine.runs.history import RunRecord
 from capacity_tui.engine.runs.live_run import ABOUT, EVENTS, identity_of, read_run
-from capacity_tui.engine.runs.run_events import thinned
+from capacity_tui.engine.runs.logs.line_reader import LogEntry
+from capacity_tui.engine.runs.logs.run_curve import RunCurve
+from capacity_tui.engine.runs.run_events import STEP_SECONDS, RunCourse, thinned
 
 
 @pytest.fixture
@@ -165,3 +167,21 @@ def test_a_folder_that_cannot_be_written_is_told_and_stops_nothing(tmp_path):
     writer.write({"event": "state"})
     writer.end()
     assert "the view of runs does not show all of it" in writer.problem
+
+
+def test_steps_quicker_than_looks_are_timed_over_several_looks():
+    """Steps of 0.74 s that a log tells, read once a second: one or two come with each look."""
+    curve, course, timed = RunCurve(), RunCourse(), -1.0
+    for look in range(1, 61):
+        first, last = int((look - 1) / 0.74), int(look / 0.74)
+        curve.add([LogEntry({"step": float(step)}, "") for step in range(first + 1, last + 1)], float(look))
+        steps, seconds = curve.step_seconds()
+        if len(steps) < 2:
+            continue
+        new = [[step, second] for step, second in zip(steps, seconds, strict=True) if step > timed]
+        timed = steps[-1]
+        moment = f"2026-11-26T00:00:{look - 1:02d}+00:00"
+        course.take([{"event": "state", "time": moment, "step": last, "step_times": new}])
+    times = [seconds for _, seconds in course.curves[STEP_SECONDS]]
+    assert len(times) > 30
+    assert all(abs(seconds / 0.74 - 1.0) < 0.15 for seconds in times)

@@ -57,6 +57,7 @@ class Recovery(_Block):
     device_lost: Literal["fewer", "processor", "stop"]
     unstable: Literal["accumulate", "stop"]
     hang: Literal["restart", "warn"]
+    killed: Literal["restart", "stop"]
     checkpoint_share: Share = Field(description="share of the estimated time between checkpoints")
     checkpoint_minutes_range: tuple[NonNegativeFloat, NonNegativeFloat] = Field(
         description="bounds of the time between checkpoints"

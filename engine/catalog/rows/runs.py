@@ -214,7 +214,7 @@ class RunLog(Row):
         return {figure: tuple(map(parse_key, texts)) for figure, texts in self.keys.items()}
 
 
-FailureKind: TypeAlias = Literal["out_of_memory", "device_lost", "unstable", "hang", "disk_full"]
+FailureKind: TypeAlias = Literal["out_of_memory", "device_lost", "unstable", "hang", "disk_full", "killed"]
 
 
 class FailureSign(Row):

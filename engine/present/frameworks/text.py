@@ -51,6 +51,18 @@ def _quoted(word: str) -> str:
     return word if _VARIABLE.fullmatch(word) else shlex.quote(word)
 
 
+_PRELOAD = "LD_PRELOAD"
+
+
+def _preloading(library: str) -> str:
+    """Return lines that preload a library where it is: the loader complains of one that is not in each program."""
+    return (
+        f"library=$(ldconfig -p 2>/dev/null | sed -n 's/.* => \\(.*\\/{library}[^/]*\\)$/\\1/p' | head -n 1)\n"
+        f'if [ -n "$library" ]; then export {_PRELOAD}="$library"; fi\n'
+        "unset library"
+    )
+
+
 _ENVIRONMENT_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
 
 
@@ -64,7 +76,9 @@ def environment_script(settings: Sequence[Setting], remarks: Sequence[str], powe
     """
     parts = [comment(["Source this before the run: . ./environment.sh"]), limits(remarks)]
     for setting in settings:
-        if _ENVIRONMENT_VARIABLE.fullmatch(setting.name):
+        if setting.name == _PRELOAD:
+            parts.append(f"\n{comment([setting.reason])}{_preloading(setting.value)}\n")
+        elif _ENVIRONMENT_VARIABLE.fullmatch(setting.name):
             parts.append(f"\n{comment([setting.reason])}export {setting.name}={shlex.quote(setting.value)}\n")
         else:
             parts.append(f"\n{comment([f'{setting.name}: {setting.value} ({setting.reason})'])}")

@@ -47,6 +47,7 @@ def run_state_as_dict(state: RunState) -> dict[str, object]:
         "program": state.program or None,
         **figures,
         **{_short(key): _finite(value) for key, value in state.actual.items()},
+        "step_times": [[step, round(seconds, 6)] for step, seconds in state.step_times],
         "eta": None if state.left is None else _ends(state.left),
         "compared": [
             {

@@ -155,16 +155,33 @@ def newest_checkpoint(order: Order) -> Checkpoint | None:
     return next(iter(checkpoints[1:] if is_before else checkpoints), None)
 
 
+def why_not_from_checkpoint(order: Order) -> str:
+    """Return why a command that was ended from outside cannot go on from a checkpoint; empty where it can."""
+    if order.checkpoints is None:
+        return "no folder of its checkpoints is named (--checkpoints)"
+    checkpoint = newest_checkpoint(order)
+    if checkpoint is None:
+        return f"no checkpoint below {order.checkpoints} is complete"
+    if not any(f"{{{CHECKPOINT}}}" in text for text in _texts_of(order)):
+        return f"nothing of the command takes {{{CHECKPOINT}}}; go on by hand from {checkpoint.path}"
+    return ""
+
+
+def _texts_of(order: Order) -> list[str]:
+    """Return the words of a command and the files of which it gets copies, as far as they can be read."""
+    texts = [*order.words]
+    for file in order.files:
+        with suppress(OSError, ValueError):
+            texts.append((order.work / file).read_text(encoding="utf-8"))
+    return texts
+
+
 def keys_not_taken(order: Order, change: Mapping[str, object]) -> list[str]:
     """Return the changed fields of a plan where no word and no file of an order takes the value of any of them.
 
     A command may read its environment instead, of which nothing is known.
     """
-    texts = [*order.words]
-    for file in order.files:
-        with suppress(OSError, ValueError):
-            texts.append((order.work / file).read_text(encoding="utf-8"))
-    used_keys = {key for text in texts for key in keys_in(text)}
+    used_keys = {key for text in _texts_of(order) for key in keys_in(text)}
     return [] if used_keys & change.keys() else list(change)
 
 

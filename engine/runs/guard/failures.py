@@ -125,9 +125,11 @@ def _in_output(row: FailureSign, output: str) -> Failure | None:
 
 
 def _by_signal(row: FailureSign, signal: int | None, kernel: Kernel) -> Failure | None:
-    """A signal counts where the kernel counted a kill, or its counters cannot be read: users send signals too."""
-    if signal not in row.signals or kernel.oom_kills == 0:
+    """A signal is of memory where the kernel counted a kill, or its counters cannot be read: users send signals too."""
+    if signal not in row.signals or (row.kind == "out_of_memory" and kernel.oom_kills == 0):
         return None
+    if row.kind == "killed":
+        return _failure(row, f"ended by signal {signal}")
     counted = "" if kernel.oom_kills is None else f", {kernel.oom_kills} killed for memory in its control group"
     return _failure(row, f"ended by signal {signal}{counted}")
 

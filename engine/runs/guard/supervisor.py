@@ -28,6 +28,7 @@ from capacity_tui.engine.runs.guard.attempt_monitor import (
     read_order,
     start_of,
     whole_environment,
+    why_not_from_checkpoint,
     write_copies,
 )
 from capacity_tui.engine.runs.guard.checkpoints import CheckpointFolder
@@ -134,6 +135,10 @@ class Supervisor:
             return False
         if ended.failure is not None:
             self._announce({"event": "failure", **_failure_data(ended.failure)})
+        is_killed = ended.failure is not None and ended.failure.kind == "killed"
+        if is_killed and (why := why_not_from_checkpoint(self._order)):
+            self._announce({"event": "no_step", "reason": f"not started again: {why}"})
+            return False
         step = self._step_behind(ended)
         if step is None:
             self._tell_why_it_ends(ended.failure)

@@ -21,6 +21,9 @@ MOST_POINTS = 5_000
 
 _LEAST_TIMED = 4
 
+# Steps over which a time is taken where several come with one look, so that a look more or less matters little.
+_STEPS_OF_LOOKS = 10.0
+
 Numbers = NDArray[np.float64]
 
 
@@ -99,17 +102,28 @@ class RunCurve:
         return steps[usable], seconds[usable]
 
     def _timed_seconds(self) -> tuple[Numbers, Numbers]:
-        """Return what a step took between points that came at different times: several may come at once."""
+        """Return what a step took between points that came at different times: several may come at once.
+
+        Where several came at once, a log is looked at more seldom than it grows: a time is that of several looks then.
+        """
         logged = any(math.isfinite(point.logged_at) for point in self.points)
+        timed = [(point.step, point.logged_at if logged else point.arrived_at) for point in self.points]
+        timed = [(step, moment) for step, moment in timed if math.isfinite(moment)]
+        first = [
+            pair for before, pair in zip([None, *timed], timed, strict=False) if not before or pair[1] != before[1]
+        ]
+        apart = 0.0 if len(first) == len(timed) else _STEPS_OF_LOOKS
+        if apart and len(first) > 1 and first[-1][0] - first[0][0] < apart:
+            first, apart = [first[0], first[-1]], 0.0  # all there is so far as one time
         steps, seconds = [], []
-        before, then = 0.0, math.nan
-        for point in self.points:
-            moment = point.logged_at if logged else point.arrived_at
-            if math.isfinite(moment) and math.isfinite(then) and moment > then and point.step > before:
-                steps.append(point.step)
-                seconds.append((moment - then) / (point.step - before))
-            if math.isfinite(moment) and moment != then:
-                before, then = point.step, moment
+        earlier = 0
+        for place, (step, moment) in enumerate(first[1:], 1):
+            while earlier + 1 < place and step - first[earlier + 1][0] >= apart:
+                earlier += 1
+            before, then = first[earlier if apart else place - 1]
+            if moment > then and step > before and step - before >= apart:
+                steps.append(step)
+                seconds.append((moment - then) / (step - before))
         return np.asarray(steps, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
 
     def _take(self, entry: LogEntry, arrived_at: float) -> None:

@@ -33,6 +33,9 @@ from capacity_tui.engine.runs.processes import Observation, ProcessTree, observe
 from capacity_tui.engine.runs.profile.snapshots import Snapshots, gauges_of
 from capacity_tui.engine.uncertainty import Interval
 
+_LEAST_TIMES = 2
+"""Step times from which a curve of them begins: the first may be that of a few steps and one look."""
+
 _TOTALS = {"tokens": "tokens_per_second", "prompt_tokens": "prompt_tokens_per_second", "samples": "samples_per_second"}
 """Rates of running totals that come without a step."""
 
@@ -45,6 +48,7 @@ class RunState:
         program: the program that writes its log; empty where nothing was read.
         left: time it still takes, None where its end or its pace is not known.
         actual: its recent figures, by result key.
+        step_times: new steps with the seconds of each.
         alarms: what is new and goes wrong.
         notices: what is new about the log itself.
         observation: what processes and machine do; None where there is no process.
@@ -55,6 +59,7 @@ class RunState:
     figures: dict[str, float]
     left: Interval | None
     actual: dict[str, float]
+    step_times: tuple[tuple[float, float], ...]
     compared: tuple[Compared, ...]
     reasons: tuple[Reason, ...]
     alarms: tuple[Alarm, ...]
@@ -96,6 +101,7 @@ class RunMonitor:
         self._totals: dict[str, tuple[float, float]] = {}
         self._reported: set[str] = set()
         self._polled = False
+        self._timed_to = -math.inf
         self.curve = RunCurve()
         self.samples = RunSamples()
 
@@ -139,6 +145,7 @@ class RunMonitor:
             figures=dict(self.curve.latest),
             left=self._left(),
             actual=actual,
+            step_times=self._new_step_times(),
             compared=compared,
             reasons=why,
             alarms=new,
@@ -163,6 +170,14 @@ class RunMonitor:
             **({"command": list(command), "exit_code": exit_code} if command else {}),
         }
         return self._record(state.actual, details)
+
+    def _new_step_times(self) -> tuple[tuple[float, float], ...]:
+        steps, seconds = self.curve.step_seconds()
+        if steps.size < _LEAST_TIMES:
+            return ()
+        new = steps > self._timed_to
+        self._timed_to = float(steps[-1]) if steps.size else self._timed_to
+        return tuple(zip(steps[new].tolist(), seconds[new].tolist(), strict=True))
 
     def _disturbances(self, state: RunState) -> dict[str, object]:
         """Return why figures may say nothing of the device: codes, and the share of cores that others used."""

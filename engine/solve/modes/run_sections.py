@@ -94,6 +94,7 @@ def _recovery(mode: Mode, estimate: Estimate) -> _Chosen:
         "device_lost": (recovery.device_lost, why),
         "unstable": (recovery.unstable, why),
         "hang": (recovery.hang, why),
+        "killed": (recovery.killed, why),
         "checkpoint_every": _checkpoint_every(mode, estimate),
     }
 
