@@ -192,7 +192,7 @@ def bottleneck_text(bottleneck: Bottleneck) -> str:
     step = max(float(added(bottleneck.parts.values())), SHORTEST)
     shares = {part: float(seconds) / step for part, seconds in bottleneck.parts.items()}
     inside = sum(share for part, share in shares.items() if part in (*LAYERS, OPTIMIZER))
-    words = f"kernels {inside:.0%} of the step, {float(bottleneck.memory_bound):.0%} of their time bound by memory"
+    words = f"kernels {inside:.0%} of the step, {float(bottleneck.memory_bound):.0%} of that memory-bound"
     others = {part: share for part, share in shares.items() if part not in LAYERS}
     largest = max(others, key=lambda part: others[part], default="")
     if not largest or others[largest] < LEAST_REPORTED:

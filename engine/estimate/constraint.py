@@ -95,7 +95,7 @@ class Constraint:
     def written(self, value: Number) -> str:
         """Return a value of the figure, of one plan and one device."""
         number = mean(value)
-        return format_quantity(number, self.unit) if np.isfinite(number) else "without end"
+        return format_quantity(number, self.unit) if np.isfinite(number) else "unbounded"
 
     def _shared(self, value: Number) -> str:
         return self.written(mean(value) * mean(self.share_of))
@@ -121,7 +121,7 @@ def verdicts(constraints: Sequence[Constraint], is_known: bool) -> Labels[Verdic
 
 
 def in_words(constraints: Sequence[Constraint], holds: Holds) -> str:
-    """Return the words of the constraints of a single plan that hold so, figures without end only where alone."""
+    """Return the words of the constraints of a single plan that hold so, unbounded figures only where alone."""
     chosen = [constraint for constraint in constraints if constraint.holds is holds]
     finite = [
         constraint

@@ -316,7 +316,7 @@ def _end_text(constraint: CheckedConstraint) -> str:
 
 
 def _written(value: float, constraint: CheckedConstraint) -> str:
-    return format_quantity(value, constraint.constraint.unit) if np.isfinite(value) else "without end"
+    return format_quantity(value, constraint.constraint.unit) if np.isfinite(value) else "unbounded"
 
 
 def _missed_by(constraint: CheckedConstraint) -> str:

@@ -91,7 +91,7 @@ def test_the_share_bound_by_memory_counts_the_optimizer_as_the_limit_does() -> N
     ).bottleneck
     optimizer = found.parts["optimizer"] / sum(found.parts[part] for part in ("compute", "attention", "optimizer"))
     assert float(found.memory_bound) > optimizer > 0.4
-    assert f"{float(found.memory_bound):.0%} of their time bound by memory" in bottleneck_text(found)
+    assert f"{float(found.memory_bound):.0%} of that memory-bound" in bottleneck_text(found)
 
 
 def test_an_optimizer_on_the_processor_is_what_limits_where_it_takes_the_most() -> None:

@@ -158,21 +158,10 @@ class PanelScreen(ViewScreen):
             other.repaint()
 
 
-SCREENS: Mapping[str, str] = {
-    "find": "find.screen:FindScreen",
-    "cloud": "cloud.screen:CloudScreen",
-    "run": "run.screen:RunScreen",
-    "scale": "scale.screen:ScaleScreen",
-    "cluster": "cluster.screen:ClusterScreen",
-    "machine": "machine.screen:MachineScreen",
-}
-"""Module and class of each view but the plan's own, which lies below all others; loaded when it is first shown."""
-
-
 def screen_of(view: str, session: Session) -> ViewScreen:
-    """Return the screen of a view."""
-    module, _, name = SCREENS[view].partition(":")
-    screen: ViewScreen = getattr(import_module(f"{__package__}.{module}"), name)(session)
+    """Return the screen of a view: of ``find`` it is ``FindScreen`` in ``find/screen.py``, loaded when first shown."""
+    module = import_module(f"{__package__}.{view}.screen")
+    screen: ViewScreen = getattr(module, f"{view.capitalize()}Screen")(session)
     return screen
 
 

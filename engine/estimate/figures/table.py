@@ -205,10 +205,10 @@ _ROWS = (
            MORE, "requests/s", has_ends=True, block="time", panel="served", served=("requests",),
            help="Requests that are answered in full in a second. Divide the traffic you expect by it to know how "
                 "many such machines you need."),
-    Metric(Figure.LARGEST_REQUESTS_PER_SECOND, "most requests", "requests/s",
+    Metric(Figure.LARGEST_REQUESTS_PER_SECOND, "maximum load", "requests/s",
            of_serving(lambda i: i.largest_requests_per_second), MORE, has_ends=True, block="time", panel="loaded",
-           help="The most requests in a second that the plan can answer. Beyond it the queue grows without end."),
-    Metric(Figure.RUNNING_REQUESTS, "requests at work", "requests", of_serving(lambda i: i.running_requests),
+           help="The most requests a second that the plan can serve. Beyond it the queue grows without bound."),
+    Metric(Figure.RUNNING_REQUESTS, "requests in flight", "requests", of_serving(lambda i: i.running_requests),
            has_ends=True, block="time", panel="loaded",
            help="Requests that are worked on at once under the load of the plan. They share the cache and the speed "
                 "of the device."),

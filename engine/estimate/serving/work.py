@@ -102,7 +102,7 @@ def _overloaded(run: ServingRun, loaded: Loaded) -> tuple[Note, ...]:
     """Warn where more requests come than can be answered, or more are sent at once than the cache holds."""
     answered, arriving = float(np.min(loaded.largest_rate)), float(np.max(run.traffic.rate))
     if arriving > 0 and np.any(run.traffic.rate >= loaded.largest_rate):
-        detail = f"{arriving:,.3g} requests arrive a second, {answered:,.3g} are answered: the queue grows without end"
+        detail = f"{arriving:,.3g} requests/s arrive, {answered:,.3g} are served: the queue grows without bound"
         return (Note("saturated", "more requests arrive than can be answered", detail),)
     if arriving == 0 and np.any(run.batch < run.users):
         held, sent = float(np.min(run.layout.dp * run.batch)), float(np.max(run.layout.dp * run.users))

@@ -26,7 +26,8 @@ from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
-    from capacity_tui.engine.machine import Machine
+    from capacity_tui.engine.numeric import largest
+from capacity_tui.engine.machine import Machine
 
 LEAST_SAVED = 0.05
 """Share of the estimated memory that a step has to save, so that it is worth a restart."""
@@ -384,12 +385,12 @@ def _room(case: EstimatedPlan, key: str) -> float:
     if key != RESERVED or capacity is None or not isinstance(share, float):
         return np.inf
     # It needed more than there was, whatever was estimated: what is estimated has to shrink as if it had been all.
-    estimated = max(1.0, _figure(case.estimate, key) / float(np.max(np.asarray(capacity))))
+    estimated = max(1.0, _figure(case.estimate, key) / largest(capacity))
     return share * _figure(case.estimate, key) / estimated
 
 
 def _figure(estimate: Estimate, key: str) -> float:
     if key == STEP:
-        return float(np.max(np.asarray(estimate.computation.step_seconds.value)))
+        return largest(estimate.computation.step_seconds.value)
     memory = estimate.memory
-    return float(np.max(np.asarray(memory.reserved_bytes.value if key == RESERVED else memory.host_bytes)))
+    return largest(memory.reserved_bytes.value if key == RESERVED else memory.host_bytes)

@@ -218,19 +218,19 @@ def _reason(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPlan, tried
         return f"no layout fits: of {tried} settings {_layout_words(ranked.values)} needs least, {needed} a device"
     if choice.goal == "devices":
         return _fewest_devices(choice, ranked, resolved, budget)
-    words = "least time of a request" if choice.goal == "latency" else "most answers a second"
+    words = "lowest request latency" if choice.goal == "latency" else "highest request throughput"
     seconds = float(over(request_seconds(ranked.block, choice.output_tokens), ranked.block.grid)[ranked.position])
     rate = float(over(request_rate(ranked.block), ranked.block.grid)[ranked.position])
     answered = format_quantity(rate, "requests/s")
     reached = (
-        f"{format_seconds(seconds)} a request, {answered}" if np.isfinite(seconds) else f"{answered}, fewer than arrive"
+        f"{format_seconds(seconds)} a request, {answered}" if np.isfinite(seconds) else f"{answered}, below the load"
     )
-    limited = " and the limits of latency" if limits_of(choice.plan.inference) else ""
+    limited = " and the latency limits" if limits_of(choice.plan.inference) else ""
     chosen_by = {
-        KEEPS_INSIDE: f"{words} of {tried} settings inside {budget}{limited}",
-        KEEPS: f"nothing stays inside {budget}{limited}; {words} of what fits",
-        INSIDE: f"nothing of {tried} settings keeps the limits of latency; this comes nearest inside {budget}",
-        FITS: f"nothing of {tried} settings keeps the limits of latency inside {budget}; this comes nearest",
+        KEEPS_INSIDE: f"{words} of {tried} settings within {budget}{limited}",
+        KEEPS: f"nothing stays within {budget}{limited}; {words} of what fits",
+        INSIDE: f"none of {tried} settings meets the latency limits; the nearest within {budget}",
+        FITS: f"none of {tried} settings meets the latency limits within {budget}; the nearest",
     }
     return f"{chosen_by[standing]}: {reached}"
 
@@ -250,7 +250,7 @@ def _fewest_devices(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPla
         f"{copies} {'replica' if copies == 1 else 'replicas'}"
     )
     if BATCH in values:
-        fits = f"{fits}; as many sequences as fit inside {budget}, up to the mode's end"
+        fits = f"{fits}; as many sequences as fit within {budget}, up to the mode's end"
     smallest: Values = dict.fromkeys((path for path in (TENSOR, PIPELINE) if path in values), 1)
     if size == 1 or not smallest:
         return fits
@@ -260,7 +260,7 @@ def _fewest_devices(choice: ServingChoice, ranked: Ranked, resolved: ResolvedPla
     least = alone[0].number(Figure.MEMORY_RESERVED_BYTES)
     if least > capacity:
         return f"does not fit with {_layout_words(smallest)} ({format_bytes(least)}); {fits}"
-    return f"{_layout_words(smallest)} ({format_bytes(least)}) does not stay inside {budget}; {fits}"
+    return f"{_layout_words(smallest)} ({format_bytes(least)}) does not stay within {budget}; {fits}"
 
 
 def _excess(constraint: Constraint) -> Number:

@@ -126,7 +126,7 @@ class Search:
         reasons = self._reasons(values, wanted, space, tried, standing == INSIDE, reached)
         if grows:
             limit = budget_text(self.mode, resolved.cluster)
-            reasons[Key.TRAINING_MICRO_BATCH] = f"as many sequences as stay inside {limit}: {reached}"
+            reasons[Key.TRAINING_MICRO_BATCH] = f"as many sequences as stay within {limit}: {reached}"
         return Searched(
             {**base, **values}, reasons, standing == INSIDE, standing < TOO_LARGE, needed, ranked.number(STEP)
         )
@@ -220,7 +220,7 @@ class Search:
     ) -> Reasons:
         """Say why each value was chosen, with the figures that decided."""
         limit = budget_text(self.mode, space.resolved.cluster)
-        verdict = f"fastest of {tried:,} settings that stay inside {limit}: {reached}"
+        verdict = f"fastest of {tried:,} settings that stay within {limit}: {reached}"
         if not inside:
             verdict = (
                 f"nothing of {tried:,} settings stays inside {limit}; the fastest of those that need least: {reached}"
