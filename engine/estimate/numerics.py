@@ -192,14 +192,29 @@ def update_operators(
     device, optimizer, on_host = cluster.device, numerics.optimizer, np.asarray(offloaded) > 0
     # The processor that updates offloaded states is bound by its memory.
     arithmetic = where(on_host, np.inf, device.peak("fp32"))
-    yield Operator("optimizer", "optimizer", "step", "step", (inner + outer) * optimizer.flops,
-                   inner * optimizer.traffic + outer * optimizer.outer_traffic, arithmetic,
-                   optimizer_bandwidth(cluster, offloaded))  # fmt: skip
+    yield Operator(
+        "optimizer",
+        "optimizer",
+        "step",
+        "step",
+        (inner + outer) * optimizer.flops,
+        inner * optimizer.traffic + outer * optimizer.outer_traffic,
+        arithmetic,
+        optimizer_bandwidth(cluster, offloaded),
+    )
     if any_true(on_host):
         # Gradients go down and parameters come up once a step, before and after the update.
         crossing = where(on_host, (inner + outer) * (numerics.gradient_bytes + numerics.element_bytes), 0.0)
-        yield Operator("gradients to the host and parameters back", "optimizer", "step", "step", 0.0, crossing, 1.0,
-                       host_link_bandwidth(device))  # fmt: skip
+        yield Operator(
+            "gradients to the host and parameters back",
+            "optimizer",
+            "step",
+            "step",
+            0.0,
+            crossing,
+            1.0,
+            host_link_bandwidth(device),
+        )
 
 
 def matrix_operators(
@@ -230,8 +245,17 @@ def newton_schulz(name: str, rows: Number, columns: Number, runs: Number, device
     def product(label: str, n: Number, k: Number) -> Operator:
         rate = gemm_rate(narrow, n, k, device.peak(TYPE), share, device.units, reach.wave_fill, reach.ramp_length)
         traffic = gemm_bytes(narrow, n, k, WIDTH)
-        return Operator(f"Newton-Schulz, {name}, {label}", "optimizer", "step", "step", 2.0 * narrow * n * k, traffic,
-                        rate, device.bandwidth * reach.stream, runs)  # fmt: skip
+        return Operator(
+            f"Newton-Schulz, {name}, {label}",
+            "optimizer",
+            "step",
+            "step",
+            2.0 * narrow * n * k,
+            traffic,
+            rate,
+            device.bandwidth * reach.stream,
+            runs,
+        )
 
     yield product("with itself", narrow, wide)
     yield product("squared", narrow, narrow)

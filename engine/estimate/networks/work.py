@@ -122,17 +122,43 @@ def _collectives(run: NetworkRun) -> Iterator[Collective]:
     gradients, values = parameters * run.numerics.gradient_bytes, parameters * run.numerics.element_bytes
     if layout.zero < 1:
         seconds = all_reduce_seconds(gradients, layout.dp, 1.0, run.cluster)
-        yield Collective("reduce gradients", "data_parallel", seconds, 1.0, overlap, per_step=True, bytes=gradients,
-                         hides_behind="backward", group=layout.dp)  # fmt: skip
+        yield Collective(
+            "reduce gradients",
+            "data_parallel",
+            seconds,
+            1.0,
+            overlap,
+            per_step=True,
+            bytes=gradients,
+            hides_behind="backward",
+            group=layout.dp,
+        )
         return
     across = all_reduce_seconds(gradients / layout.shard, layout.dp / layout.shard, layout.shard, run.cluster)
     reduce = all_gather_seconds(gradients, layout.shard, 1.0, run.cluster)
     gather = all_gather_seconds(values, layout.shard, 1.0, run.cluster)
     passes = 2.0 if layout.zero >= 3 else 1.0
-    yield Collective("reduce gradients", "data_parallel", reduce + across, 1.0, overlap, per_step=True, bytes=gradients,
-                         hides_behind="backward", group=layout.dp)  # fmt: skip
-    yield Collective("gather parameters", "data_parallel", gather, passes, overlap,
-                     per_step=not any_true(layout.zero >= 3), bytes=values, group=layout.shard)  # fmt: skip
+    yield Collective(
+        "reduce gradients",
+        "data_parallel",
+        reduce + across,
+        1.0,
+        overlap,
+        per_step=True,
+        bytes=gradients,
+        hides_behind="backward",
+        group=layout.dp,
+    )
+    yield Collective(
+        "gather parameters",
+        "data_parallel",
+        gather,
+        passes,
+        overlap,
+        per_step=not any_true(layout.zero >= 3),
+        bytes=values,
+        group=layout.shard,
+    )
 
 
 TRANSFORMED_TILE = counted("transformed-tile")

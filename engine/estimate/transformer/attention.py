@@ -95,14 +95,40 @@ def attention_operators(run: TransformerRun) -> Iterator[Operator]:
     recompute_fraction = recomputed_share(run, run.recompute.attention * unfused, product=False)
     recompute_fraction = where(run.recompute.operations > 0, run.recompute.full_layers, recompute_fraction)
     through = traffic + unfused * (SCORE_FORWARD + run.dropout_passes) * score_bytes
-    yield Operator("attention", "attention", "forward", "layer", flops * masked_compute_factor, through,
-                   forward_rate, bandwidth, layers)  # fmt: skip
+    yield Operator(
+        "attention",
+        "attention",
+        "forward",
+        "layer",
+        flops * masked_compute_factor,
+        through,
+        forward_rate,
+        bandwidth,
+        layers,
+    )
     backward_flops = flops * where(run.fused_attention > 0, FUSED_BACKWARD, 2.0 * masked_compute_factor)
-    yield Operator("attention, backward", "attention", "backward", "layer", backward_flops,
-                   2.0 * traffic + unfused * (SCORE_BACKWARD + run.dropout_passes) * score_bytes, backward_rate,
-                   bandwidth, layers)  # fmt: skip
-    yield Operator("attention, recomputed", "attention", "recompute", "layer", flops * masked_compute_factor,
-                   through, forward_rate, bandwidth, layers * recompute_fraction)  # fmt: skip
+    yield Operator(
+        "attention, backward",
+        "attention",
+        "backward",
+        "layer",
+        backward_flops,
+        2.0 * traffic + unfused * (SCORE_BACKWARD + run.dropout_passes) * score_bytes,
+        backward_rate,
+        bandwidth,
+        layers,
+    )
+    yield Operator(
+        "attention, recomputed",
+        "attention",
+        "recompute",
+        "layer",
+        flops * masked_compute_factor,
+        through,
+        forward_rate,
+        bandwidth,
+        layers * recompute_fraction,
+    )
     if any_true(run.ring > 1):
         yield from _merges(run, bandwidth, layers * recompute_fraction)
 
@@ -117,8 +143,9 @@ def _merges(run: TransformerRun, bandwidth: Number, recomputed: Number) -> Itera
     layers = run.layers_per_stage * goes_round
     yield Operator(name, "attention", "forward", "layer", 0.0, forward, 1.0, bandwidth, layers)
     yield Operator(f"{name}, backward", "attention", "backward", "layer", 0.0, backward, 1.0, bandwidth, layers)
-    yield Operator(f"{name}, recomputed", "attention", "recompute", "layer", 0.0, forward, 1.0, bandwidth,
-                   recomputed * goes_round)  # fmt: skip
+    yield Operator(
+        f"{name}, recomputed", "attention", "recompute", "layer", 0.0, forward, 1.0, bandwidth, recomputed * goes_round
+    )
 
 
 FORWARD_EXCHANGES, BACKWARD_EXCHANGES = counted("context-exchanges"), counted("context-exchanges-backward")
@@ -202,8 +229,17 @@ def _keys_and_values(run: TransformerRun, again: Number) -> Iterator[Collective]
     for name, beside, kernel, times, count in passes:
         travelling = np.maximum(times * seconds, np.finfo(float).tiny)
         hidden = hidden_by_pieces(run.software.context_overlap, operator_seconds(kernel), run.ring, travelling)
-        yield Collective(name, "context_parallel", times * seconds, layers * count, hidden, bytes=times * payload,
-                         hides_behind=beside, group=layout.cp, stride=layout.tp)  # fmt: skip
+        yield Collective(
+            name,
+            "context_parallel",
+            times * seconds,
+            layers * count,
+            hidden,
+            bytes=times * payload,
+            hides_behind=beside,
+            group=layout.cp,
+            stride=layout.tp,
+        )
 
 
 def _swaps(run: TransformerRun, again: Number) -> Iterator[Collective]:
@@ -214,8 +250,15 @@ def _swaps(run: TransformerRun, again: Number) -> Iterator[Collective]:
     payloads = (each * run.query_width, each * run.value_width, run.tokens * _cache_bytes(run) * copies)
     seconds = sum((all_to_all_seconds(payload, layout.cp, layout.tp, run.cluster) for payload in payloads), start=0.0)
     count = run.layers_per_stage * layout.context_swap * (2.0 + again)
-    yield Collective("all-to-all of tokens for heads", "context_parallel", seconds, count, bytes=sum(payloads),
-                     group=layout.cp, stride=layout.tp)  # fmt: skip
+    yield Collective(
+        "all-to-all of tokens for heads",
+        "context_parallel",
+        seconds,
+        count,
+        bytes=sum(payloads),
+        group=layout.cp,
+        stride=layout.tp,
+    )
 
 
 def exchange_memory(run: TransformerRun) -> Number:
@@ -225,8 +268,16 @@ def exchange_memory(run: TransformerRun) -> Number:
         return 0.0
     ring, shared = where(run.ring > 1, 1.0, 0.0), where(layout.cp > 1, 1.0, 0.0)
     outputs = run.numerics.element_bytes * (run.query_width + run.value_width) / layout.tp
-    return exchange_bytes(run.tokens, ring, RING_BUFFERS, _cache_bytes(run), layout.context_gather * shared, layout.cp,
-                          layout.context_swap * shared, outputs)  # fmt: skip
+    return exchange_bytes(
+        run.tokens,
+        ring,
+        RING_BUFFERS,
+        _cache_bytes(run),
+        layout.context_gather * shared,
+        layout.cp,
+        layout.context_swap * shared,
+        outputs,
+    )
 
 
 def _cache_bytes(run: TransformerRun) -> Number:

@@ -151,8 +151,9 @@ def _tensor_parallel(run: TransformerRun) -> Iterator[Collective]:
     # Pieces of a product hide behind its other pieces where the sequence is split and the fast link holds the group.
     inside = where(layout.tp <= run.cluster.direct_devices, layout.sequence_parallel, 0.0)
     overlap = run.software.tp_overlap * inside
-    yield Collective("all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload,
-                     group=layout.tp)  # fmt: skip
+    yield Collective(
+        "all-reduce of activations", "tensor_parallel", seconds, count, overlap, bytes=payload, group=layout.tp
+    )
 
 
 def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
@@ -172,8 +173,16 @@ def _expert_parallel(run: TransformerRun) -> Iterator[Collective]:
     # Tokens cross again where the whole feed-forward of a mixture layer is computed again.
     again = run.recompute.full_layers + (1.0 - run.recompute.full_layers) * run.recompute.mlp
     count = run.layers_per_stage * run.moe_share * (EXPERT_EXCHANGES + 2.0 * again)
-    yield Collective("all-to-all of tokens", "expert_parallel", seconds, count, run.software.ep_overlap,
-                     bytes=payload, group=layout.ep, stride=layout.etp)  # fmt: skip
+    yield Collective(
+        "all-to-all of tokens",
+        "expert_parallel",
+        seconds,
+        count,
+        run.software.ep_overlap,
+        bytes=payload,
+        group=layout.ep,
+        stride=layout.etp,
+    )
 
 
 def _pipeline(run: TransformerRun) -> Iterator[Collective]:
@@ -184,8 +193,16 @@ def _pipeline(run: TransformerRun) -> Iterator[Collective]:
     payload = run.tokens * run.shape.hidden * run.numerics.element_bytes / layout.tp
     stride = layout.tp * layout.cp * layout.dp
     seconds = where(layout.pp > 1, point_to_point_seconds(payload, stride, run.cluster), 0.0)
-    yield Collective("activations between stages", "pipeline_bubble", seconds, 2.0 * layout.interleave,
-                     run.software.pipeline_overlap, bytes=payload, group=layout.pp, stride=stride)  # fmt: skip
+    yield Collective(
+        "activations between stages",
+        "pipeline_bubble",
+        seconds,
+        2.0 * layout.interleave,
+        run.software.pipeline_overlap,
+        bytes=payload,
+        group=layout.pp,
+        stride=stride,
+    )
 
 
 @equation(
@@ -248,15 +265,52 @@ def _reduction(
     none, states, gradients, full = (where(run.layout.zero == stage, 1.0, 0.0) for stage in range(4))
     backward = sharded_backward_seconds(full, gather, gradients, reduce)
     reduced = reduction_seconds(none, all_reduced, states, reduce, across)
-    yield Collective(f"gather sharded parameters{suffix}", "data_parallel", full * gather, 1.0, overlap,
-                     bytes=values, hides_behind="forward", group=shard, stride=stride)  # fmt: skip
-    yield Collective(f"gather and reduce in the backward pass{suffix}", "data_parallel", backward, 1.0, overlap,
-                     bytes=values, hides_behind="backward", group=shard, stride=stride)  # fmt: skip
-    yield Collective(f"reduce gradients{suffix}", "data_parallel", reduced, 1.0, overlap, per_step=True,
-                     bytes=gradient, hides_behind="backward", group=ranks, stride=stride)  # fmt: skip
-    yield Collective(f"gather updated parameters{suffix}", "data_parallel", (states + gradients) * updated, 1.0,
-                     overlap * run.software.prefetches_parameters, per_step=True, bytes=values,
-                     hides_behind="forward", group=shard, stride=stride)  # fmt: skip
+    yield Collective(
+        f"gather sharded parameters{suffix}",
+        "data_parallel",
+        full * gather,
+        1.0,
+        overlap,
+        bytes=values,
+        hides_behind="forward",
+        group=shard,
+        stride=stride,
+    )
+    yield Collective(
+        f"gather and reduce in the backward pass{suffix}",
+        "data_parallel",
+        backward,
+        1.0,
+        overlap,
+        bytes=values,
+        hides_behind="backward",
+        group=shard,
+        stride=stride,
+    )
+    yield Collective(
+        f"reduce gradients{suffix}",
+        "data_parallel",
+        reduced,
+        1.0,
+        overlap,
+        per_step=True,
+        bytes=gradient,
+        hides_behind="backward",
+        group=ranks,
+        stride=stride,
+    )
+    yield Collective(
+        f"gather updated parameters{suffix}",
+        "data_parallel",
+        (states + gradients) * updated,
+        1.0,
+        overlap * run.software.prefetches_parameters,
+        per_step=True,
+        bytes=values,
+        hides_behind="forward",
+        group=shard,
+        stride=stride,
+    )
 
 
 CROSSINGS = counted("host-crossings")

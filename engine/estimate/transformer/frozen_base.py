@@ -71,8 +71,18 @@ def _unpacking(run: TransformerRun) -> Iterator[Operator]:
         (", recomputed", "recompute", layers * run.recompute.full_layers),
     )
     for label, phase, runs in passes:
-        yield Operator(f"unpacking of the frozen base{label}", "compute", phase, "layer",
-                       weights * run.adapter.unpacking.flops, moved, rate, bandwidth, runs, 0.0)  # fmt: skip
+        yield Operator(
+            f"unpacking of the frozen base{label}",
+            "compute",
+            phase,
+            "layer",
+            weights * run.adapter.unpacking.flops,
+            moved,
+            rate,
+            bandwidth,
+            runs,
+            0.0,
+        )
 
 
 def _adapters(run: TransformerRun) -> Iterator[Operator]:
@@ -81,8 +91,16 @@ def _adapters(run: TransformerRun) -> Iterator[Operator]:
     reach = device.efficiency
     bandwidth = reached_bandwidth(device.bandwidth, reach.stream)
     share = run.kernels.attention_reach * reach.sustained * device.clock
-    rate = gemm_rate(run.tokens, adapted.rank, run.shape.hidden, run.kernels.attention_peak, share, device.units,
-                     reach.wave_fill, reach.ramp_length)  # fmt: skip
+    rate = gemm_rate(
+        run.tokens,
+        adapted.rank,
+        run.shape.hidden,
+        run.kernels.attention_peak,
+        share,
+        device.units,
+        reach.wave_fill,
+        reach.ramp_length,
+    )
     flops = 2.0 * run.tokens * adapted.rank * (adapted.inputs + adapted.outputs) / layout.tp
     dropped = DROPOUT_PASSES * adapted.dropout
     # Under automatic mixed precision adapters have their parameters' wide type, and cast what passes them to it.
@@ -92,12 +110,33 @@ def _adapters(run: TransformerRun) -> Iterator[Operator]:
         fused = run.software.fused_kernels
         # A fused adapter adds its second product to the output as it is made, and reads and writes it once more.
         passes_out = np.minimum(outputs, outputs * (1.0 - fused) + 2.0 * fused)
-        return adapter_bytes(run.tokens, width, inputs, dropped, adapted.inputs / layout.tp, passes_out,
-                             adapted.outputs / layout.tp)  # fmt: skip
+        return adapter_bytes(
+            run.tokens, width, inputs, dropped, adapted.inputs / layout.tp, passes_out, adapted.outputs / layout.tp
+        )
 
     forward, layers = moved(INPUTS_FORWARD, OUTPUTS_FORWARD), run.layers_per_stage
     yield Operator("adapters", "compute", "forward", "layer", flops, forward, rate, bandwidth, layers, 0.0)
-    yield Operator("adapters, backward", "compute", "backward", "layer", 2.0 * flops,
-                   moved(INPUTS_BACKWARD, OUTPUTS_BACKWARD), rate, bandwidth, layers, 0.0)  # fmt: skip
-    yield Operator("adapters, recomputed", "compute", "recompute", "layer", flops, forward, rate, bandwidth,
-                   layers * run.recompute.full_layers, 0.0)  # fmt: skip
+    yield Operator(
+        "adapters, backward",
+        "compute",
+        "backward",
+        "layer",
+        2.0 * flops,
+        moved(INPUTS_BACKWARD, OUTPUTS_BACKWARD),
+        rate,
+        bandwidth,
+        layers,
+        0.0,
+    )
+    yield Operator(
+        "adapters, recomputed",
+        "compute",
+        "recompute",
+        "layer",
+        flops,
+        forward,
+        rate,
+        bandwidth,
+        layers * run.recompute.full_layers,
+        0.0,
+    )

@@ -132,8 +132,9 @@ def forward_launches(run: TransformerRun) -> Number:
     around = turned + (1.0 - fused) * LAYOUT + scores
     between = kernels_of(fused, GATE) if shape.gated else 1.0
     separate = (1.0 - fused) * (SEPARATE_PROJECTIONS * attentions + SEPARATE_GATES * shape.gated * blocks)
-    launches = layer_kernels(shape.norms_per_layer * blocks, norm, attentions, around, blocks, between, separate,
-                             blocks + attentions)  # fmt: skip
+    launches = layer_kernels(
+        shape.norms_per_layer * blocks, norm, attentions, around, blocks, between, separate, blocks + attentions
+    )
     if any_true(run.moe_share > 0):
         launches = launches + run.moe_share * mixture_kernels(
             software.moe_launches, software.expert_launches, shape.experts / run.layout.ep

@@ -65,8 +65,15 @@ def optimizer_collectives(run: TransformerRun) -> Iterator[Collective]:
             payload = WIDTH * shared.weights(run.layers_per_stage) / shared.ranks
             seconds = all_to_all_seconds(payload, shared.ranks, 1.0, run.cluster)
             trips = where(run.numerics.optimizer.multiplies_matrices, 2.0, 0.0)
-            yield Collective("matrices made whole for Newton-Schulz", "data_parallel", seconds, trips, per_step=True,
-                             bytes=payload, group=shared.ranks)  # fmt: skip
+            yield Collective(
+                "matrices made whole for Newton-Schulz",
+                "data_parallel",
+                seconds,
+                trips,
+                per_step=True,
+                bytes=payload,
+                group=shared.ranks,
+            )
 
 
 def _shared(run: TransformerRun) -> Iterator[Shared]:

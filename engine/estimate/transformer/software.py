@@ -24,8 +24,17 @@ LOGIT_COPIES, COMPILED_COPIES = counted("logit-copies"), counted("compiled-logit
 KERNEL_LOGIT_BYTES, AUTOCAST_LOGIT_BYTES = counted("kernel-logit-bytes"), counted("autocast-logit-bytes")
 LOSS_PASSES = counted("loss-passes")
 # Numbers of all frameworks, which stand in coefficients.yaml.
-COEFFICIENTS = ("context_overlap", "pipeline_overlap", "straggler_spread", "feed_forward_traffic", "expert_spread",
-                "compiled_launches", "captured_launches", "idle_logit_blocks", "varied_length_blocks")  # fmt: skip
+COEFFICIENTS = (
+    "context_overlap",
+    "pipeline_overlap",
+    "straggler_spread",
+    "feed_forward_traffic",
+    "expert_spread",
+    "compiled_launches",
+    "captured_launches",
+    "idle_logit_blocks",
+    "varied_length_blocks",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,11 @@ def divided(layers: Number, head: Number, stages: Number, interleave: Number, ba
     return Stages(where(by_work, most, end), where(by_work, most, fullest), where(by_work, last, end))
 
 
-@equation("layers = max(ceil(layers / chunks) · interleave, layers / chunks · interleave)", unit="layers",
-          source="stages with the same number of layers, the last to be filled with fewer")  # fmt: skip
+@equation(
+    "layers = max(ceil(layers / chunks) · interleave, layers / chunks · interleave)",
+    unit="layers",
+    source="stages with the same number of layers, the last to be filled with fewer",
+)
 def even_layers(layers: Number, chunks: Number, interleave: Number) -> Number:
     """Layers of the fullest stage where all hold the same number.
 
@@ -59,8 +62,12 @@ def even_layers(layers: Number, chunks: Number, interleave: Number) -> Number:
     return np.maximum(np.ceil(each), each) * interleave
 
 
-@equation("layers = clip(ceil(rest / 2), 1, fullest), rest = layers - (stages - 2) · fullest", unit="layers",
-          source="embedding and head stand where fewer layers do", origins={"fullest": "even_layers"})  # fmt: skip
+@equation(
+    "layers = clip(ceil(rest / 2), 1, fullest), rest = layers - (stages - 2) · fullest",
+    unit="layers",
+    source="embedding and head stand where fewer layers do",
+    origins={"fullest": "even_layers"},
+)
 def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
     """Layers of the first and of the last stage where all hold the same number: what the others leave.
 
@@ -72,8 +79,11 @@ def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
     return np.clip(np.ceil((layers - (stages - 2.0) * fullest) / 2.0), 1.0, fullest)
 
 
-@equation("head = vocab · hidden / each", unit="layers",
-          source="partitioners weigh blocks by parameters or FLOPs, the head as vocabulary by width")  # fmt: skip
+@equation(
+    "head = vocab · hidden / each",
+    unit="layers",
+    source="partitioners weigh blocks by parameters or FLOPs, the head as vocabulary by width",
+)
 def head_in_layers(vocab: Number, hidden: Number, each: Number) -> Number:
     """Work of the output head, in layers.
 

@@ -26,8 +26,17 @@ _ALL_LAYERS = 99
 """What people write for all layers, whatever the model has."""
 _TAIL = re.compile(r"[-_.]gguf$", re.IGNORECASE)
 _PATTERN = re.compile(r"\(?\[0\]\*(\d+)\+\[1\]\*\d+\)?")
-_NINE = (Key.PARALLELISM_PP, Key.PARALLELISM_TP, "replicas", Key.TRAINING_MICRO_BATCH, "shape.heads",
-         Key.TRAINING_SEQ_LEN, "shape.hidden", "accumulation", "per_node")  # fmt: skip
+_NINE = (
+    Key.PARALLELISM_PP,
+    Key.PARALLELISM_TP,
+    "replicas",
+    Key.TRAINING_MICRO_BATCH,
+    "shape.heads",
+    Key.TRAINING_SEQ_LEN,
+    "shape.hidden",
+    "accumulation",
+    "per_node",
+)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?(?:e\d+)?)(ep|ba|tok|sp)")
 _LENGTHS = {
     "ep": Key.TRAINING_EPOCHS,

@@ -293,8 +293,17 @@ _TRAINED, _SERVED = ("training", "parallelism"), ("inference", "parallelism")
 _FOLLOWS = frozenset({Key.PARALLELISM_DP, Key.PARALLELISM_ETP, Key.PARALLELISM_SEQUENCE_PARALLEL, Key.TRAINING_METHOD})
 """Fields that follow from others, and would stand in the way where somebody changes those."""
 
-_WRITTEN = frozenset({Key.TRAINING_ATTENTION, Key.TRAINING_PRECISION, Key.PARALLELISM_ZERO, Key.INFERENCE_KV_CACHE,
-                      Key.INFERENCE_BATCH, Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS})  # fmt: skip
+_WRITTEN = frozenset(
+    {
+        Key.TRAINING_ATTENTION,
+        Key.TRAINING_PRECISION,
+        Key.PARALLELISM_ZERO,
+        Key.INFERENCE_KV_CACHE,
+        Key.INFERENCE_BATCH,
+        Key.INFERENCE_PROMPT_TOKENS,
+        Key.INFERENCE_OUTPUT_TOKENS,
+    }
+)
 """Fields of which an option's word may stand for several values: written also where they have their default."""
 
 

@@ -44,8 +44,17 @@ _FIGURE = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[a-z/]+)", re.IGNORE
 
 _RATES = {"gb/s": 1.0, "gbps": 1.0, "gbs": 1.0, "tb/s": 1e3, "tbps": 1e3, "tbs": 1e3}
 
-_PEAKS = {"tf": 1.0, "tflop": 1.0, "tflops": 1.0, "tflop/s": 1.0, "tflops/s": 1.0, "pflop": 1e3, "pflops": 1e3,
-          "pflop/s": 1e3, "pf": 1e3}  # fmt: skip
+_PEAKS = {
+    "tf": 1.0,
+    "tflop": 1.0,
+    "tflops": 1.0,
+    "tflop/s": 1.0,
+    "tflops/s": 1.0,
+    "pflop": 1e3,
+    "pflops": 1e3,
+    "pflop/s": 1e3,
+    "pf": 1e3,
+}
 
 _POWER = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3}
 

@@ -292,8 +292,11 @@ class _Line(NamedWords):
 
     def _own_figures(self) -> None:
         """Make figures without a device's name a device of one's own."""
-        given = {key.removeprefix(f"{hardware.SPEC}."): value for key, value in self._values.items()
-                 if key.startswith(f"{hardware.SPEC}.")}  # fmt: skip
+        given = {
+            key.removeprefix(f"{hardware.SPEC}."): value
+            for key, value in self._values.items()
+            if key.startswith(f"{hardware.SPEC}.")
+        }
         if given.keys() - {"host_memory_gib"} and hardware.NAME not in self._values:
             makers = (vocabulary().machines.get(key_of(token.text)) for token in self._tokens)
             meaning = hardware.custom_device(given, self._catalog, next(filter(None, makers), ""))

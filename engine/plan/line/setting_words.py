@@ -253,10 +253,14 @@ def _otherwise(name: str, path: str, catalog: Catalog) -> str | None:
     """Return the name that a field knows something by, from other names for it."""
     rows = all_fields()[path].knob.rows
     tables: dict[str, Table[Any]] = {
-        "precision": catalog.precisions, "framework": catalog.frameworks, "optimizer": catalog.optimizers,
-        "attention kernel": catalog.attention_kernels, "format of frozen weights": catalog.quantizations,
-        "format of weights": catalog.quantizations, "engine": catalog.engines,
-    }  # fmt: skip
+        "precision": catalog.precisions,
+        "framework": catalog.frameworks,
+        "optimizer": catalog.optimizers,
+        "attention kernel": catalog.attention_kernels,
+        "format of frozen weights": catalog.quantizations,
+        "format of weights": catalog.quantizations,
+        "engine": catalog.engines,
+    }
     row_id = tables[rows].find_id(name) if rows in tables else None
     return name if row_id is not None and rows == "engine" else row_id
 

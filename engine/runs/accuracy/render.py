@@ -20,8 +20,18 @@ from capacity_tui.engine.verdict import Verdict
 
 UnseenScores: TypeAlias = Mapping[LeftOut, Scores]
 TITLES: Mapping[Kind, str] = {kind: figure.title for kind, figure in DESCRIBED.items()}
-SCORE_HEADINGS = ("runs", "publishers", "median error", "each publisher once", "mean error", "90th percentile", "bias",
-                  "in the range", "by publisher", "high/low")  # fmt: skip
+SCORE_HEADINGS = (
+    "runs",
+    "publishers",
+    "median error",
+    "each publisher once",
+    "mean error",
+    "90th percentile",
+    "bias",
+    "in the range",
+    "by publisher",
+    "high/low",
+)
 PAIR_HEADINGS = ("run", "predicted", "measured", "unit", "error", "what is known of it")
 INTRODUCTION = """# Accuracy
 
@@ -78,10 +88,17 @@ def score_cells(scores: Scores) -> tuple[str, ...]:
     inside, shares = ("n/a" if part is None else f"{part:.0%}" for part in (scores.coverage, scores.source_coverage))
     bias = math.expm1(scores.bias)
     return (
-        str(scores.count), str(scores.sources), f"{scores.median:.1%}", f"{scores.source_median:.1%}",
-        f"{scores.mean:.1%}", f"{scores.p90:.1%}", f"{bias:+.1%}", inside, shares,
+        str(scores.count),
+        str(scores.sources),
+        f"{scores.median:.1%}",
+        f"{scores.source_median:.1%}",
+        f"{scores.mean:.1%}",
+        f"{scores.p90:.1%}",
+        f"{bias:+.1%}",
+        inside,
+        shares,
         "n/a" if scores.width is None else f"{scores.width:.2f}",
-    )  # fmt: skip
+    )
 
 
 def score_rows(report: AccuracyReport, unseen: UnseenScores = MappingProxyType({})) -> list[tuple[str, ...]]:
@@ -111,9 +128,13 @@ def pair_cells(pair: Pair) -> tuple[str, ...]:
     scale, unit = (2**30, "GiB") if pair.measurement.unit == "bytes" else (1, pair.measurement.unit)
     sign = "+" if pair.prediction.value > pair.measurement.value else "-"
     return (
-        pair.measurement.id, f"{pair.prediction.value / scale:.4g}", f"{pair.measurement.value / scale:.4g}", unit,
-        f"{sign}{pair.error:.0%}", _notes(pair),
-    )  # fmt: skip
+        pair.measurement.id,
+        f"{pair.prediction.value / scale:.4g}",
+        f"{pair.measurement.value / scale:.4g}",
+        unit,
+        f"{sign}{pair.error:.0%}",
+        _notes(pair),
+    )
 
 
 def _notes(pair: Pair) -> str:
@@ -156,13 +177,17 @@ def _data(report: AccuracyReport, unseen: UnseenScores) -> dict[str, object]:
         },
         "worst": [
             {
-                "id": pair.measurement.id, "predicted": pair.prediction.value, "measured": pair.measurement.value,
-                "unit": pair.measurement.unit, "error": pair.error, "source": pair.measurement.source,
+                "id": pair.measurement.id,
+                "predicted": pair.prediction.value,
+                "measured": pair.measurement.value,
+                "unit": pair.measurement.unit,
+                "error": pair.error,
+                "source": pair.measurement.source,
             }
             for pair in report.worst
         ],
         "refused": [{"id": refusal.measurement.id, "reason": refusal.reason} for refusal in report.refused],
-    }  # fmt: skip
+    }
 
 
 def reports_as_markdown(

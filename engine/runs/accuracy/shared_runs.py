@@ -30,10 +30,26 @@ from capacity_tui.engine.runs.history import RunRecord
 
 SOURCE = {"id": "shared/1", "key": "shared runs", "title": "runs that were shared", "url": ""}
 COLUMNS = (
-    "id", "source", "published_model", "published_hardware", "quality", "device", "date", "peak_memory",
-    "peak_memory_unit", "counted_as", "step_time_s", "derived_step_time_s", "skip", "parameters", "active_parameters",
-    "attention_width", "task", "assumed", "notes",
-)  # fmt: skip
+    "id",
+    "source",
+    "published_model",
+    "published_hardware",
+    "quality",
+    "device",
+    "date",
+    "peak_memory",
+    "peak_memory_unit",
+    "counted_as",
+    "step_time_s",
+    "derived_step_time_s",
+    "skip",
+    "parameters",
+    "active_parameters",
+    "attention_width",
+    "task",
+    "assumed",
+    "notes",
+)
 """Columns that every file has; behind them come the fields of the plans."""
 STEP, PEAK = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
 _KINDS: tuple[Kind, ...] = ("train_time", "train_memory")
@@ -90,8 +106,12 @@ def read_shared(path: Path) -> tuple[RunRecord, ...]:
     try:
         table = csv.DictReader(lines, strict=True)
         if lacking := [column for column in COLUMNS if column not in (table.fieldnames or ())]:
-            raise PlanError("no file of shared runs", f"it has no column {lacking[0]}",
-                            "capacity-tui history export --share writes one", Place(str(path), 1))  # fmt: skip
+            raise PlanError(
+                "no file of shared runs",
+                f"it has no column {lacking[0]}",
+                "capacity-tui history export --share writes one",
+                Place(str(path), 1),
+            )
         for row in table:
             location = Place(str(path), table.line_num)
             try:
@@ -117,12 +137,17 @@ def _row(run: RunRecord) -> dict[str, object]:
         raise PrivateError("its device is none of the shipped catalogue")
     sizes = {key: run.predicted.get(f"model.{key}", {}).get("value", 0) for key in ("parameters", "active_parameters")}
     row = {
-        "source": SOURCE["id"], "published_hardware": run.device, "quality": "A", "device": run.device,
-        "date": run.started[:_DAY], "step_time_s": step or "", "attention_width": 0,
+        "source": SOURCE["id"],
+        "published_hardware": run.device,
+        "quality": "A",
+        "device": run.device,
+        "date": run.started[:_DAY],
+        "step_time_s": step or "",
+        "attention_width": 0,
         "task": run.plan["task"] if run.plan.get("task") in _TASKS else "train",
         **{key: round(value) for key, value in sizes.items()},
         **dict(_fields(run.plan, run.device)),
-    }  # fmt: skip
+    }
     if peak:
         row |= {"peak_memory": peak / _UNIT, "peak_memory_unit": "MiB", "counted_as": "device"}
     row["published_model"] = row[Key.MODEL_NAME]

@@ -125,9 +125,15 @@ def _start(
     group: Group, rank: int, cases: list[tuple[str, int]], folder: Path, timings: Path
 ) -> subprocess.Popen[bytes]:
     task = Task(
-        backend=group.backend, rank=rank, size=group.size, device=rank, meeting=f"file://{folder / 'meeting'}",
-        cases=cases, target=str(timings) if rank == 0 else None, seconds=LIFE_SECONDS,
-    )  # fmt: skip
+        backend=group.backend,
+        rank=rank,
+        size=group.size,
+        device=rank,
+        meeting=f"file://{folder / 'meeting'}",
+        cases=cases,
+        target=str(timings) if rank == 0 else None,
+        seconds=LIFE_SECONDS,
+    )
     # One thread a rank: ranks on one machine share its cores.
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with (folder / f"rank-{rank}.log").open("wb") as log:

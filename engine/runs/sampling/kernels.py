@@ -31,10 +31,17 @@ LOSS_MOVED = counted("loss-passes") * counted("logit-copies")
 
 # Tensors each kernel reads and writes, in the operations that are sampled (embedding: rows read and written).
 MOVED: dict[tuple[str, str], float] = {
-    ("norm", "forward"): 2, ("norm", "backward"): 3, ("activation", "forward"): 2, ("activation", "backward"): 3,
-    ("residual", "forward"): 3, ("embedding", "forward"): 2, ("loss", "forward"): LOSS_MOVED, ("copy", "forward"): 2,
-    ("triad", "forward"): 3, ("optimizer", "forward"): ADAMW_MOVED,
-}  # fmt: skip
+    ("norm", "forward"): 2,
+    ("norm", "backward"): 3,
+    ("activation", "forward"): 2,
+    ("activation", "backward"): 3,
+    ("residual", "forward"): 3,
+    ("embedding", "forward"): 2,
+    ("loss", "forward"): LOSS_MOVED,
+    ("copy", "forward"): 2,
+    ("triad", "forward"): 3,
+    ("optimizer", "forward"): ADAMW_MOVED,
+}
 
 # The fused backward pass computes the scores again: five products for two.
 ATTENTION_BACKWARD = 2.5
@@ -108,18 +115,28 @@ class Scale:
 
 # A CPU core does in a second what a GPU does in milliseconds: sizes differ so that each sampling ends in minutes.
 CPU = Scale(
-    (1, 16, 64, 256, 1024, 4096), (384, 768, 1536, 4096), (128, 256, 512, 1024, 2048), (512, 2048, 8192),
-    (256, 1024, 4096), (8192, 32768), (2**16, 2**20, 2**22, 2**24, 2**26),
-)  # fmt: skip
+    (1, 16, 64, 256, 1024, 4096),
+    (384, 768, 1536, 4096),
+    (128, 256, 512, 1024, 2048),
+    (512, 2048, 8192),
+    (256, 1024, 4096),
+    (8192, 32768),
+    (2**16, 2**20, 2**22, 2**24, 2**26),
+)
 
-CPU_QUICK = Scale((64, 512, 2048), (256, 1024, 4096), (128, 512, 1024), (256, 2048), (384, 1536), (8192,),
-                  (2**20, 2**24, 2**26))  # fmt: skip
+CPU_QUICK = Scale(
+    (64, 512, 2048), (256, 1024, 4096), (128, 512, 1024), (256, 2048), (384, 1536), (8192,), (2**20, 2**24, 2**26)
+)
 
 GPU = Scale(
-    (1, 16, 64, 256, 1024, 4096, 16384), (512, 1024, 2048, 4096, 8192, 16384),
-    (512, 1024, 2048, 4096, 8192, 16384), (1024, 4096, 16384), (1024, 4096, 16384), (32000, 128256),
+    (1, 16, 64, 256, 1024, 4096, 16384),
+    (512, 1024, 2048, 4096, 8192, 16384),
+    (512, 1024, 2048, 4096, 8192, 16384),
+    (1024, 4096, 16384),
+    (1024, 4096, 16384),
+    (32000, 128256),
     (2**20, 2**24, 2**27, 2**29),
-)  # fmt: skip
+)
 
 GPU_QUICK = Scale((256, 2048, 8192), (1024, 4096), (1024, 4096), (8192,), (4096, 8192), (32000,), (2**24, 2**28))
 

@@ -167,11 +167,17 @@ def append(path: Path, sample: Sample) -> None:
     """
     content = _line(
         {
-            "name": sample.name, "step": sample.step, "dtype": sample.dtype, "shape": dict(sample.shape),
-            "seconds": sample.seconds, "best": sample.best, "spread": sample.spread, "runs": sample.runs,
+            "name": sample.name,
+            "step": sample.step,
+            "dtype": sample.dtype,
+            "shape": dict(sample.shape),
+            "seconds": sample.seconds,
+            "best": sample.best,
+            "spread": sample.spread,
+            "runs": sample.runs,
             "date": sample.date,
         }
-    ).encode()  # fmt: skip
+    ).encode()
     try:
         handle = os.open(path, os.O_WRONLY | os.O_APPEND)
         try:

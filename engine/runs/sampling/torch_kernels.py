@@ -119,10 +119,17 @@ class TorchBackend:
         """Return what runs a case once; None where this device cannot hold or run it."""
         torch = self._torch
         make = {
-            "gemm": self._gemm, "attention": self._attention, "norm": self._norm, "activation": self._activation,
-            "residual": self._residual, "embedding": self._embedding, "loss": self._loss,
-            "optimizer": self._optimizer, "copy": self._copy, "triad": self._triad,
-        }  # fmt: skip
+            "gemm": self._gemm,
+            "attention": self._attention,
+            "norm": self._norm,
+            "activation": self._activation,
+            "residual": self._residual,
+            "embedding": self._embedding,
+            "loss": self._loss,
+            "optimizer": self._optimizer,
+            "copy": self._copy,
+            "triad": self._triad,
+        }
         try:
             run = make[case.kernel](case)
             run()

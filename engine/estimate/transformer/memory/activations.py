@@ -185,8 +185,17 @@ def feed_forward_elements(run: TransformerRun, recompute: Recompute) -> Number:
     shared = shape.experts_shared * shape.shared_ffn
     scored = shape.experts * (1.0 - recompute.router)
     hidden_copies = run.software.saved_routed - run.narrowed
-    routed = moe_feed_forward(kept, shape.experts_active, copies * (1.0 - recompute.experts), shape.moe_ffn,
-                              hidden_copies, shape.hidden, shared, scored, run.layout.tp)  # fmt: skip
+    routed = moe_feed_forward(
+        kept,
+        shape.experts_active,
+        copies * (1.0 - recompute.experts),
+        shape.moe_ffn,
+        hidden_copies,
+        shape.hidden,
+        shared,
+        scored,
+        run.layout.tp,
+    )
     return mean_feed_forward(run.moe_share, dense, routed)
 
 
@@ -332,5 +341,12 @@ def gradients_per_token(run: TransformerRun) -> Number:
     feed_forward = (1 + shape.gated) * shape.ffn / run.layout.tp / run.data.tiles
     gathered = where(run.split > 1, 2.0 * shape.hidden, 0.0)
     adapted = run.adapter.adapted.fp32 * run.adapter.adapted.outputs / run.layout.tp
-    return flowing_gradients(run.stream_bytes, shape.hidden / run.split, run.numerics.element_bytes, feed_forward,
-                             gathered, FP32_BYTES, adapted)  # fmt: skip
+    return flowing_gradients(
+        run.stream_bytes,
+        shape.hidden / run.split,
+        run.numerics.element_bytes,
+        feed_forward,
+        gathered,
+        FP32_BYTES,
+        adapted,
+    )
