@@ -289,7 +289,7 @@ def task_named(phrase: str) -> Meaning | None:
         method = words.methods[key]
         return Meaning(_METHOD_WORDS[method], {TASK: FINETUNE, METHOD: method})
     if key in words.objectives:
-        return Meaning(words.objectives[key].upper(), {TASK: FINETUNE, Key.TRAINING_OBJECTIVE: words.objectives[key]})
+        return Meaning(words.objectives[key].upper(), {TASK: FINETUNE, Key.TRAINING_PREFERENCE: words.objectives[key]})
     if key in words.tasks:
         return Meaning(_SHOWN_TASKS[words.tasks[key]], {TASK: words.tasks[key]})
     return None
