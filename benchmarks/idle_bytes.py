@@ -25,7 +25,7 @@ def figures() -> Iterator[Figure]:
         before = terminal.processor_seconds()
         running = terminal.count(SECONDS) / SECONDS
         processor = (terminal.processor_seconds() - before) / SECONDS
-        terminal.send(b".")
+        terminal.send(b",")
         terminal.count(2.0)
         paused = terminal.count(SECONDS / 4) / (SECONDS / 4)
     yield Figure("idle screen with live graphs, 120x40", running, "B/s", BYTES)

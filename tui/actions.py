@@ -65,6 +65,9 @@ class Action:
     footer: str = ""
 
 
+FIGURE = "figure:"
+"""What stands before the key of a figure where a click explains that instead of doing an action."""
+
 VIEWS = {"plan": "p", "find": "f", "cloud": "c", "run": "r", "scale": "s", "cluster": "l", "machine": "m"}
 """The views of the plan in order, each with its key in the strip that lists them."""
 
@@ -123,6 +126,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("value.much_more", "config", "asterisk", "Big step up", "Editing"),
     Action("value.much_less", "config", "underscore", "Big step down", "Editing"),
     Action("value.type", "config", "e,enter", "Type or pick a value", "Editing", "edit"),
+    Action("fields.all", "config", "full_stop", "All fields, or those that matter for this plan", "Editing", "all"),
     Action("value.limit", "config", "M", "As far as it fits", "Editing", "limit"),
     Action("map.show", "plan", "number_sign", "Map of two fields: what fits, and at what speed", "Editing", "map"),
     Action("value.auto", "config", "backspace", "Let the modes choose it", "Editing", "auto"),
@@ -205,7 +209,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("heading.next", "machine", "tab", "Next heading", "Moving", "headings"),
     Action("heading.previous", "machine", "shift+tab", "Heading before", "Moving"),
     Action("machine.copy", "machine", "y", "Copy what is known about this machine", "Hardware", "copy"),
-    Action("live.pause", "plan", "full_stop", "Pause the live graphs, or go on", "Live"),
+    Action("live.pause", "plan", "comma,full_stop", "Pause the live graphs, or go on", "Live"),
     Action("live.slower", "plan", "left_square_bracket", "Sample less often", "Live"),
     Action("live.faster", "plan", "right_square_bracket", "Sample more often", "Live"),
     Action("error.show", "app", "exclamation_mark", "Show all of the last error", "Program"),
@@ -284,6 +288,11 @@ def checked_keymap(keymap: Mapping[str, str], file: str) -> dict[str, str]:
                         place=Place(file, field="keys"),
                     )
     return keymap
+
+
+def enter_action(scope: str) -> str:
+    """Return the id of what the enter key does in a panel, empty for nothing."""
+    return next((action.id for action in ACTIONS if action.scope == scope and "enter" in action.keys.split(",")), "")
 
 
 def heard_in(view: str) -> frozenset[str]:

@@ -83,6 +83,7 @@ class Session:
         answers: published whenever what the plan comes to is shown anew.
         views: published whenever another view is wanted, with its name.
         wanted: published whenever a field is to be edited, with its key.
+        figures: published whenever a figure is to be explained, with its key.
         status: published whenever something is to be said in the status line.
         failures: published whenever something goes wrong that no screen shows in its own place.
         last_failure: what went wrong last.
@@ -102,6 +103,7 @@ class Session:
         self.views: Topic[str] = Topic()
         self.status: Topic[Span] = Topic()
         self.wanted: Topic[str] = Topic()
+        self.figures: Topic[str] = Topic()
         self.failures: Topic[Fault] = Topic()
         self.last_failure: Fault | None = None
         self.trouble: Fault | None = None

@@ -116,6 +116,21 @@ class Store:
         return {} if self.document is None else {**self._chosen_anew(), **self._followed(self.document)}
 
     @property
+    def last_edit(self) -> tuple[str, str, str]:
+        """The field that the last edit was on, what it was before and what it is now; empty texts for none."""
+        if self.document is None or not self._is_edited:
+            return "", "", ""
+        edit = self._undo[-1]
+        field = next((field for field in self.document.fields() if field.key == edit.key), None)
+        return (field.label, _texts(edit.before).get(field.key, ""), field.text) if field else ("", "", "")
+
+    @property
+    def before_edit(self) -> Column | None:
+        """What the chosen column came to before the last edit; None where nothing was edited since."""
+        column, before = self.column, self._before_edit and self._before_edit.pinned
+        return before.column(column.mode) if column and before else None
+
+    @property
     def is_advised(self) -> bool:
         """Whether the advice is on the plan as the chosen mode fills it; the usual one beside a pinned plan."""
         return self.mode_column is not None and self.advised == (self.generation, self.mode_column.mode)

@@ -185,6 +185,7 @@ class Knob:
         broadcasts: whether one estimate takes many values of it as an array.
         catalogue: catalogue that a value is picked from; empty for none.
         rows: kind of the catalogue rows that it names, whose names are its choices; empty for none.
+        is_main: whether it is among the few that are shown first, since they move figures most.
     """
 
     label: str
@@ -212,6 +213,7 @@ class Knob:
     broadcasts: bool = False
     catalogue: str = ""
     rows: str = ""
+    is_main: bool = False
     shown: bool = True
 
 

@@ -33,6 +33,7 @@ from capacity_tui.tui.shown.comparison import (
     Effect,
     HardwareRow,
     Headline,
+    MemoryPart,
     Note,
     Row,
     Tried,
@@ -230,12 +231,27 @@ class FakeDocument(TakesRuns):
         notes = (Note("shard the optimizer", saves="saves 30 GiB"),) if is_over else ()
         reason = f"needs {gib(peak)}, a device has 80.0 GiB" if is_over else ""
         headlines = (
-            Headline(f"{2e9 / speed / 3600:.1f} h", f"{2e9 / speed / 4000:.1f} h – {2e9 / speed / 3000:.1f} h"),
-            Headline("no price known"),
-            Headline(f"{speed / 1000:.1f} k tok/s", rank=5),
-            Headline("compute-bound", rank=8),
+            Headline(
+                f"{2e9 / speed / 3600:.1f} h",
+                f"{2e9 / speed / 4000:.1f} h – {2e9 / speed / 3000:.1f} h",
+                key="computation.train_time",
+            ),
+            Headline("no price known", key="cost.usd"),
+            Headline(f"{speed / 1000:.1f} k tok/s", rank=5, key="computation.tokens_per_second"),
+            Headline("compute-bound", rank=8, key="bottleneck.kind"),
         )
-        usage = Usage(f"{peak / GIB:.1f}/80.0 GiB", peak / GIB / 80)
+        parts = (("weights", state / 7), ("optimizer", state * 6 / 7), ("activations", activations))
+        usage = Usage(
+            f"{peak / GIB:.1f}/80.0 GiB",
+            peak / GIB / 80,
+            tuple(MemoryPart(label, size) for label, size in parts),
+            80 * GIB,
+            peak * 1.06,
+            "80.0 GiB",
+            f"{gib(peak * 0.94)} – {gib(peak * 1.06)}",
+            "" if is_over else gib(80 * GIB - peak),
+            "memory.per_device_bytes",
+        )
         brief = "conserv." if mode == "conservative" else ""
         return Column(mode, verdict, reason, rows, chosen, notes, brief=brief, usage=usage, headlines=headlines)
 

@@ -29,6 +29,7 @@ KEY_NAMES = {
     "<": "less_than_sign",
     ">": "greater_than_sign",
     ".": "full_stop",
+    ",": "comma",
     "#": "number_sign",
 }
 

@@ -104,11 +104,11 @@ async def test_values_keep_their_units_beside_them(make_app: MakeApp) -> None:
 async def test_pause_stops_sampling(make_app: MakeApp) -> None:
     async with make_app(settings={"live_seconds": 0.05}).run_test(size=WIDE) as pilot:
         await settle(pilot)
-        await press(pilot, ".")
+        await press(pilot, ",")
         before = shown(pilot, "live")
         await pilot.pause(0.2)
         assert shown(pilot, "live") == before
-        await press(pilot, ".")
+        await press(pilot, ",")
         await once(pilot, lambda: shown(pilot, "live") != before)
 
 

@@ -12,16 +12,38 @@ from capacity_tui.engine.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryPart:
+    """What takes a part of a device's memory, such as ``weights``, and how many bytes."""
+
+    label: str
+    size: float
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Memory of the fullest device.
 
     Attributes:
         text: what is used of what there is, such as ``56.0/79.6 GiB``.
         share: the same as a number, None where it is not known how much there is.
+        parts: what takes it.
+        capacity: bytes of the device, None where that is not known.
+        high: bytes at the upper end of the range; None without one.
+        capacity_text: how much memory the device has, as shown.
+        interval: the range, as shown.
+        free: what is left of the device, as shown; empty where nothing is.
+        key: of the row that has the figure; empty for none.
     """
 
     text: str
     share: float | None = None
+    parts: tuple[MemoryPart, ...] = ()
+    capacity: float | None = None
+    high: float | None = None
+    capacity_text: str = ""
+    interval: str = ""
+    free: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +54,13 @@ class Headline:
         text: the figure with the words it needs, such as ``$82`` or ``first token 56 ms``.
         interval: its range with units, or empty.
         rank: 0 where it is never left out for want of room; of the others the highest goes first.
+        key: of the row that has the figure; empty for none.
     """
 
     text: str
     interval: str = ""
     rank: int = 0
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +106,12 @@ class Row:
     help: str = ""
     role: str = ""
 
+    def share_above(self, before: Row) -> float | None:
+        """Return by which share of an earlier value this one is above it; None where one of them is not known."""
+        if self.value is None or not before.value:
+            return None
+        return (self.value - before.value) / abs(before.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -102,6 +132,7 @@ class Column:
         reason: which constraints it does not keep, or keeps by its estimate alone; empty where all hold surely.
         verdict_words: what the verdict says of this plan; empty for the words it always has.
         verdict_brief: the same where there is little room.
+        missed: limits that are not kept besides the one that the verdict names.
         rows: its quantities.
         chosen: every field as the plan has it in the end, by key.
         notes: warnings and recommendations.
@@ -129,6 +160,7 @@ class Column:
     is_pinned: bool = False
     verdict_words: str = ""
     verdict_brief: str = ""
+    missed: tuple[str, ...] = ()
 
     @property
     def head(self) -> str:

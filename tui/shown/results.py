@@ -59,6 +59,7 @@ class Field:
         idle: why it changes nothing in this plan; empty where it may.
         words: a few words for each choice that has any.
         synonyms: other words under which people look for it.
+        is_main: whether it is shown before all fields are asked for: it moves figures most, or was set.
     """
 
     key: str
@@ -79,6 +80,7 @@ class Field:
     idle: str = ""
     words: Mapping[str, str] = field(default_factory=dict, hash=False)
     synonyms: tuple[str, ...] = ()
+    is_main: bool = True
 
 
 @dataclass(frozen=True, slots=True)

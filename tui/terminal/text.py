@@ -10,10 +10,17 @@ from rich.cells import cell_len, set_cell_size
 
 
 class Span(NamedTuple):
-    """A piece of a line; the role names a component style such as ``dim`` or ``good``."""
+    """A piece of a line.
+
+    Attributes:
+        text: what stands there.
+        role: names a component style such as ``dim`` or ``good``.
+        action: id of the action that a click on it does; empty for none.
+    """
 
     text: str
     role: str = ""
+    action: str = ""
 
 
 class Line(NamedTuple):
@@ -66,7 +73,7 @@ def fit(full: Line, width: int) -> Line:
     for span in full.spans:
         size = cell_len(span.text)
         if size > room:
-            spans.append(Span(clip(span.text, room), span.role))
+            spans.append(span._replace(text=clip(span.text, room)))
             break
         spans.append(span)
         room -= size
@@ -139,6 +146,7 @@ _ASCII = str.maketrans(
         "▇": "#",
         "░": ".",
         "▒": "%",
+        "▓": "=",
         "■": "#",
         "…": "~",
         "·": "|",

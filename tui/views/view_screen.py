@@ -13,11 +13,12 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.screen import Screen
 
-from capacity_tui.tui.actions import VIEWS, Commanded, Commands, bindings
+from capacity_tui.tui.actions import FIGURE, VIEWS, Commanded, Commands, bindings
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line
-from capacity_tui.tui.widgets.head import AnswerStrip, Footer, NoteLine, Tabs
+from capacity_tui.tui.widgets.answer_card import AnswerCard
+from capacity_tui.tui.widgets.head import Footer, NoteLine, Tabs
 from capacity_tui.tui.widgets.lines import Guarded
 from capacity_tui.tui.widgets.panel import Panel
 
@@ -53,7 +54,7 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
     def compose(self) -> ComposeResult:
         """Put the body between the lines that all views share."""
         yield Tabs(self.session, self.VIEW)
-        yield AnswerStrip(self.session)
+        yield AnswerCard(self.session)
         yield self._note
         yield from self.body()
         yield self.footer
@@ -82,10 +83,14 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         self.footer.list_views()
 
     def action_perform(self, name: str) -> None:
-        """Do what an action asks for, here or in the plan's own view."""
-        hearing = self if name in self.commands else self.app.screen_stack[0]
-        if isinstance(hearing, Commanded):
-            hearing.commands[name]()
+        """Do what an action asks for: here, in the plan's own view, or in the program; or explain a figure."""
+        if name.startswith(FIGURE):
+            self.session.figures.publish(name.removeprefix(FIGURE))
+            return
+        for hearing in (self, self.app.screen_stack[0], self.app):
+            if isinstance(hearing, Commanded) and name in hearing.commands:
+                hearing.commands[name]()
+                return
 
     def on_key(self, event: events.Key) -> None:
         """Stop saying what was said when the next key comes; while the views are listed, take the key for one."""

@@ -1,4 +1,4 @@
-"""The lines around every view: its name and tabs, the answer, a note on it, and the keys at the bottom."""
+"""The lines around every view: its name and tabs, a note on the answer, and the keys at the bottom."""
 
 from __future__ import annotations
 
@@ -10,36 +10,19 @@ from rich.cells import cell_len
 
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.actions import PANELS, VIEWS
+from capacity_tui.tui.actions import ACTIONS, PANELS, VIEWS, Action, heard_in, key_codes, key_names
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, fit, line, spread
+from capacity_tui.tui.widgets.lines import Bar
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.comparison import Column
-from typing import TYPE_CHECKING
-
-from capacity_tui.tui.actions import ACTIONS, Action, heard_in, key_codes, key_names
-from capacity_tui.tui.widgets.lines import DrawnLines
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.verdict import Verdict
+    from capacity_tui.tui.shown.comparison import Column, Row
 
 _GAP = 2
-_GAUGE = 10
-# The order in which parts of the answer give way; what the figures say themselves is a ``rank`` of ``Headline``.
-_RANGE, _CHANGES, _BAR, _MEMORY = 9, 4, 3, 2
-
-
-class Bar(DrawnLines):
-    """One line that is laid out anew when its width changes."""
-
-    def build(self, width: int) -> Line:
-        """Return the line for a width."""
-        raise NotImplementedError
-
-    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - one line in any case
-        """Return the line alone."""
-        return [self.build(width)]
+_SHORTEST_NAME = 14
+"""Cells that the plan's name has before views stand for themselves by less than their names."""
+_TWICE = 2.0
+"""From this ratio on a difference is told as a factor."""
 
 
 _ALWAYS = {"app.help", "app.quit", "view.choose"}
@@ -81,22 +64,23 @@ class Footer(Bar):
         spans: list[Span] = []
         room = width
         hints = self._hints()
-        for index, (key, name) in enumerate(hints):
+        for index, (key, name, action) in enumerate(hints):
             room -= cell_len(key) + cell_len(name) + 3
             if room < (0 if index == len(hints) - 1 else 2):
-                spans.append(Span(" …", "dim"))
+                spans.append(Span(" …", "dim", "app.help"))
                 break
-            spans += [Span(f" {key}", "key"), Span(f" {name} ", "label")]
+            spans += [Span(f" {key}", "key", action), Span(f" {name} ", "label", action)]
         return Line(tuple(spans))
 
     def _views(self) -> Iterator[Span]:
         yield Span(" View:", "heading")
         for name, action in _view_actions():
-            yield Span(f"  {key_names(action, self._keymap)[0]}", "key")
-            yield Span(f" {name.capitalize()}", "dim" if name == self._view else "label")
+            yield Span(f"  {key_names(action, self._keymap)[0]}", "key", action.id)
+            yield Span(f" {name.capitalize()}", "dim" if name == self._view else "label", action.id)
         yield Span("   any other key: stay here", "dim")
 
-    def _hints(self) -> list[tuple[str, str]]:
+    def _hints(self) -> list[tuple[str, str, str]]:
+        """Return key, name and action of what is worth naming."""
         hints = []
         own_keys = {key for action in ACTIONS if action.scope == self._panel for key in self._keys(action)}
         for action in sorted(ACTIONS, key=self._rank):
@@ -106,7 +90,7 @@ class Footer(Bar):
                 continue
             own, space, name = action.footer.rpartition(" ")
             is_default = action.id not in self._keymap
-            hints.append((own if space and is_default else key, name))
+            hints.append((own if space and is_default else key, name, action.id))
         return hints
 
     def _rank(self, action: Action) -> int:
@@ -166,83 +150,37 @@ class Tabs(Bar):
         self._session.answers.subscribe(self, lambda _: self.repaint())
 
     def build(self, width: int) -> Line:
-        """Lay the views out, or only the one that is shown, and as much of the plan's name as there is room for."""
+        """Lay the views out, all of them at any width, and as much of the plan's name as there is room for."""
         store = self._session.store
         comparison = store.comparison
         name = comparison.title if comparison else store.document.name if store.document else "capacity-tui"
         simulated = comparison.simulated if comparison else ""
         badges = (f" WHAT-IF · {simulated} ", " WHAT-IF ") if simulated else ("",)
-        for spans, badge in product((self._tabs(tuple(VIEWS)), self._tabs((self._view,))), badges):
-            room = width - cell_len(Line(spans).plain) - cell_len(badge) - _GAP
-            if room >= cell_len(name):
+        least = min(cell_len(name), _SHORTEST_NAME)
+        for tabs, badge in product((self._tabs(" "), self._tabs(""), self._letters()), badges):
+            room = width - cell_len(Line(tabs).plain) - cell_len(badge) - _GAP
+            if room >= (cell_len(name) if badge != badges[-1] else least):
                 break
         title = Span(clip(name, max(room, 0)), "best")
-        return spread(Line(spans), line(title, " ", Span(badge, "badge")), width)
+        return spread(Line(tabs), line(title, " ", Span(badge, "badge")), width)
 
-    def _tabs(self, views: tuple[str, ...]) -> tuple[Span, ...]:
-        marked = ((view.capitalize(), view == self._view) for view in views)
-        return tuple(Span(f"[{name}]", "key") if is_shown else Span(f" {name} ", "label") for name, is_shown in marked)
+    def _tabs(self, side: str) -> tuple[Span, ...]:
+        """Return the names of the views, the one that is shown in brackets."""
+        spans = []
+        for view in VIEWS:
+            is_shown = view == self._view
+            name = f"[{view.capitalize()}]" if is_shown else f"{side}{view.capitalize()}{side or ' '}"
+            spans.append(Span(name, "key" if is_shown else "label", f"view.{view}"))
+        return tuple(spans)
 
-
-class AnswerStrip(Bar):
-    """What the plan comes to: verdict, memory, time, cost and what limits it.
-
-    Args:
-        session: what every screen works with.
-    """
-
-    def __init__(self, session: Session) -> None:
-        super().__init__(id="answer")
-        self._session = session
-
-    def on_mount(self) -> None:
-        """Follow the answers."""
-        self._session.answers.subscribe(self, lambda _: self.repaint())
-
-    def build(self, width: int) -> Line:
-        """Lay out what fits: what says least gives way first; verdict, time and cost never do."""
-        store = self._session.store
-        column = store.column
-        if column is None:
-            return line(Span(" estimating…" if store.document else " no plan yet", "dim"))
-        changes = len(store.changes)
-        counted = f"{changes} change{'' if changes == 1 else 's'} " if changes else ""
-        ranks = sorted(
-            {_RANGE, _CHANGES, _BAR, _MEMORY, *(headline.rank for headline in column.headlines)}, reverse=True
+    def _letters(self) -> tuple[Span, ...]:
+        """Return the name of the view that is shown, and of the others the keys that stand for them."""
+        return tuple(
+            Span(f"[{view.capitalize()}]", "key", f"view.{view}")
+            if view == self._view
+            else Span(f" {key}", "label", f"view.{view}")
+            for view, key in VIEWS.items()
         )
-        answer = Line()
-        for short in (False, True):
-            for limit in (max(ranks) + 1, *ranks):
-                end = line(Span(counted, "accent")) if limit > _CHANGES else line()
-                answer = Line(tuple(self._spans(column, limit, short)))
-                if cell_len(answer.plain) + cell_len(end.plain) + bool(end.plain) <= width:
-                    return self._toned(spread(answer, end, width) if end.plain else answer)
-        return self._toned(fit(answer, width))
-
-    def _spans(self, column: Column, limit: int, short: bool) -> Iterator[Span]:
-        """Yield what ranks below a limit."""
-        role = column.verdict.tone
-        if column.is_pinned:
-            yield Span(f" {column.mode}:", "accent")
-        yield Span(" ", role)
-        yield worded(column.verdict, column.verdict_brief if short else column.verdict_words)
-        if column.usage is not None and limit > _MEMORY:
-            yield Span(f" {column.usage.text}", "value")
-            if column.usage.share is not None:
-                if limit > _BAR:
-                    yield Span(f" {gauge(column.usage.share, _GAUGE)}", role)
-                yield Span(f" {column.usage.share:.0%}".replace("%", " %"), "value")
-        for headline in column.headlines:
-            if not headline.rank or headline.rank < limit:
-                yield Span(f" · {headline.text}", "value" if headline.rank else "best")
-                if headline.interval and limit > _RANGE:
-                    yield Span(f" ({headline.interval})", "dim")
-
-    def _toned(self, answer: Line) -> Line:
-        """Dim numbers of an earlier plan."""
-        if not self._session.store.is_stale:
-            return answer
-        return Line(tuple(Span(span.text, "dim") for span in answer.spans))
 
 
 class NoteLine(Bar):
@@ -272,9 +210,13 @@ class NoteLine(Bar):
             self._renew()
 
     def build(self, width: int) -> Line:
-        """Show the first note that there is."""
+        """Show the first note that there is, in the longest of its wordings that has room."""
         note = self._note()
-        return line(Span(clip(f" {printable(note.text)}", width), note.role)) if note else line()
+        if not note:
+            return line()
+        wordings = [span._replace(text=f" {printable(span.text)}") for span in note]
+        shown = next((span for span in wordings if cell_len(span.text) <= width), wordings[-1])
+        return line(shown._replace(text=clip(shown.text, width)))
 
     def _show_status(self, status: Span) -> None:
         self._status = status
@@ -282,35 +224,60 @@ class NoteLine(Bar):
 
     def _renew(self) -> None:
         # The lowest terminals have no line to spare for nothing.
-        self.set_class(self._note() is None, "-empty")
+        self.set_class(not self._note(), "-empty")
         self.repaint()
 
-    def _note(self) -> Span | None:
-        sources = (
-            self._trouble,
-            self._shortage,
-            self._moved,
-            self._left_behind,
-            self._warning,
-            self._hint,
-            self._of_the_columns,
-        )
-        notes = (source() for source in sources)
-        return self._status or next((note for note in notes if note is not None), None)
+    def _note(self) -> tuple[Span, ...]:
+        """Return what is to be said, the longest wording first; nothing where there is nothing to say."""
+        if self._status:
+            return (self._status,)
+        if trouble := self._trouble():
+            return (trouble,)
+        if changed := self._changed():
+            return changed
+        sources = (self._shortage, self._moved, self._left_behind, self._warning, self._hint, self._of_the_columns)
+        return next(((note,) for source in sources if (note := source())), ())
 
     def _trouble(self) -> Span | None:
         """Return why there are no new numbers."""
         trouble = self._session.trouble
         return Span(f"✗ {trouble.in_short}", "bad") if trouble else None
 
+    def _changed(self) -> tuple[Span, ...]:
+        """Return what the last edit did to the figures of the card, then the best way out or what it moved along."""
+        column, before = self._column, self._session.store.before_edit
+        if column is None or before is None:
+            return ()
+        label, old, new = self._session.store.last_edit
+        edit = f"{label} {old or '–'} → {new or '–'}: " if label and old != new else ""
+        keys = (column.usage.key if column.usage else "", *(headline.key for headline in column.headlines))
+        pairs = [(before.row(key), column.row(key)) for key in keys]
+        moved = [(old, new) for old, new in pairs if old and new and old.text != new.text]
+        is_other = before.verdict is not column.verdict
+        verdict = [f"{before.verdict.words} → {column.verdict.words}"] if is_other else []
+        full, short = (
+            " · ".join([*verdict, *(_difference(old, new, in_full) for old, new in moved)]) for in_full in (True, False)
+        )
+        if not full:
+            return ()
+        short_of, moved_along = self._shortage(), self._moved()
+        end = short_of or moved_along
+        more = f" · {end.text}" if end else ""
+        texts = (f"{edit}{full}{more}", f"{edit}{short}{more}", f"{short}{more}")
+        spans = tuple(Span(text, column.verdict.tone if verdict or short_of else "value") for text in texts)
+        return (*spans, short_of) if short_of else spans
+
     def _shortage(self) -> Span | None:
         """Return which constraints the plan does not keep, and the best way out."""
         column = self._column
         if column is None or not column.reason or column.verdict.holds is not False:
             return None
+        way = self._way_out()
+        return worded(column.verdict, f"{column.reason}{f' {way.text}' if way else ''}")
+
+    def _way_out(self) -> Span | None:
         way = self._session.store.way_out
-        out = f" → {way.verdict.words} (a): {way.title}" if way else ""
-        return worded(column.verdict, f"{column.reason}{out}")
+        return Span(f"→ {way.verdict.words} (a): {way.title}", "bad") if way else None
 
     def _moved(self) -> Span | None:
         """Return which other fields the last edit changed, and why."""
@@ -347,3 +314,12 @@ class NoteLine(Bar):
     def _hint(self) -> Span | None:
         """Return how to begin, for whoever is here for the first time."""
         return Span(self.HINT, "value") if self._session.shows_hint else None
+
+
+def _difference(before: Row, after: Row, in_full: bool) -> str:
+    """Return what became of a figure: both values and by how much they differ, or its name and the difference."""
+    share = after.share_above(before)
+    ratio = "" if share is None else f"×{1 + share:.1f}" if 1 + share >= _TWICE else f"{100 * share:+.0f} %"
+    if in_full:
+        return f"{before.text} → {after.text}{f' ({ratio})' if ratio else ''}"
+    return f"{after.brief or after.label} {ratio or after.text}"

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.await_complete import AwaitComplete
 from textual.geometry import Region
 from textual.message import Message
@@ -19,10 +20,14 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from capacity_tui.engine.printable import printable
+from capacity_tui.tui.actions import Commanded
 from capacity_tui.tui.requests import Answered
 from capacity_tui.tui.terminal.text import Line, left, right, to_ascii
 
 _NO_LINE = Line()
+
+WHEEL = 3
+"""Lines, or items, that a notch of the mouse's wheel moves by."""
 
 
 class Guarded(MessagePump):
@@ -71,6 +76,7 @@ class Lines(Guarded, Widget):
 
     ROLES: ClassVar[tuple[str, ...]] = (
         *("dim", "label", "value", "best", "good", "warn", "bad", "accent", "badge", "key", "heading"),
+        *("good-verdict", "warn-verdict", "bad-verdict", "dim-verdict"),
         *("graph-1", "graph-2", "graph-3", "graph-4"),
     )
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"lines--{role}" for role in (*ROLES, "cursor")}
@@ -128,7 +134,7 @@ class Lines(Guarded, Widget):
         segments = []
         # Neighbours of one style are one segment: each segment costs some 25 bytes on the wire.
         for role, run in groupby(content.spans, key=itemgetter(1)):
-            text = printable("".join(text for text, _ in run))
+            text = printable("".join(span.text for span in run))
             segments.append(Segment(to_ascii(text) if ascii_only else text, self._style(role, content.selected)))
         return Strip(segments).adjust_cell_length(self.size.width, self._style("", content.selected))
 
@@ -140,6 +146,26 @@ class Lines(Guarded, Widget):
     def index_at(self, y: int) -> int:
         """Return the index of the line in a row of the widget."""
         return y if y < self._pinned else self._top + y
+
+    def action_at(self, x: int, y: int) -> str:
+        """Return the id of the action that a click on a cell does, empty for none."""
+        for span in self._line_at(y).spans:
+            x -= cell_len(span.text)
+            if x < 0:
+                return span.action
+        return ""
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll down what is longer than the widget is high."""
+        if len(self._lines) > self.size.height:
+            event.stop()
+            self.scroll_lines(WHEEL)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll up likewise."""
+        if len(self._lines) > self.size.height:
+            event.stop()
+            self.scroll_lines(-WHEEL)
 
     def _line_at(self, y: int) -> Line:
         index = self.index_at(y)
@@ -179,6 +205,28 @@ class DrawnLines(Lines):
     def on_resize(self) -> None:
         """Draw for the new size."""
         self.repaint()
+
+
+class ClickedLines(DrawnLines):
+    """Lines of which some pieces do something when they are clicked."""
+
+    def on_click(self, event: events.Click) -> None:
+        """Do what was clicked."""
+        action = self.action_at(event.x, event.y)
+        if action and isinstance(self.screen, Commanded):
+            self.screen.action_perform(action)
+
+
+class Bar(ClickedLines):
+    """One line that is laid out anew when its width changes."""
+
+    def build(self, width: int) -> Line:
+        """Return the line for a width."""
+        raise NotImplementedError
+
+    def draw(self, width: int, height: int) -> list[Line]:  # noqa: ARG002 - one line in any case
+        """Return the line alone."""
+        return [self.build(width)]
 
 
 GAP = 2

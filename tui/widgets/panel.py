@@ -10,9 +10,9 @@ from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
-from capacity_tui.tui.actions import Commanded, bindings
+from capacity_tui.tui.actions import Commanded, bindings, enter_action
 from capacity_tui.tui.terminal.text import Line, Span, clip, fit, line, to_ascii
-from capacity_tui.tui.widgets.lines import Lines
+from capacity_tui.tui.widgets.lines import WHEEL, Lines
 
 
 class Findable(NamedTuple):
@@ -56,6 +56,7 @@ class Panel(Commanded, Lines, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id=self.TITLE.lower())
         self.cursor = 0
+        self._clicked = -1
         self._items: Sequence[int | None] | None = None
         self.commands = {
             "cursor.up": lambda: self.move(-1),
@@ -127,19 +128,26 @@ class Panel(Commanded, Lines, can_focus=True):
         self.repaint()
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the item that was clicked."""
+        """Move the cursor to the item that was clicked; a second click does what enter does."""
         row = event.y - (0 if self.is_folded else 1)
         index = self.item_at(self.index_at(row)) if row >= 0 else None
-        if index is not None:
-            self.move_to(index)
+        if index is None:
+            return
+        is_second = index == self._clicked == self.cursor
+        self.move_to(index)
+        self._clicked = index
+        if is_second and (action := enter_action(self.scope)) and isinstance(self.screen, Commanded):
+            self.screen.action_perform(action)
 
-    def on_mouse_scroll_down(self) -> None:
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Move down."""
-        self.move(3)
+        event.stop()
+        self.move(WHEEL)
 
-    def on_mouse_scroll_up(self) -> None:
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Move up."""
-        self.move(-3)
+        event.stop()
+        self.move(-WHEEL)
 
     def move_to(self, index: int) -> None:
         """Put the cursor on an item, the nearest one there is; without items bring a line into sight."""
@@ -151,6 +159,10 @@ class Panel(Commanded, Lines, can_focus=True):
             self.cursor = index
             self.repaint()
             self.post_message(self.CursorMoved(self))
+
+    def reveal(self, index: int) -> None:
+        """Put the cursor on an item that was found, also where it was hidden."""
+        self.move_to(index)
 
     def move(self, offset: int) -> None:
         """Move the cursor, or scroll where there is none."""

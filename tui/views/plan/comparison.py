@@ -79,6 +79,10 @@ class ComparisonTable(Panel):
         self.cursor = next((index for index, row in enumerate(rows) if row.key == key), 0)
         self.repaint()
 
+    def select(self, key: str) -> None:
+        """Put the cursor on a quantity."""
+        self.move_to(next((index for index, row in enumerate(self._rows()) if row.key == key), self.cursor))
+
     def about(self) -> tuple[str, str]:
         """Return the quantity under the cursor and what it means."""
         return (self.row.label, self.row.help) if self.row else ("", "")
@@ -287,9 +291,10 @@ class ComparisonTable(Panel):
         if row is None or other is None or (row.value, row.text) == (other.value, other.text):
             return "", ""
         is_edit = self._baseline.is_edit
-        if row.value is None or not other.value:
+        share = row.share_above(other)
+        if share is None:
             return (MOVED, "accent") if is_edit and row.text != other.text else ("", "")
-        percent = 100 * (row.value - other.value) / abs(other.value)
+        percent = 100 * share
         if abs(percent) < _LEAST_PERCENT and not (is_edit and row.text != other.text):
             return "", ""
         role = "dim" if not row.better else "good" if percent * row.better > 0 else "bad"
@@ -297,7 +302,7 @@ class ComparisonTable(Panel):
         if not is_edit:
             return size, role
         if _TWICE <= percent < _MOST_PERCENT:
-            size = f"×{row.value / other.value:.1f}"
+            size = f"×{1 + share:.1f}"
         # Beside an arrow all that is gone needs no sign, for which there is no room.
         return f"{'▲' if percent > 0 else '▼'}{size.replace('-100', '100')}", role
 

@@ -270,7 +270,7 @@ class Finding:
         panel = self._panels[position.panel]
         if panel is not self._current():
             self._show(panel)
-        panel.move_to(position.item)
+        panel.reveal(position.item)
 
 
 def _rank(candidate: Findable, text: str) -> int:

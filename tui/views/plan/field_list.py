@@ -31,6 +31,8 @@ _LARGEST_IN_FULL = 1e7
 _OPEN_FROM = 1e15
 """Upper ends from here on only keep numbers finite: nobody reads them as a limit."""
 _MOST_DETAILS = 3
+_OTHERS = "── all other fields"
+"""Stands between the fields that matter and the others."""
 
 
 class FieldList(Panel):
@@ -50,6 +52,9 @@ class FieldList(Panel):
         self._error: tuple[str, str] = ("", "")
         self._items: list[int | None] = []
         self._tried: tuple[tuple[str, ...], Mapping[str, Tried]] = ((), {})
+        self._shows_all = False
+        self._listed: tuple[Field, ...] = ()
+        self._main: frozenset[str] = frozenset()
         self.sizes: Callable[[str], tuple[int, ...]] = lambda _: ()
 
     @property
@@ -78,9 +83,31 @@ class FieldList(Panel):
             moved: why fields moved along with the last edit.
         """
         key = self.field.key if self.field else ""
-        self._fields, self._chosen, self._before, self._moved = fields, chosen, before, moved
-        self.cursor = next((index for index, field in enumerate(fields) if field.key == key), 0)
+        self._chosen, self._before, self._moved = chosen, before, moved
+        if not self._shows_all or {field.key for field in fields} != {field.key for field in self._listed}:
+            self._main = frozenset(field.key for field in fields if field.is_main or field.key in {*before, *moved})
+        self._listed = fields
+        # What matters comes first, so that the others can come and go below it.
+        self._fields = tuple(sorted(fields, key=lambda field: field.key not in self._main))
+        self.cursor = next((index for index, field in enumerate(self._fields) if field.key == key), 0)
+        self._shows_all |= self.cursor >= self._main_count
         self.repaint()
+
+    def toggle_all(self) -> None:
+        """Show all fields, or again those that matter for this plan."""
+        self._shows_all = not self._shows_all
+        self.cursor = min(self.cursor, max(self.item_count() - 1, 0))
+        self.show_fields(self._listed, self._chosen, self._before, self._moved)
+        self.post_message(self.CursorMoved(self))
+
+    def reveal(self, index: int) -> None:
+        """Put the cursor on a field that was found, and show all where it is none of those that matter."""
+        self._shows_all |= index >= self._main_count
+        self.move_to(index)
+
+    @property
+    def _main_count(self) -> int:
+        return len(self._main)
 
     def show_error(self, key: str, message: str) -> None:
         """Say under a field why a value was refused; an empty message clears it."""
@@ -106,7 +133,7 @@ class FieldList(Panel):
         """Put the cursor on a field."""
         for index, field in enumerate(self._fields):
             if field.key == key:
-                self.move_to(index)
+                self.reveal(index)
 
     def about(self) -> tuple[str, str]:
         """Return the field under the cursor, what it means, and why it moved with the last edit."""
@@ -124,19 +151,23 @@ class FieldList(Panel):
         ]
 
     def item_count(self) -> int:
-        """Return the number of fields."""
-        return len(self._fields)
+        """Return the number of fields that are shown."""
+        return len(self._fields) if self._shows_all else self._main_count
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay out the fields, under headings where there is room."""
         if not self._fields:
             return [line(Span("o opens a plan", "dim"))], None
-        headings = self.size.height >= _LOWEST_WITH_HEADINGS
+        is_short = len(self._main) < len(self._fields) and not self._shows_all
+        headings = self.size.height >= _LOWEST_WITH_HEADINGS and not is_short
         lines: list[Line] = []
         self._items = []
         reveal = range(1)
         group = ""
-        for index, field in enumerate(self._fields):
+        for index, field in enumerate(self._fields[: self.item_count()]):
+            if index and index == self._main_count:
+                self._add(lines, line(Span(clip(_OTHERS, width), "dim")), None)
+                group = ""
             if headings and field.group != group:
                 group = field.group
                 self._add(lines, line(Span(clip(group, width), "heading")), None)
@@ -157,7 +188,11 @@ class FieldList(Panel):
 
     def edge(self) -> str:
         """Return how many fields there are."""
-        return f"{self.cursor + 1} of {len(self._fields)} fields" if self._fields else ""
+        if not self._fields:
+            return ""
+        count, main = len(self._fields), self._main_count
+        more = "" if main == count else f" · . first {main}" if self._shows_all else f" · . all {count}"
+        return f"{self.cursor + 1} of {self.item_count()}{more}"
 
     def _add(self, lines: list[Line], content: Line, item: int | None) -> None:
         lines.append(content)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TypeAlias, cast
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import Cluster, Quote, hardware_facts
 from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.estimate import Estimate, bound_text, figure, panel_figures
+from capacity_tui.engine.estimate import Estimate, bound_text, figure, panel_figures, part_label
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import presumed_family
-from capacity_tui.engine.plan import Plan, PlanField, edited, field_text, plan_fields, table_text
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, edited, field_text, plan_fields, table_text
 from capacity_tui.engine.present import SWITCH, plan_value_text
 from capacity_tui.engine.solve import estimate_changes
 from capacity_tui.engine.solve.advice import Offer
 from capacity_tui.engine.solve.modes import ModePlan, fill
-from capacity_tui.engine.units import format_number
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import format_bytes, format_number
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.comparison import Advice, Effect, Headline, Tried, Usage
+from capacity_tui.tui.shown.comparison import Advice, Effect, Headline, MemoryPart, Tried, Usage
 from capacity_tui.tui.shown.results import Field, Kind
 
 # What the screen shows in the way of another kind.
@@ -33,10 +36,19 @@ def field_lines(plan: Plan, catalog: Catalog, cluster: Cluster | None = None) ->
     task = plan.task or ("finetune" if plan.training.method else family.task)
     facts = None if cluster is None else hardware_facts(cluster, plan.pricing.usd_per_hour is not None)
     entries = plan_fields(plan, family.kind, task, catalog, facts)
-    return tuple(map(_line, entries))
+    return tuple(_line(entry, _is_main(plan, entry, family.kind)) for entry in entries)
 
 
-def _line(entry: PlanField) -> Field:
+def _is_main(plan: Plan, entry: PlanField, kind: str) -> bool:
+    """Return whether a field is worth showing first: it was set, or it is one of those that move figures most."""
+    *parents, name = entry.path.split(".")
+    section = reduce(lambda owner, parent: getattr(owner, parent, None), parents, cast("object", plan))
+    is_set = not entry.is_auto and name in getattr(section, "model_fields_set", ())
+    is_of_model = entry.path.startswith(OWN_PARAMETERS) and (kind == "classical" or entry.value is not None)
+    return is_set or is_of_model or (entry.knob.is_main and not entry.idle)
+
+
+def _line(entry: PlanField, is_main: bool) -> Field:
     knob = entry.knob
     is_number = isinstance(entry.value, int | float) and not isinstance(entry.value, bool)
     return Field(
@@ -58,6 +70,7 @@ def _line(entry: PlanField) -> Field:
         idle=entry.idle,
         words=entry.choices,
         synonyms=field_text(entry.path).synonyms,
+        is_main=is_main,
     )
 
 
@@ -77,14 +90,28 @@ _CALENDAR, _LIMIT, _RATE, _SECOND_TIME = 9, 8, 6, 5
 
 
 def usage(estimate: Estimate) -> Usage:
-    """Return the memory of the fullest device beside what there is of it."""
+    """Return the memory of the fullest device beside what there is of it, and what takes it."""
     used, capacity = (figure(estimate, key) for key in (Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_CAPACITY_BYTES))
     share = figure(estimate, Figure.MEMORY_UTILIZATION_PERCENT).number
+    parts = tuple(MemoryPart(part_label(part), mean(size)) for part, size in estimate.memory.parts.items())
+    high = mean(used.value.high) if isinstance(used.value, Interval) else None
+    interval = used.range_text.replace(" to ", " – ")
     if share is None:
-        return Usage(used.text)
+        return Usage(used.text, parts=parts, high=high, interval=interval, key=used.metric.key)
     number, _, unit = used.text.rpartition(" ")
     text = number if capacity.text.endswith(f" {unit}") else used.text
-    return Usage(f"{text}/{capacity.text}", share / 100)
+    left = (capacity.number or 0.0) - (used.number or 0.0)
+    return Usage(
+        f"{text}/{capacity.text}",
+        share / 100,
+        parts,
+        capacity.number,
+        high,
+        capacity.text,
+        interval,
+        format_bytes(left) if left > 0 else "",
+        used.metric.key,
+    )
 
 
 def verdict_words(estimate: Estimate, *, brief: bool = False) -> str:
@@ -96,6 +123,12 @@ def verdict_words(estimate: Estimate, *, brief: bool = False) -> str:
     if estimate.memory.in_host and verdict.holds:
         return f"{verdict.words}, offload" if brief else f"{verdict.words} with offload"
     return verdict.brief if brief else verdict.words
+
+
+def missed(estimate: Estimate) -> tuple[str, ...]:
+    """Return the limits that a run does not keep, without the one that its verdict names."""
+    is_named = estimate.verdict is Verdict.MISSES_LIMIT
+    return tuple(limit.words for limit in estimate.missed[is_named:])
 
 
 def headlines(plan: Plan, estimate: Estimate) -> tuple[Headline, ...]:
@@ -116,27 +149,28 @@ def _headlines(plan: Plan, estimate: Estimate) -> Iterator[Headline]:
     if Figure.RELIABILITY_CALENDAR_SECONDS in panel_figures(estimate):
         yield _timed(estimate, Figure.RELIABILITY_CALENDAR_SECONDS, "calendar ", rank=_CALENDAR)
     answers = figure(estimate, Figure.OUTPUT_TOKENS_PER_SECOND)
-    rate = f"output {answers.text}" if answers.number else figure(estimate, Figure.TOKENS_PER_SECOND).text
-    yield Headline(rate, rank=_RATE)
-    yield Headline(bound_text(estimate.bottleneck.kind), rank=_LIMIT)
+    rate = answers if answers.number else figure(estimate, Figure.TOKENS_PER_SECOND)
+    yield Headline(f"output {rate.text}" if rate is answers else rate.text, rank=_RATE, key=rate.metric.key)
+    bound = Figure.BOTTLENECK_ARITHMETIC_INTENSITY
+    yield Headline(bound_text(estimate.bottleneck.kind), rank=_LIMIT, key=bound)
 
 
 def _timed(estimate: Estimate, key: str, before: str, after: str = "", rank: int = 0) -> Headline:
     value = figure(estimate, key)
-    return Headline(f"{before}{value.text}{after}", value.range_text.replace(" to ", " – "), rank)
+    return Headline(f"{before}{value.text}{after}", value.range_text.replace(" to ", " – "), rank, key)
 
 
 def _cost(plan: Plan, estimate: Estimate, is_open: bool) -> Headline:
     """Return what the job costs; where its length is open, what its tokens do, or an hour."""
     if not is_open:
         value = figure(estimate, Figure.COST_USD)
-        return Headline(value.absence or value.text)
+        return Headline(value.absence or value.text, key=Figure.COST_USD)
     if plan.task == "infer":
         value = figure(estimate, Figure.COST_USD_PER_MILLION_TOKENS)
         counted = "tok" if estimate.model.unit == "token" else estimate.model.counted
-        return Headline(value.absence or f"{value.text}/M {counted}")
+        return Headline(value.absence or f"{value.text}/M {counted}", key=Figure.COST_USD_PER_MILLION_TOKENS)
     value = figure(estimate, Figure.COST_USD_PER_HOUR)
-    return Headline(value.absence or f"{value.text}/h")
+    return Headline(value.absence or f"{value.text}/h", key=Figure.COST_USD_PER_HOUR)
 
 
 Pair: TypeAlias = tuple[str, str]

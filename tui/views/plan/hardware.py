@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -82,23 +83,34 @@ class Hardware(Panel):
 
 _HIGHEST_GRAPH = 6
 
+_STRIP = 2
+"""Lines up to which the panel is a strip without a frame."""
+
+_NARROWEST_CELL = 19
+"""Cells of a reading in a strip: its name, its value and a graph of a few."""
+
 HISTORY = 512
 """Samples kept of each reading: more than two to a cell of the widest graph."""
 
 _LABEL = 10
 
-_FEWEST_GRAPHS = 4
-"""With room for fewer the values stand without graphs."""
+_AROUND = 3
+"""Blanks in a cell of a strip: before and behind the value, and behind the graph."""
+
+_HEADING = 12
+"""Cells of the heading of a folded panel."""
+
+_WAITING = "reading the sensors…"
 
 _GRAPH_ROLES = ("graph-1", "graph-2", "graph-3", "graph-4")
 
 
 class Live(Panel):
-    """Graphs of the sensors, oldest at the left."""
+    """Graphs of the sensors, oldest at the left: one below the other, or side by side in a strip of a line or two."""
 
     NUMBER = 5
     TITLE = "Live"
-    KEYS = ". pause · [ ] rate"
+    KEYS = ", pause · [ ] rate"
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
@@ -106,6 +118,7 @@ class Live(Panel):
         self._readings: tuple[Reading, ...] = ()
         self._history: dict[str, deque[float | None]] = {}
         self._state = ""
+        self._widest = 0
 
     def show_state(self, state: str) -> None:
         """Name the interval, or that sampling is paused."""
@@ -121,10 +134,13 @@ class Live(Panel):
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay out label, value and graph of each reading."""
+        if self.outer_size.height <= _STRIP:
+            heading = f" {self.NUMBER} {self.TITLE} "
+            strip = self._strip(width - cell_len(heading), max(self.outer_size.height, 1))
+            heads = (heading, *[" " * cell_len(heading)] * (len(strip) - 1))
+            return [Line((Span(head, "heading"), *row)) for head, row in zip(heads, strip, strict=True)], None
         if not self._readings:
-            return [line(Span("reading the sensors…", "dim"))], None
-        if self.size.height < min(len(self._readings), _FEWEST_GRAPHS):
-            return [line(Span(text, "value")) for text in wrap(self._values(), width)], None
+            return [line(Span(_WAITING, "dim"))], None
         shown = [reading for reading in self._readings if reading.value is not None]
         missing = [reading for reading in self._readings if reading.value is None]
         room = self.size.height - len(missing)
@@ -140,17 +156,38 @@ class Live(Panel):
         return lines, None
 
     def summary(self) -> Line:
-        """Return the values without graphs."""
-        return line(Span(self._values(), "value"))
+        """Return as many readings as have room, with their graphs."""
+        return Line(tuple(self._strip(self.size.width - _HEADING, 1)[0]))
 
     def edge(self) -> str:
         """Return the interval besides the place in the list."""
         return " · ".join(part for part in (self._state, super().edge()) if part)
 
-    def _values(self) -> str:
-        known = (reading for reading in self._readings if reading.value is not None)
-        # Values stay with their names when the line is broken.
-        return " · ".join(f"{reading.name} {reading.text}".replace(" ", "\xa0") for reading in known)
+    def _strip(self, width: int, height: int) -> list[list[Span]]:
+        """Return lines of readings side by side, each with its name, its value and its graph."""
+        shown = [reading for reading in self._readings if reading.value is not None]
+        if not shown:
+            return [[Span(_WAITING if not self._readings else "no sensors", "dim")]]
+        columns = min(ceil(len(shown) / height), max(width // _NARROWEST_CELL, 1))
+        shown = shown[: columns * height]
+        names = max(cell_len(reading.name) for reading in shown)
+        # Values only get wider, so that graphs stand still.
+        self._widest = max(self._widest, *(cell_len(reading.text) for reading in shown))
+        room = max(width // columns - names - self._widest - _AROUND, 1)
+        lines: list[list[Span]] = []
+        for start in range(0, len(shown), columns):
+            spans: list[Span] = []
+            for index, reading in enumerate(shown[start : start + columns], start):
+                history = self._history[reading.name]
+                seen = max((value for value in history if value is not None), default=0.0)
+                (graph,) = plot(history, room, 1, reading.maximum or seen, self._glyphs)
+                spans += [
+                    Span(left(reading.name, names), "label"),
+                    Span(f" {reading.text:>{self._widest}} ", "value"),
+                    Span(f"{graph} ", _GRAPH_ROLES[index % len(_GRAPH_ROLES)]),
+                ]
+            lines.append(spans)
+        return lines
 
     def _graph(self, reading: Reading, role: str, width: int, height: int, value_width: int) -> list[Line]:
         history = self._history[reading.name]

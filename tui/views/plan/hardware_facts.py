@@ -107,7 +107,7 @@ def simulated(plan: Plan, cluster: Cluster, machine: Machine | None) -> str:
 
 
 def reading_of(sample: EngineSample) -> tuple[Reading, ...]:
-    """Return a sample as graphs, the GPUs first."""
+    """Return a sample as graphs, the GPUs first; of disks and networks both directions together."""
     memory = sample.memory_total_bytes.value
     cpu = sample.cpu_percent
     used = sample.memory_used_bytes
@@ -115,10 +115,8 @@ def reading_of(sample: EngineSample) -> tuple[Reading, ...]:
         *_gpu_readings(sample.gpus),
         _reading("CPU", cpu, 100, _percent(cpu.value)),
         _reading("RAM", used, memory, format_bytes(used.value)),
-        _rate("Disk read", sample.disk_read_bytes_per_second),
-        _rate("Disk write", sample.disk_write_bytes_per_second),
-        _rate("Net in", sample.network_receive_bytes_per_second),
-        _rate("Net out", sample.network_send_bytes_per_second),
+        _rate("Disk", sample.disk_read_bytes_per_second, sample.disk_write_bytes_per_second),
+        _rate("Net", sample.network_receive_bytes_per_second, sample.network_send_bytes_per_second),
     )
 
 
@@ -166,9 +164,9 @@ def _reading(name: str, fact: Fact[float] | Fact[int], maximum: float | None, te
     return Reading(name, None if fact.value is None else float(fact.value), maximum, text, fact.reason)
 
 
-def _rate(name: str, fact: Fact[float]) -> Reading:
-    text = "" if fact.value is None else format_bandwidth(fact.value)
-    return Reading(name, fact.value, None, text, fact.reason)
+def _rate(name: str, *ways: Fact[float]) -> Reading:
+    total = _total(ways)
+    return Reading(name, total, None, "" if total is None else format_bandwidth(total), ways[0].reason)
 
 
 def _percent(value: float | None) -> str:

@@ -37,7 +37,7 @@ from capacity_tui.engine.units import format_bytes
 from capacity_tui.engine.verdict import Holds, Verdict
 from capacity_tui.tui.shown.comparison import Chosen, Column, Note, Row
 from capacity_tui.tui.shown.results import Export
-from capacity_tui.tui.views.plan.field_values import headlines, usage, verdict_words
+from capacity_tui.tui.views.plan.field_values import headlines, missed, usage, verdict_words
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer
@@ -97,6 +97,7 @@ def column(group: ModeGroup, catalog: Catalog, machine: Machine | None = None) -
         brief=_BRIEF.get(filled.mode.title, ""),
         usage=usage(estimate),
         headlines=headlines(filled.plan, estimate),
+        missed=missed(estimate),
         notes=tuple(_note(note) for note in (larger, *estimate.warnings, *estimate.recommendations) if note),
         title=group.head,
         about=tuple(_about(group)),

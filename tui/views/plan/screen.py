@@ -74,12 +74,12 @@ class PlanScreen(PanelScreen):
             with Container(id="left"):
                 yield self._hardware
                 yield self._fields
-                yield self._live
             with Container(id="right"):
                 yield self._table
                 with Vertical(id="beside"):
                     yield self._advice
                     yield self._why
+        yield self._live
 
     def on_mount(self) -> None:
         """Paint first, then start the threads."""
@@ -140,10 +140,12 @@ class PlanScreen(PanelScreen):
             "column.left": partial(self._go_to_column, -1),
             "panel.zoom": self._zoom,
             "view.back": self.back,
+            "fields.all": self._fields.toggle_all,
         }
         self.mount(self._prompt)
         session.plan_changes.subscribe(self, lambda _: self._estimates.estimate())
         session.wanted.subscribe(self, self._edit_field)
+        session.figures.subscribe(self, self._explain_figure)
         session.failures.subscribe(self, self._show_failed_opening)
         opening.begin(self._source, self._accelerator)
         self.watch(self.app, "app_focus", self.sensors.restart, init=False)
@@ -180,6 +182,12 @@ class PlanScreen(PanelScreen):
         # What lay over the screen gives the focus back first.
         self.call_after_refresh(self.commands["value.type"])
 
+    def _explain_figure(self, key: str) -> None:
+        """Put the cursor on a figure, and show where it comes from."""
+        self.session.show_view(self.VIEW)
+        self._table.select(key)
+        self.go_to(self._why)
+
     def about(self) -> tuple[str, str]:
         """Return what is under the cursor and what it means; panel 4 explains the row of the table."""
         return (self._table if self.current is self._why else self.current).about()
@@ -212,5 +220,5 @@ class PlanScreen(PanelScreen):
     def mark_current(self, panel: Panel) -> None:
         """Mark a panel and its column, which decides what stays in sight on a small terminal."""
         super().mark_current(panel)
-        for column in self.query("#left, #right, #beside"):
+        for column in self.query("#body, #left, #right, #beside"):
             column.set_class(panel in column.query(Panel), "-current")

@@ -12,8 +12,7 @@ from capacity_tui.engine.units import format_seconds
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread, wrap
-from capacity_tui.tui.widgets.head import Bar
-from capacity_tui.tui.widgets.lines import DrawnLines
+from capacity_tui.tui.widgets.lines import Bar, DrawnLines
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.results import Field, Question, ResultRow, Results

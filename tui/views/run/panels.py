@@ -12,8 +12,8 @@ from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.shown.runs import RunDevice, RunEvent, RunGraph, RunRow, Standing
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, fit, left, line, right, wrap
-from capacity_tui.tui.widgets.head import Bar, gauge
-from capacity_tui.tui.widgets.lines import TableLayout
+from capacity_tui.tui.widgets.head import gauge
+from capacity_tui.tui.widgets.lines import Bar, TableLayout
 from capacity_tui.tui.widgets.panel import HeadedPanel, Panel
 from capacity_tui.tui.widgets.plots import Tick, axis_line, band_plot, side_by_side
 

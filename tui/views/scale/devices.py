@@ -141,6 +141,6 @@ class Devices(HeadedPanel):
         return line(
             Span("▌" if at_cursor else " ", "accent"),
             Span(f"{mark.text}  ", mark.role if is_new else "dim"),
-            *(Span(text, own or tone if is_new else "dim") for text, own in cells),
+            *(Span(cell.text, cell.role or tone if is_new else "dim") for cell in cells),
             selected=at_cursor,
         )
