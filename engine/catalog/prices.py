@@ -90,7 +90,7 @@ FILE = "refreshed-prices.json"
 class RefreshedPrices(BaseModel):
     """Prices of one day by instance and region; day and source of each are those of the file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     price_date: date
     source: str

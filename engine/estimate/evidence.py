@@ -11,7 +11,6 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, counted
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.classical.work import step_range
 from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_run, own_runs_of, words_of_run
 from capacity_tui.engine.estimate.run import RunLayout
 from capacity_tui.engine.estimate.work import Work
@@ -50,6 +49,8 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
     """Return what the ranges of a plan's figures rest on, but for the numbers that its work tells."""
     kind = resolved.family.kind
     if kind == "classical":
+        from capacity_tui.engine.estimate.classical.work import step_range  # noqa: PLC0415 - of its kind alone
+
         algorithm = catalog.algorithms[resolved.family.id]
         return Evidence(_rows(catalog, "fit"), known={"step": step_range(algorithm)})
     if kind == "plugin":

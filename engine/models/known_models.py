@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from capacity_tui.engine.catalog import Catalog, key_of, nearest, with_left_out
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models.classical import CLASSICAL_SPECS
-from capacity_tui.engine.models.networks.specs import network_spec_type
 from capacity_tui.engine.models.plugins import ModelPlugin, load_plugins
 from capacity_tui.engine.models.spec import Spec, knob_of
 from capacity_tui.engine.models.transformer.architecture import (
@@ -22,6 +21,9 @@ from capacity_tui.engine.models.transformer.architecture import (
 )
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob
+
+if TYPE_CHECKING:
+    from capacity_tui.engine.models.networks.specs import NetworkSpec
 
 Kind = Literal["transformer", "network", "classical", "plugin"]
 Task = Literal["train", "finetune", "infer", "fit"]
@@ -181,13 +183,19 @@ def _classical(name: str, catalog: Catalog) -> KnownModel:
     )
 
 
+def _network_spec_type(family: str) -> type[NetworkSpec]:
+    from capacity_tui.engine.models.networks.specs import network_spec_type  # noqa: PLC0415 - few plans train one
+
+    return network_spec_type(family)
+
+
 def _family_network(name: str) -> KnownModel:
-    spec_type = network_spec_type(name)
+    spec_type = _network_spec_type(name)
     return KnownModel(name, _summary_line(spec_type), "network", spec_type.complexity, spec_type.best_use, spec_type)
 
 
 def _network(name: str, catalog: Catalog) -> KnownModel:
-    row, spec_type = catalog.networks[name], network_spec_type(name)
+    row, spec_type = catalog.networks[name], _network_spec_type(name)
     sizes = {"image_size": row.image_size, "c_in": row.channels, "num_classes": row.classes}
     best_use = row.best_use or spec_type.best_use
     return KnownModel(name, row.name, "network", spec_type.complexity, best_use, spec_type, sizes)
@@ -228,7 +236,7 @@ def spec_type_of(name: str | None, kind: Kind, spec: Mapping[str, object] | None
         return None if plugin is None else plugin.spec_type
     if kind == "transformer":
         return transformer_spec_type(family, modern=_is_modern(family, spec or {})) if family in TRANSFORMERS else None
-    return network_spec_type(family) if kind == "network" else CLASSICAL_SPECS.get(family)
+    return _network_spec_type(family) if kind == "network" else CLASSICAL_SPECS.get(family)
 
 
 def _is_modern(family: str, spec: Mapping[str, object]) -> bool:

@@ -36,7 +36,7 @@ class Ports(BaseModel):
         mbps: speed of one, Mb/s; 0 where unknown.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     kind: str
     mbps: int = Field(ge=0)
@@ -59,7 +59,7 @@ class NodeFacts(BaseModel):
         holders: the switches or racks above it, the nearest first.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     node: str
     device: str = ""
@@ -166,7 +166,7 @@ class Inventory(BaseModel):
         silent: why others gave no answer, by name.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     name: str
     reached_by: str

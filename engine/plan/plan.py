@@ -145,16 +145,16 @@ class Plan(Section):
     version: Literal[1] = 1
     task: Literal["train", "finetune", "infer", "fit"] | None = None
     model: ModelSection
-    training: TrainingSection = TrainingSection()
-    inference: InferenceSection = InferenceSection()
-    parallelism: ParallelismSection = ParallelismSection()
-    hardware: HardwareSection = HardwareSection()
-    data: DataSection = DataSection()
-    scalability: ScalabilitySection = ScalabilitySection()
-    pricing: PricingSection = PricingSection()
-    watch: WatchSection = WatchSection()
-    recovery: RecoverySection = RecoverySection()
-    report: ReportSection = ReportSection()
+    training: TrainingSection = TrainingSection.model_construct()
+    inference: InferenceSection = InferenceSection.model_construct()
+    parallelism: ParallelismSection = ParallelismSection.model_construct()
+    hardware: HardwareSection = HardwareSection.model_construct()
+    data: DataSection = DataSection.model_construct()
+    scalability: ScalabilitySection = ScalabilitySection.model_construct()
+    pricing: PricingSection = PricingSection.model_construct()
+    watch: WatchSection = WatchSection.model_construct()
+    recovery: RecoverySection = RecoverySection.model_construct()
+    report: ReportSection = ReportSection.model_construct()
     scenarios: Annotated[dict[str, Plan], AfterValidator(checked_names)] = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -279,7 +279,7 @@ class RecoverySection(Section):
     out_of_memory: Annotated[tuple[MemoryRemedy, ...], Field(max_length=len(MEMORY_REMEDIES))] | Automatic = AUTO
     max_restarts: Annotated[int, Field(ge=0, le=MOST_RESTARTS)] | Automatic = AUTO
     heat: Literal["pause", "warn", "auto"] = AUTO
-    battery: BatteryFields = BatteryFields()
+    battery: BatteryFields = BatteryFields.model_construct()
     device_lost: Literal["fewer", "processor", "stop", "auto"] = AUTO
     unstable: Literal["accumulate", "stop", "auto"] = AUTO
     hang: Literal["restart", "warn", "auto"] = AUTO

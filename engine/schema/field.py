@@ -74,7 +74,7 @@ SpecValue: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any] | N
 class Section(BaseModel):
     """A frozen part of a plan; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), defer_build=True)
 
 
 Kind = Literal["integer", "power-of-two", "number", "choice", "switch", "text", "list", "table"]

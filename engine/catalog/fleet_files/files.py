@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from capacity_tui.engine.catalog.fleet_files.field_reader import FleetFileContent, Remark, read_commented_json
-from capacity_tui.engine.catalog.fleet_files.instance_entries import add_instances
 from capacity_tui.engine.catalog.reading import Document, KeyPath, key_of, nearest
 from capacity_tui.engine.catalog.rows.devices import Accelerator, Instance
 from capacity_tui.engine.catalog.shipped import parse_shipped
@@ -75,6 +74,8 @@ def read_fleet_files(paths: Iterable[Path], known: Known) -> FleetFileContent:
 
     What cannot be used is a problem of the answer, and the rest is used.
     """
+    from capacity_tui.engine.catalog.fleet_files.instance_entries import add_instances  # noqa: PLC0415 - few have any
+
     content = FleetFileContent()
     for path in paths:
         try:

@@ -71,7 +71,7 @@ class LevelRow(BaseModel):
     Levels are listed from the innermost out; what is inside the first of them is a node.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: Annotated[str, Field(min_length=1, max_length=40)] = Field(description="what it is called, such as rack")
     devices: Annotated[int, Field(ge=1, le=LARGEST_LEVEL)] | None = Field(

@@ -18,7 +18,7 @@ Area = Literal["us", "america", "europe", "asia", "oceania", "africa", "middle-e
 class RegionPrice(BaseModel):
     """What a whole instance costs in one region; day, source and confidence are the row's unless it says others."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     on_demand_usd_per_hour: PositiveFloat | None = None
     spot_usd_per_hour: PositiveFloat | None = None
@@ -62,7 +62,7 @@ class Disk(Row):
 class PriceStep(BaseModel):
     """The price of a gigabyte from where the step before ends; the first step begins with the first gigabyte."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     to_gb: PositiveFloat | None = Field(None, description="last gigabyte of a month; None for all further ones")
     usd_per_gb: NonNegativeFloat
@@ -88,7 +88,7 @@ NumberT = TypeVar("NumberT")
 class Purchase(BaseModel):
     """What buying an instance takes; an hour's price follows from it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     usd: PositiveFloat = Field(description="paid for the whole machine")
     lifetime_years: PositiveFloat = Field(description="until it is worth nothing")

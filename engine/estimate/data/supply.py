@@ -16,7 +16,6 @@ from capacity_tui.engine.estimate.data.prices import (
     token_bytes,
 )
 from capacity_tui.engine.estimate.work import Delivery
-from capacity_tui.engine.models.networks import LayerList, NetworkSpec
 from capacity_tui.engine.models.transformer import TransformerShape
 from capacity_tui.engine.numeric import Number, present
 from capacity_tui.engine.plan import Plan
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.catalog.rows import DataFormat, StorageTier
     from capacity_tui.engine.cluster import Cluster
+    from capacity_tui.engine.models.networks import LayerList, NetworkSpec
 
 CORES = "host-cores"
 

@@ -13,7 +13,6 @@ from capacity_tui.engine.estimate import METRICS, MORE, Constraint, Estimate, fi
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.plan import DETECTED, Plan, all_fields, counted_name, field_path, field_value, is_model_file
-from capacity_tui.engine.plan.line import offered_accelerators
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.solve.space.axes import Axis, choices_of
@@ -277,6 +276,8 @@ def hardware_ids(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
 
 
 def _hardware(name: str, catalog: Catalog) -> Iterator[str]:
+    from capacity_tui.engine.plan.line import offered_accelerators  # noqa: PLC0415 - no plan waits for what reads lines
+
     key = key_of(name)
     if key == ANY:
         # What can be rented first: a goal of money has its first answers at once.
