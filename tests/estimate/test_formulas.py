@@ -19,6 +19,7 @@ DOMAINS = {
     "distinct_experts": "active <= experts",
     "expected_loss": "max(size_power, data_power) <= 2",
     "exposed_seconds": "overlap <= 1",
+    "interruption_surplus": "interval <= 1000 * period",  # beyond, the difference that is shown loses its digits
     "micro_batches_in_flight": "stage < stages",
     "passes_in_step": "reading <= passes",
     "skewed_percentile": "max(deviations, scatter / mean) <= 8",

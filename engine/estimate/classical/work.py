@@ -92,7 +92,7 @@ def classical_work(
         units_per_step=float(spec.n),
         units_per_sample=1.0,
         steps=1.0,
-        model_flops_per_step=sum((each.flops * each.count for each in fit.operators), start=0.0),
+        model_flops_per_step=sum((operator.flops * operator.count for operator in fit.operators), start=0.0),
         peak_flops=device.peak(str(spec.precision)),
         method=METHOD,
         assumed=(*cluster.assumed, *spec.defaulted, *(() if on_cpu else (GPU_LOOPS,))),
@@ -259,7 +259,7 @@ def fit_of(spec: ClassicalSpec, rates: Rates) -> Fit:
 
 def fit_seconds(fit: Fit, rates: Rates) -> Number:
     """Seconds of a fit: its kernels one after another."""
-    kernels: Number = sum((operator_seconds(each) * each.count for each in fit.operators), start=0.0)
+    kernels: Number = sum((operator_seconds(operator) * operator.count for operator in fit.operators), start=0.0)
     return kernels + rates.row.seconds
 
 

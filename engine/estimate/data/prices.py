@@ -137,8 +137,8 @@ def _route(source: Place, target: Place, catalog: Catalog) -> Route | None:
 
 
 def _areas(region: str | None, catalog: Catalog) -> set[str]:
-    found = catalog.regions.find_id(region or "")
-    return set() if found is None else set(catalog.regions[found].areas)
+    match = catalog.regions.find_id(region or "")
+    return set() if match is None else set(catalog.regions[match].areas)
 
 
 def _words(row: Egress | Disk) -> str:

@@ -10,7 +10,7 @@ from capacity_tui.engine.estimate.constraint import Constraint
 from capacity_tui.engine.estimate.figures.readers import Figured
 from capacity_tui.engine.estimate.figures.values import figure
 from capacity_tui.engine.estimate.serving.memory import SEQUENCES
-from capacity_tui.engine.estimate.serving.rates import EACH, FIRST, limited, limits_of
+from capacity_tui.engine.estimate.serving.rates import FIRST, PER_TOKEN, limited, limits_of
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
@@ -19,7 +19,7 @@ from capacity_tui.engine.uncertainty import Interval
 RATE, BATCH = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH
 NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
 REQUESTS = Figure.LARGEST_REQUESTS_PER_SECOND
-_FIELDS = {FIRST: "ttft_seconds", EACH: "tpot_seconds"}
+_FIELDS = {FIRST: "ttft_seconds", PER_TOKEN: "tpot_seconds"}
 
 
 def limit(

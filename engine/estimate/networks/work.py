@@ -231,8 +231,8 @@ def network_memory(run: NetworkRun) -> tuple[Mapping[str, Number], Number]:
     parameters, trained = float(network.parameters), float(network.trained_parameters)
     shards = [layout.shard if layout.zero >= stage else 1.0 for stage in (1, 2, 3)]
     trains = float(run.trains)
-    each = numerics.optimizer.state_bytes + numerics.master_bytes
-    states = sharded_bytes.for_part(OPTIMIZER)(each, trained, 0.0, shards[0], 1.0) * trains
+    stored_bytes = numerics.optimizer.state_bytes + numerics.master_bytes
+    states = sharded_bytes.for_part(OPTIMIZER)(stored_bytes, trained, 0.0, shards[0], 1.0) * trains
     parts = {
         "weights": sharded_bytes.for_part(Figure.MEMORY_WEIGHTS)(
             numerics.weight_bytes, parameters, 0.0, shards[2], 1.0

@@ -206,8 +206,8 @@ def serving_memory(run: ServingRun) -> ServingMemory:
     layout, numerics = run.layout, run.numerics
     shape, shards = run.shape, layout.ep * layout.etp
     ends, embedding = _ends(run)
-    each = run.dense_per_layer, run.experts_per_layer
-    weights = weight_bytes(run.fullest_layers, *each, layout.tp, shards, numerics.body_bytes, ends)
+    parameters = run.dense_per_layer, run.experts_per_layer
+    weights = weight_bytes(run.fullest_layers, *parameters, layout.tp, shards, numerics.body_bytes, ends)
     context = rounded_up(run.held_length, run.runtime.block_tokens)
     elements = cache_elements(shape, context)
     held = (1.0 - run.host.share) * elements
@@ -224,7 +224,7 @@ def serving_memory(run: ServingRun) -> ServingMemory:
         "logits": logit_bytes(rows, shape.vocab, layout.tp),
         "buffers": workspace_bytes(run.runtime.workspace_bytes) + 0.0 * weights,
     }
-    offloaded = run.host.share * shape.layers * (each[0] + each[1]) * numerics.body_bytes
+    offloaded = run.host.share * shape.layers * (parameters[0] + parameters[1]) * numerics.body_bytes
     host_cache = run.host.share * run.batch * elements * numerics.cache_bytes
     return ServingMemory(parts, host_bytes(embedding, offloaded, host_cache))
 

@@ -217,7 +217,7 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
     computes_all = run.runtime.computes_all_experts > 0
     distinct = np.maximum(distinct_experts(shape.experts, shape.experts_active, routed), 1.0)
     visited = where(computes_all, np.maximum(shape.experts, 1.0), distinct)
-    each = routed * where(computes_all, 1.0, shape.experts_active / visited) * _busiest(run)
+    tokens = routed * where(computes_all, 1.0, shape.experts_active / visited) * _busiest(run)
     up = (1.0 + shape.gated) / (2.0 + shape.gated) * counts.expert / layout.etp
     down, narrow = counts.expert / layout.etp - up, shape.moe_ffn / layout.etp
     products = (
@@ -230,8 +230,8 @@ def layer_products(run: ServingRun, rows: Number, *, encodes: bool = False) -> t
         ),
         Product("feed-forward", rows, counts.mlp_per_dense_layer / layout.tp, layers - mixture),
         Product("router and shared experts", rows, always / layout.tp, mixture),
-        Product("experts, up projection", each, up, mixture, visited / layout.ep),
-        Product("experts, down projection", each, down, mixture, visited / layout.ep, narrow),
+        Product("experts, up projection", tokens, up, mixture, visited / layout.ep),
+        Product("experts, down projection", tokens, down, mixture, visited / layout.ep, narrow),
     )
     return tuple(product for product in products if any_true(product.runs > 0))
 
@@ -273,7 +273,7 @@ def _layers(run: ServingRun, step: Pass) -> Iterator[Operator]:
     for product in products:
         yield _operator(run, product, run.body, numerics.body_bytes)
     # For many rows packed weights are unpacked to 16 bits in memory first, and read again from there.
-    weights: Number = sum((each.weights * each.groups * each.runs for each in products), start=0.0)
+    weights: Number = sum((product.weights * product.groups * product.runs for product in products), start=0.0)
     first = np.where(step.rows >= run.body.unpack_rows, 1.0, 0.0)
     yield Operator("unpacking of weights", "compute", "forward", "layer", 0.0,
                    first * weights * (numerics.body_bytes + UNPACKED_BYTES), 1.0,

@@ -159,9 +159,9 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
     output = between = None
     if step is not None:
         drafts = served.drafts * phases.get("draft", step) / step
-        each = output_token_seconds(step, drafts, served.accepted) if loaded is None else loaded.token_seconds
-        output = ranged("decode_tokens_per_second", decode_rate(served.running, each))
-        between = ranged("time_per_output_token_seconds", each)
+        token_seconds = output_token_seconds(step, drafts, served.accepted) if loaded is None else loaded.token_seconds
+        output = ranged("decode_tokens_per_second", decode_rate(served.running, token_seconds))
+        between = ranged("time_per_output_token_seconds", token_seconds)
     start = (
         batch_first_token_seconds(served.host_seconds, first, served.waves, seconds)
         if loaded is None
@@ -182,7 +182,7 @@ def inference_speed(served: Served, phases: Mapping[str, Number], seconds: Numbe
         output_tokens_per_second=(
             None
             if step is None
-            else Interval(*(output_rate(each, served.output) for each in (answered.value, answered.low, answered.high)))
+            else Interval(*(output_rate(rate, served.output) for rate in (answered.value, answered.low, answered.high)))
         ),
     )
     return speed if loaded is None else _under_load(speed, served, loaded, ranged)
@@ -216,21 +216,21 @@ def _under_load(
 
 _INFER = "computation.infer."
 
-FIRST, EACH = "time_to_first_token", "time_per_output_token"
+FIRST, PER_TOKEN = "time_to_first_token", "time_per_output_token"
 
 
 def limits_of(inference: InferenceSection) -> dict[str, float]:
     """Return the limits that a plan gives, in seconds by the figure's first words."""
-    given = {FIRST: inference.ttft_seconds, EACH: inference.tpot_seconds}
+    given = {FIRST: inference.ttft_seconds, PER_TOKEN: inference.tpot_seconds}
     return {name: limit for name, limit in given.items() if limit is not None}
 
 
 def limited(speed: InferenceSpeed, name: str) -> tuple[str, Number] | None:
     """Return the figure that a limit is for, its key and value: at the percentile under a load; None without one."""
     for key in (f"{name}_percentile_seconds", f"{name}_seconds"):
-        found = getattr(speed, key)
-        if found is not None:
-            return f"{_INFER}{key}", found.value
+        reached = getattr(speed, key)
+        if reached is not None:
+            return f"{_INFER}{key}", reached.value
     return None
 
 
@@ -238,7 +238,7 @@ def missed(inference: InferenceSection, speed: InferenceSpeed) -> Number:
     """Return by how much limits are exceeded in all, as a share of each; 0 where all are kept."""
     total: Number = 0.0
     for name, limit in limits_of(inference).items():
-        found = limited(speed, name)
-        if found is not None:
-            total = total + np.maximum(found[1] / limit - 1.0, 0.0)
+        reached = limited(speed, name)
+        if reached is not None:
+            total = total + np.maximum(reached[1] / limit - 1.0, 0.0)
     return total

@@ -143,7 +143,7 @@ def serving_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: 
 
 def traffic_of(inference: InferenceSection) -> Traffic:
     """Return how requests come, and how they differ."""
-    told, longest = inference.percentile / PERCENT, float(inference.longest_output_tokens or 0)
+    percentile, longest = inference.percentile / PERCENT, float(inference.longest_output_tokens or 0)
     return Traffic(
         comes_singly=inference.is_load,
         arrives=inference.arrival_rate is not None,
@@ -153,8 +153,8 @@ def traffic_of(inference: InferenceSection) -> Traffic:
         output_deviation=inference.output_tokens_stddev or _deviation_below(longest, float(inference.output_tokens)),
         longest_output=longest or np.inf,
         cached=inference.prefix_cache_hit_rate,
-        beyond=1.0 - told,
-        deviations=NormalDist().inv_cdf(told),
+        beyond=1.0 - percentile,
+        deviations=NormalDist().inv_cdf(percentile),
     )
 
 

@@ -52,19 +52,19 @@ def tensor_parallel_collective(run: ServingRun, rows: Number) -> Collective:
     one = one_shot_all_reduce(payload, layout.tp, latency, link)
     direct = np.minimum(one, two_shot_all_reduce(payload, layout.tp, latency, link))
     is_direct = (layout.tp <= node) & (payload <= LARGEST_DIRECT * MIB)
-    each = np.where(is_direct, np.minimum(ring, direct), ring)
+    seconds = np.where(is_direct, np.minimum(ring, direct), ring)
     count = np.where(layout.tp > 1, 2.0 * run.shape.layers, 0.0)
-    return Collective("all-reduce of activations", "tensor_parallel", each, count, bytes=payload, group=layout.tp)
+    return Collective("all-reduce of activations", "tensor_parallel", seconds, count, bytes=payload, group=layout.tp)
 
 
 def expert_parallel_collective(run: ServingRun, rows: Number) -> Collective:
     """Return the sending of tokens to their experts and back, in every layer that has them."""
     layout = run.layout
     payload = rows / layout.tp * run.shape.experts_active * run.shape.hidden * run.numerics.element_bytes
-    each = all_to_all_seconds(payload, layout.ep, layout.etp, run.cluster)
+    seconds = all_to_all_seconds(payload, layout.ep, layout.etp, run.cluster)
     count = np.where(layout.ep > 1, 2.0 * run.counts.moe_layers, 0.0)
     return Collective(
-        "all-to-all of tokens", "expert_parallel", each, count, bytes=payload, group=layout.ep, stride=layout.etp
+        "all-to-all of tokens", "expert_parallel", seconds, count, bytes=payload, group=layout.ep, stride=layout.etp
     )
 
 
@@ -85,36 +85,42 @@ def _hand_over(run: ServingRun, rows: Number) -> Number:
 
 
 @equation(
-    "kernels = layers · (each + further · products + expert · experts + routing)",
+    "kernels = layers · (layer_kernels + further · products + expert · experts + routing)",
     unit="kernels",
     source="engines.yaml: a layer's kernels; a loop over experts launches those of all, whether tokens visit or not",
 )
 def launched_kernels(
-    layers: Number, each: Number, further: Number, products: Number, expert: Number, experts: Number, routing: Number
+    layers: Number,
+    layer_kernels: Number,
+    further: Number,
+    products: Number,
+    expert: Number,
+    experts: Number,
+    routing: Number,
 ) -> Number:
     """Kernels of one forward pass.
 
     Args:
         layers: layers of the model.
-        each: kernels of a layer.
+        layer_kernels: kernels of a layer.
         further: kernels beside each product with weights, which their format needs.
         products: products of a layer with weights that are launched one by one.
         expert: kernels of an expert, 0 where products of experts are grouped.
         experts: routed experts of a layer.
         routing: kernels that choose experts, sort tokens and bring them back.
     """
-    return layers * (each + further * products + expert * experts + routing)
+    return layers * (layer_kernels + further * products + expert * experts + routing)
 
 
 def pass_kernels(run: ServingRun) -> Number:
     """Return the kernels that one forward pass launches through all layers."""
     runtime, matrices = run.runtime, layer_matrices(run.shape)
     looped = np.where(runtime.expert_kernels > 0, 1.0, 0.0)
-    products: Number = sum((each.number * (looped if each.routed else 1.0) for each in matrices), start=0.0)
+    products: Number = sum((matrix.number * (looped if matrix.routed else 1.0) for matrix in matrices), start=0.0)
     experts = run.moe_share * run.shape.experts
-    each, expert = runtime.kernels_per_layer, runtime.expert_kernels
+    layer_kernels, expert = runtime.kernels_per_layer, runtime.expert_kernels
     routing = run.moe_share * runtime.mixture_kernels
-    return launched_kernels(run.shape.layers, each, run.body.launches, products, expert, experts, routing)
+    return launched_kernels(run.shape.layers, layer_kernels, run.body.launches, products, expert, experts, routing)
 
 
 @equation(
@@ -221,7 +227,7 @@ def chunk_of_prompts(prompt: Number, arriving: Number, budget: Number, running: 
     unit="passes",
     source="a sequence gets its next tokens beside the prompts of others, not while its own is read",
 )
-def passes_beside_prompts(answer: Number, reading: Number, own: Number) -> Number:
+def passes_with_prompts(answer: Number, reading: Number, own: Number) -> Number:
     """Passes of an answer that read prompts of other requests too.
 
     Args:
@@ -245,12 +251,12 @@ def loaded_phases(run: ServingRun) -> tuple[Phase, ...]:
     chunk = chunk_of_prompts(run.fresh, arriving, budget, sequences * mixes, passes * mixes)
     own = run.fresh / (groups * chunk)
     count = run.batch * own
-    beside = mixes * passes_beside_prompts(passes, count, own)
-    riding = beside / count
+    mixed = mixes * passes_with_prompts(passes, count, own)
+    riding = mixed / count
     answers = decode_pass(run, sequences * riding, run.guessing.tokens) if any_true(riding > 0) else None
     at_work = np.minimum(sequences * riding + np.maximum(chunk / run.fresh, 1.0), sequences)
     reading = reading_phase(run, chunk, answers, at_work, groups, count)
-    answering = decode_phase("decode", run, passes - beside, run.guessing.tokens)
+    answering = decode_phase("decode", run, passes - mixed, run.guessing.tokens)
     if any_true(_replicas_of_experts(run) > 1):
         answering = _in_step(run, reading, answering)
     return reading, *((answering,) if any_true(run.output > 0) else ()), *guessed(run)

@@ -225,7 +225,7 @@ def _ring_bandwidths(
     efficiency = cluster.device.efficiency
     bandwidth: Number = cluster.levels[0].bandwidth * efficiency.collective_share
     for below, level in pairwise(cluster.direct):
-        inside, members = (members_in_node(group, stride, each.devices) for each in (below, level))
+        inside, members = (members_in_node(group, stride, span.devices) for span in (below, level))
         before = bandwidth
         bandwidth = bus_bandwidth(members, inside, before, level.bandwidth * efficiency.collective_share)
         yield _Crossing(level, inside, members, before, bandwidth)

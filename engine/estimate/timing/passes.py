@@ -92,20 +92,20 @@ def pipelined(through: Number, stages: Number, passes: Number, overlap: Number) 
 
 def pass_time(phase: Phase, schedule: PassSchedule) -> PhaseTime:
     """Combine the kernels and collectives of forward passes; what a stage does not work is the pipeline's part."""
-    each: dict[str, Number] = {"compute": 0.0, "attention": 0.0}
+    in_pass: dict[str, Number] = {"compute": 0.0, "attention": 0.0}
     for operator in phase.operators:
-        each[operator.part] = each[operator.part] + operator_seconds(operator) * operator.count
+        in_pass[operator.part] = in_pass[operator.part] + operator_seconds(operator) * operator.count
     exposed = tuple(collective.seconds * collective.count for collective in phase.collectives)
     for collective, seconds in zip(phase.collectives, exposed, strict=True):
-        each[collective.part] = each.get(collective.part, 0.0) + seconds
-    each["overhead"] = pass_overhead(
-        schedule.kernels, schedule.kernel_gap, phase.host_launch_seconds, total(each), phase.fixed_seconds
+        in_pass[collective.part] = in_pass.get(collective.part, 0.0) + seconds
+    in_pass["overhead"] = pass_overhead(
+        schedule.kernels, schedule.kernel_gap, phase.host_launch_seconds, total(in_pass), phase.fixed_seconds
     )
     if any_true(schedule.host_seconds > 0):
-        beside = sequence_overhead(schedule.host_seconds, schedule.host_overlap, total(each))
-        each["overhead"] = each["overhead"] + beside
-    through, per_stage = total(each), schedule.passes / schedule.stages
+        further = sequence_overhead(schedule.host_seconds, schedule.host_overlap, total(in_pass))
+        in_pass["overhead"] = in_pass["overhead"] + further
+    through, per_stage = total(in_pass), schedule.passes / schedule.stages
     whole = pipelined(through, schedule.stages, schedule.waves, schedule.overlap) + schedule.hand_over
-    parts: dict[str, Number] = {part: seconds * per_stage for part, seconds in each.items()}
+    parts: dict[str, Number] = {part: seconds * per_stage for part, seconds in in_pass.items()}
     parts["pipeline_bubble"] = whole - through * per_stage
     return PhaseTime(whole, parts, tuple(seconds * per_stage for seconds in exposed))

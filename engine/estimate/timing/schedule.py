@@ -77,7 +77,8 @@ def busy_time(operators: Iterable[Operator]) -> BusyTime:
         if operator.where != "step":
             launches.append(operator.launches * operator.count)
     layer, first, last, step = (
-        {part: added(each) for part, each in places[place].items()} for place in ("layer", "first", "last", "step")
+        {part: added(seconds) for part, seconds in places[place].items()}
+        for place in ("layer", "first", "last", "step")
     )
     ends = {part: first.get(part, 0.0) + last.get(part, 0.0) for part in {**first, **last}}
     return BusyTime(layer, ends, step, total(first), total(last), added(launches), added(flops), added(forward))
@@ -230,7 +231,9 @@ def overlapped(phase: Phase, busy: BusyTime) -> Overlap:
     """
     layer = total(busy.layer)
     blocking = added(
-        (1.0 - each.overlap) * each.seconds * each.count for each in phase.collectives if not each.per_step
+        (1.0 - collective.overlap) * collective.seconds * collective.count
+        for collective in phase.collectives
+        if not collective.per_step
     )
     idle = launch_bound(busy.launches, phase.host_launch_seconds, layer + blocking)
     if not phase.collectives:
@@ -240,19 +243,19 @@ def overlapped(phase: Phase, busy: BusyTime) -> Overlap:
         name: _room(phase.collectives, name, share, share * (layer + idle))
         for name, share in (("forward", forward), ("backward", 1.0 - forward))
     }
-    return Overlap(tuple(_exposed(each, rooms, forward) for each in phase.collectives), idle)
+    return Overlap(tuple(_exposed(collective, rooms, forward) for collective in phase.collectives), idle)
 
 
 def _room(collectives: Iterable[Collective], name: str, share: Number, busy: Number) -> Room:
     """Share out the seconds of one pass; what may hide behind both passes claims each in proportion."""
     claimed: Number = 0.0
     claimed_once: Number = 0.0
-    for each in collectives:
-        if each.hides_behind in (name, "both"):
-            part = share if each.hides_behind == "both" else 1.0
-            seconds = each.overlap * each.seconds * each.count * part
+    for collective in collectives:
+        if collective.hides_behind in (name, "both"):
+            part = share if collective.hides_behind == "both" else 1.0
+            seconds = collective.overlap * collective.seconds * collective.count * part
             claimed, claimed_once = (
-                (claimed, claimed_once + seconds) if each.per_step else (claimed + seconds, claimed_once)
+                (claimed, claimed_once + seconds) if collective.per_step else (claimed + seconds, claimed_once)
             )
     hidden = hidden_share.named(name)(busy, claimed)
     return Room(hidden, hidden_share.named(f"{name}.once")(np.maximum(busy - claimed, 0.0), claimed_once))
@@ -269,11 +272,11 @@ def _exposed(collective: Collective, rooms: Mapping[str, Room], forward: Number)
 
 def step_time(work: Work) -> StepTime:
     """Return the time of one iteration of some work: that of its phases, as often as each runs, and of late data."""
-    found = _working_time(work)
+    working = _working_time(work)
     if work.delivery is None:
-        return found
-    waiting = input_seconds(work.delivery.arriving, work.delivery.hidden, found.seconds)
-    return StepTime(found.seconds + waiting, {**found.parts, "input": waiting}, found.phases)
+        return working
+    waiting = input_seconds(work.delivery.arriving, work.delivery.hidden, working.seconds)
+    return StepTime(working.seconds + waiting, {**working.parts, "input": waiting}, working.phases)
 
 
 def _working_time(work: Work) -> StepTime:
@@ -284,8 +287,8 @@ def _working_time(work: Work) -> StepTime:
     parts: dict[str, Number] = {}
     for phase, time in zip(work.phases, times, strict=True):
         seconds = seconds + phase.runs * time.seconds
-        for part, each in time.parts.items():
-            parts[part] = parts.get(part, 0.0) + phase.runs * each
+        for part, part_seconds in time.parts.items():
+            parts[part] = parts.get(part, 0.0) + phase.runs * part_seconds
     return StepTime(seconds, parts, times)
 
 
@@ -310,9 +313,9 @@ def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
         visible.append(exposed if collective.per_step else exposed * micro_batches)
         exposed_of.setdefault(collective.part, []).append(visible[-1])
     parts = {part: added(seconds) for part, seconds in exposed_of.items()}
-    each = added(waited)
-    mean = each + (busy.first + busy.last) / stages
-    slowest = np.maximum(_slowest(each, busy, schedule), mean)
+    layer_seconds = added(waited)
+    mean = layer_seconds + (busy.first + busy.last) / stages
+    slowest = np.maximum(_slowest(layer_seconds, busy, schedule), mean)
     for part in ("compute", "attention"):
         parts[part] = (busy.layer.get(part, 0.0) + busy.ends.get(part, 0.0) / stages) * micro_batches
     flushes = np.minimum(schedule.flushes, micro_batches)
@@ -327,8 +330,11 @@ def _pipeline_time(phase: Phase, schedule: Schedule) -> PhaseTime:
     return PhaseTime(seconds + waiting, parts, tuple(visible))
 
 
-def _slowest(each: Number, busy: BusyTime, schedule: Schedule) -> Number:
+def _slowest(layer_seconds: Number, busy: BusyTime, schedule: Schedule) -> Number:
     """Return the seconds of a micro-batch on the slowest stage: the first, the last, or one with most layers."""
-    first, last = each * schedule.first_over_mean + busy.first, each * schedule.last_over_mean + busy.last
-    inner = np.maximum(each * schedule.fullest_over_mean, np.maximum(first, last))
-    return where(schedule.stages > 1, inner, each + busy.first + busy.last)
+    first, last = (
+        layer_seconds * schedule.first_over_mean + busy.first,
+        layer_seconds * schedule.last_over_mean + busy.last,
+    )
+    inner = np.maximum(layer_seconds * schedule.fullest_over_mean, np.maximum(first, last))
+    return where(schedule.stages > 1, inner, layer_seconds + busy.first + busy.last)

@@ -175,8 +175,10 @@ def adapter_parameters(shape: TransformerShape, adapter: Adapter) -> Number:
     if adapter.kind == PROMPT:
         return adapter.rank * shape.hidden
     trained = TRAINED[adapter.kind]
-    each = (number * trained(inputs, outputs, adapter.rank) for inputs, outputs, number in _matrices(shape, adapter))
-    return shape.layers * sum(each, start=0.0)
+    trained_weights = (
+        number * trained(inputs, outputs, adapter.rank) for inputs, outputs, number in _matrices(shape, adapter)
+    )
+    return shape.layers * sum(trained_weights, start=0.0)
 
 
 def adapted_matrices(shape: TransformerShape, adapter: Adapter | None, copies: Number) -> Adapted:

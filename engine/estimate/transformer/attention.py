@@ -39,22 +39,22 @@ def ring_half_length(length: Number, ring: Number, unmasked: Number) -> Number:
 
 
 @equation(
-    "bytes = tokens · width · each · ring",
+    "bytes = tokens · width · moved · ring",
     unit="B",
     source="Liu et al. 2023: every step brings an output to add to the ones before, with its log-sum-exp",
-    units={"each": "B"},
-    origins={"each": "counts.ring-merge-bytes"},
+    units={"moved": "B"},
+    origins={"moved": "counts.ring-merge-bytes"},
 )
-def merged_bytes(tokens: Number, width: Number, each: Number, ring: Number) -> Number:
+def merged_bytes(tokens: Number, width: Number, moved: Number, ring: Number) -> Number:
     """Bytes that a layer moves to merge the outputs of all pieces.
 
     Args:
         tokens: tokens of a micro-batch on the device.
         width: width of the outputs on the device.
-        each: bytes moved for an element of an output in one step.
+        moved: bytes moved for an element of an output in one step.
         ring: devices that share a sequence.
     """
-    return tokens * width * each * ring
+    return tokens * width * moved * ring
 
 
 def attention_operators(run: TransformerRun) -> Iterator[Operator]:
@@ -226,7 +226,7 @@ def _keys_and_values(run: TransformerRun, again: Number) -> Iterator[Collective]
         ("exchange of keys and values", "forward", forward, FORWARD_EXCHANGES, 1.0 + again),
         ("exchange of keys, values and gradients", "backward", backward, BACKWARD_EXCHANGES, 1.0),
     )
-    for name, beside, kernel, times, count in passes:
+    for name, hides_behind, kernel, times, count in passes:
         travelling = np.maximum(times * seconds, np.finfo(float).tiny)
         hidden = hidden_by_pieces(run.software.context_overlap, operator_seconds(kernel), run.ring, travelling)
         yield Collective(
@@ -236,7 +236,7 @@ def _keys_and_values(run: TransformerRun, again: Number) -> Iterator[Collective]
             layers * count,
             hidden,
             bytes=times * payload,
-            hides_behind=beside,
+            hides_behind=hides_behind,
             group=layout.cp,
             stride=layout.tp,
         )
@@ -246,8 +246,8 @@ def _swaps(run: TransformerRun, again: Number) -> Iterator[Collective]:
     """Queries, keys and values go to the devices of their heads, outputs come back; backward the other way."""
     layout = run.layout
     copies = np.maximum(1.0, layout.cp * layout.tp / run.shape.kv_heads)
-    each = run.tokens * run.numerics.element_bytes / layout.tp
-    payloads = (each * run.query_width, each * run.value_width, run.tokens * _cache_bytes(run) * copies)
+    element = run.tokens * run.numerics.element_bytes / layout.tp
+    payloads = (element * run.query_width, element * run.value_width, run.tokens * _cache_bytes(run) * copies)
     seconds = sum((all_to_all_seconds(payload, layout.cp, layout.tp, run.cluster) for payload in payloads), start=0.0)
     count = run.layers_per_stage * layout.context_swap * (2.0 + again)
     yield Collective(

@@ -59,39 +59,39 @@ def stalled_seconds(collective: Number, stall: Number) -> Number:
 
 
 @equation(
-    "seconds = layers · each",
+    "seconds = layers · collective",
     unit="s",
     source="one collective a layer",
-    units={"each": "s"},
-    origins={"each": ("one_pass_seconds", "two_passes")},
+    units={"collective": "s"},
+    origins={"collective": ("one_pass_seconds", "two_passes")},
 )
-def layered_seconds(layers: Number, each: Number) -> Number:
+def layered_seconds(layers: Number, collective: Number) -> Number:
     """Seconds of a collective of every layer.
 
     Args:
         layers: layers of the stage.
-        each: seconds of one collective.
+        collective: seconds of one collective.
     """
-    return layers * each
+    return layers * collective
 
 
 @equation(
-    "seconds = full · gather + (full + each) · reduce",
+    "seconds = full · gather + (full + gradients) · reduce",
     unit="s",
     source="Rajbhandari et al. 2020: parameters gathered once more; sharded gradients are reduced as they come",
     units={"gather": "s", "reduce": "s"},
     origins={"gather": "layered_seconds", "reduce": "layered_seconds"},
 )
-def sharded_backward_seconds(full: Number, gather: Number, each: Number, reduce: Number) -> Number:
+def sharded_backward_seconds(full: Number, gather: Number, gradients: Number, reduce: Number) -> Number:
     """Seconds that the backward pass of a micro-batch spends on what is sharded.
 
     Args:
         full: 1 where parameters are sharded.
         gather: seconds to gather them.
-        each: 1 where gradients are sharded, but not parameters.
+        gradients: 1 where gradients are sharded, but not parameters.
         reduce: seconds to reduce and scatter gradients.
     """
-    return full * gather + (full + each) * reduce
+    return full * gather + (full + gradients) * reduce
 
 
 @equation(

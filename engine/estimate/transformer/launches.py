@@ -68,19 +68,19 @@ def layer_kernels(
 
 
 @equation(
-    "kernels = routing + each · experts",
+    "kernels = routing + expert · experts",
     unit="kernels",
     source="frameworks.yaml: router, sorting and unsorting; products of experts grouped, or one expert after another",
 )
-def mixture_kernels(routing: Number, each: Number, experts: Number) -> Number:
+def mixture_kernels(routing: Number, expert: Number, experts: Number) -> Number:
     """Further kernels of a mixture layer's forward pass.
 
     Args:
         routing: kernels that choose experts, sort tokens and bring them back.
-        each: kernels for each expert on the device.
+        expert: kernels for each expert on the device.
         experts: experts on the device.
     """
-    return routing + each * experts
+    return routing + expert * experts
 
 
 @equation(
@@ -112,13 +112,14 @@ def host_launch_seconds(run: TransformerRun) -> Number:
 def _unpacked_matrices(run: TransformerRun) -> Number:
     """Matrices of a layer that are unpacked one by one, those of the experts on the device too."""
     matrices = layer_matrices(run.shape)
-    return sum((each.number / where(each.routed, run.layout.ep, 1.0) for each in matrices), start=0.0)
+    return sum((matrix.number / where(matrix.routed, run.layout.ep, 1.0) for matrix in matrices), start=0.0)
 
 
 def _gathered_matrices(run: TransformerRun) -> Number:
     """Matrices of a layer whose shards are gathered, those of adapters too; experts are gathered together."""
     return sum(
-        (each.number for each in layer_matrices(run.shape) if not each.routed), start=2.0 * run.adapter.adapted.matrices
+        (matrix.number for matrix in layer_matrices(run.shape) if not matrix.routed),
+        start=2.0 * run.adapter.adapted.matrices,
     )
 
 

@@ -39,22 +39,24 @@ FIRST, SECOND, LAST = "first", "second", "last"
 
 
 @equation(
-    "bytes = each · (dense / shard + experts / expert_shard)",
+    "bytes = parameter_bytes · (dense / shard + experts / expert_shard)",
     unit="B",
     source=ZERO,
-    origins={"each": "stored_weight_bytes"},
+    origins={"parameter_bytes": "stored_weight_bytes"},
 )
-def sharded_bytes(each: Number, dense: Number, experts: Number, shard: Number, expert_shard: Number) -> Number:
+def sharded_bytes(
+    parameter_bytes: Number, dense: Number, experts: Number, shard: Number, expert_shard: Number
+) -> Number:
     """Bytes of something kept for each parameter and split over sharding groups.
 
     Args:
-        each: what is kept for a parameter, in bytes.
+        parameter_bytes: what is kept for a parameter, in bytes.
         dense: parameters on the device outside routed experts, unsharded.
         experts: parameters of its routed experts, unsharded.
         shard: ranks that share the dense ones.
         expert_shard: ranks that share the experts.
     """
-    return each * (dense / shard + experts / expert_shard)
+    return parameter_bytes * (dense / shard + experts / expert_shard)
 
 
 @equation(
@@ -70,65 +72,71 @@ def stored_weight_bytes(bits: Number) -> Number:
 
 
 @equation(
-    "states = layers + each · ends / shard",
+    "states = layers + parameter_bytes · ends / shard",
     unit="B",
     source=ZERO + "; embedding and head may have another optimizer than the layers' matrices",
     part=OPTIMIZER,
-    units={"layers": "B", "each": "B"},
+    units={"layers": "B", "parameter_bytes": "B"},
     origins={"layers": "sharded_bytes"},
 )
-def state_bytes(layers: Number, each: Number, ends: Number, shard: Number) -> Number:
+def state_bytes(layers: Number, parameter_bytes: Number, ends: Number, shard: Number) -> Number:
     """Bytes of the optimizer's states and its copy of the weights.
 
     Args:
         layers: bytes of those of the layers on the device.
-        each: bytes for a parameter outside the layers.
+        parameter_bytes: bytes for a parameter outside the layers.
         ends: parameters of embedding, head and outer norms on the device, unsharded.
         shard: ranks that share them.
     """
-    return layers + each * ends / shard
+    return layers + parameter_bytes * ends / shard
 
 
 @equation(
-    "bytes = copies · each · matrices",
+    "bytes = copies · copy_bytes · matrices",
     unit="B",
     source="Transformer Engine, is_first_microbatch: weights are cast once a step, and kept with their transposes",
-    units={"each": "B"},
+    units={"copy_bytes": "B"},
 )
-def narrow_copies(copies: Number, each: Number, matrices: Number) -> Number:
+def narrow_copies(copies: Number, copy_bytes: Number, matrices: Number) -> Number:
     """Bytes of weights kept in the type of their products beside the weights themselves.
 
     Args:
         copies: copies of a weight that the framework keeps.
-        each: bytes of one; 0 where operands keep the type of the weights.
+        copy_bytes: bytes of one; 0 where operands keep the type of the weights.
         matrices: weights of the layers on the device.
     """
-    return copies * each * matrices
+    return copies * copy_bytes * matrices
 
 
 @equation(
-    "weights = layers + each · ends / shard + adapters + copies + further",
+    "weights = layers + parameter_bytes · ends / shard + adapters + copies + further",
     unit="B",
     source=ZERO + "; embedding and head lie outside the layers, where quantization stops",
     part=Figure.MEMORY_WEIGHTS,
-    units={"layers": "B", "each": "B", "adapters": "B", "copies": "B", "further": "B"},
+    units={"layers": "B", "parameter_bytes": "B", "adapters": "B", "copies": "B", "further": "B"},
     origins={"layers": "sharded_bytes", "copies": "narrow_copies", "further": "further_model_bytes"},
 )
 def weight_bytes(
-    layers: Number, each: Number, ends: Number, shard: Number, adapters: Number, copies: Number, further: Number
+    layers: Number,
+    parameter_bytes: Number,
+    ends: Number,
+    shard: Number,
+    adapters: Number,
+    copies: Number,
+    further: Number,
 ) -> Number:
     """Bytes of weights between uses.
 
     Args:
         layers: bytes of the layers on the device.
-        each: bytes of a parameter outside the layers.
+        parameter_bytes: bytes of a parameter outside the layers.
         ends: parameters of embedding, head and outer norms on the device, unsharded.
         shard: ranks that share them.
         adapters: bytes of adapters beside a frozen base.
         copies: bytes of weights in the type of their products.
         further: bytes of the weights of further models, trained or not.
     """
-    return layers + each * ends / shard + adapters + copies + further
+    return layers + parameter_bytes * ends / shard + adapters + copies + further
 
 
 @equation(
@@ -354,27 +362,27 @@ class TrainingMemory:
 
     def _on_fullest(self, read: Callable[[StageMemory], Number]) -> Number:
         """Return what is read of the fullest stage: chosen place by place where arrays are estimated."""
-        found = read(self.stages[FIRST])
+        fullest = read(self.stages[FIRST])
         for stage, fuller in self._fuller:
-            found = where(fuller, read(stage), found)
-        return found
+            fullest = where(fuller, read(stage), fullest)
+        return fullest
 
     @cached_property
     def _fuller(self) -> list[tuple[StageMemory, object]]:
         """Where each stage is fuller than all before it; stages that never are do not stand here."""
         first, *others = self.stages.values()
-        peak, found = first.peak, list[tuple[StageMemory, object]]()
+        peak, fullest = first.peak, list[tuple[StageMemory, object]]()
         for other in others:
             fuller = other.peak > peak
             if any_true(fuller):
-                found.append((other, fuller))
+                fullest.append((other, fuller))
                 peak = np.maximum(peak, other.peak)
-        return found
+        return fullest
 
 
 def largest(values: Iterable[Number]) -> Number:
     """The largest of some numbers, place by place."""
-    found, *others = sorted(values, key=np.size)
+    fullest, *others = sorted(values, key=np.size)
     for value in others:
-        found = np.maximum(found, value)
-    return found
+        fullest = np.maximum(fullest, value)
+    return fullest

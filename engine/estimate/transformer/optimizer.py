@@ -39,8 +39,8 @@ class Shared:
 
     def weights(self, layers: Number) -> Number:
         """Weights of the matrices of so many layers."""
-        each = (matrix.number * matrix.rows * matrix.columns for matrix in self.matrices)
-        return layers * sum(each, start=0.0)
+        sizes = (matrix.number * matrix.rows * matrix.columns for matrix in self.matrices)
+        return layers * sum(sizes, start=0.0)
 
 
 def optimizer_operators(run: TransformerRun) -> Iterator[Operator]:

@@ -211,8 +211,8 @@ class TransformerRun:
     @property
     def stages(self) -> Stages:
         """Layers of the pipeline stages."""
-        each = (self.counts.active - self.counts.outside_layers) / self.shape.layers
-        head = head_in_layers(self.shape.vocab, self.shape.hidden, each)
+        parameters = (self.counts.active - self.counts.outside_layers) / self.shape.layers
+        head = head_in_layers(self.shape.vocab, self.shape.hidden, parameters)
         return divided(self.shape.layers, head, self.layout.pp, self.layout.interleave, self.software.balanced_stages)
 
     @property

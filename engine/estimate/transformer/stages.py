@@ -58,8 +58,8 @@ def even_layers(layers: Number, chunks: Number, interleave: Number) -> Number:
         chunks: chunks of the model over all stages.
         interleave: chunks a stage holds.
     """
-    each = layers / chunks
-    return np.maximum(np.ceil(each), each) * interleave
+    chunk_layers = layers / chunks
+    return np.maximum(np.ceil(chunk_layers), chunk_layers) * interleave
 
 
 @equation(
@@ -80,19 +80,19 @@ def even_end_layers(layers: Number, stages: Number, fullest: Number) -> Number:
 
 
 @equation(
-    "head = vocab · hidden / each",
+    "head = vocab · hidden / layer_parameters",
     unit="layers",
     source="partitioners weigh blocks by parameters or FLOPs, the head as vocabulary by width",
 )
-def head_in_layers(vocab: Number, hidden: Number, each: Number) -> Number:
+def head_in_layers(vocab: Number, hidden: Number, layer_parameters: Number) -> Number:
     """Work of the output head, in layers.
 
     Args:
         vocab: entries of the vocabulary.
         hidden: width of the model.
-        each: parameters a token passes in the mean layer.
+        layer_parameters: parameters a token passes in the mean layer.
     """
-    return vocab * hidden / each
+    return vocab * hidden / layer_parameters
 
 
 @equation(

@@ -217,7 +217,7 @@ class _Reader(Variables):
 
     def _here_document(self, node: Node, body: Node | None, text: Node) -> None:
         words = self._command_words(body)
-        target = next((found for found in _within_node(node, "file_redirect")), None)
+        target = next((redirect for redirect in _within_node(node, "file_redirect")), None)
         written = source_of(text)
         for variable in _within_node(text, "simple_expansion", "expansion"):
             written = written.replace(source_of(variable), joined(self.words(variable, is_split=False)))

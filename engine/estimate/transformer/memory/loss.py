@@ -44,24 +44,24 @@ def gradients_of_loss(element_bytes: Number, tokens: Number, hidden: Number, hea
 
 
 @equation(
-    "logits = max(held · each + early · left, held · element_bytes + left)",
+    "logits = max(held · logit + early · left, held · element_bytes + left)",
     unit="B",
     source="logits, their fp32 copies and gradients; then what is left of them while the head is differentiated",
     part=Figure.MEMORY_LOGITS,
     units={"left": "B", "element_bytes": "B"},
     origins={"held": "all_logits", "left": "gradients_of_loss"},
 )
-def logit_bytes(held: Number, each: Number, early: Number, left: Number, element_bytes: Number) -> Number:
+def logit_bytes(held: Number, logit: Number, early: Number, left: Number, element_bytes: Number) -> Number:
     """Bytes of the loss where it takes most.
 
     Args:
         held: logits held at a time.
-        each: peak bytes for one of them, over logits, fp32 copies and gradients.
+        logit: peak bytes for one of them, over logits, fp32 copies and gradients.
         early: 1 where the head is differentiated chunk by chunk, beside the logits of the next chunk.
         left: bytes of the gradients of hidden states and head.
         element_bytes: bytes of the gradient of a logit.
     """
-    return np.maximum(held * each + early * left, held * element_bytes + left)
+    return np.maximum(held * logit + early * left, held * element_bytes + left)
 
 
 def loss_bytes(run: TransformerRun, head: Number) -> Number:
@@ -77,14 +77,14 @@ def loss_bytes(run: TransformerRun, head: Number) -> Number:
     layout, numerics = run.layout, run.numerics
     shape, software = run.shape, run.software
     held = all_logits(run.logit_tokens, shape.vocab, layout.tp)
-    each = where(layout.tp > 1, software.sharded_logit_bytes, software.logit_bytes)
+    logit = where(layout.tp > 1, software.sharded_logit_bytes, software.logit_bytes)
     early = np.maximum(software.chunked_loss, software.fused_loss)
     if any_true(early > 0):
         chunk = held / LOSS_CHUNKS
         fused = np.asarray(software.fused_loss) > 0
         held = where(early > 0, where(fused, np.minimum(chunk, run.tokens * shape.hidden), chunk), held)
-        each = where(fused, np.minimum(each, numerics.element_bytes), each)
+        logit = where(fused, np.minimum(logit, numerics.element_bytes), logit)
     # The gradient of a sharded head has a buffer of its own.
     gradient = where((layout.zero >= 3) & (layout.shard > 1), 0.0, run.trained_ends * numerics.element_bytes * head)
     left = gradients_of_loss(numerics.element_bytes, run.tokens, shape.hidden, gradient)
-    return logit_bytes(held, each, early, left, numerics.element_bytes)
+    return logit_bytes(held, logit, early, left, numerics.element_bytes)

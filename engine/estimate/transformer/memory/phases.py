@@ -104,8 +104,8 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         at_work, alone_at_work = at_work + exchanged, alone_at_work + exchanged
     logits = last * loss_bytes(run, held.head if not run.shape.tied_embeddings else held.ends)
 
-    each = run.dense_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
-    used, gathered = gathered_bytes(run, each, held.dense + held.experts)
+    weights = run.dense_parameters_per_layer / layout.tp + run.expert_parameters_per_layer / (layout.ep * layout.etp)
+    used, gathered = gathered_bytes(run, weights, held.dense + held.experts)
     ends = embedding_and_head_buffers(run, held.embedding, held.head)
     trained = run.trained_share * (held.dense + held.experts) + run.trained_ends * held.ends
     # Buffers of a flat optimizer are made for a single device too.
@@ -118,7 +118,7 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
         buckets = buckets + captured_input_bytes(run.software.captured, run.tokens)
     gradients_in = _gradients(run, held, kept["gradients"])
     casts = _cast_gradients(run, held)
-    beside = software.flat_gradients * where((layout.zero >= 3) & (layout.shard > 1), 0.0, casts)
+    idle_copies = software.flat_gradients * where((layout.zero >= 3) & (layout.shard > 1), 0.0, casts)
     static = {"weights": kept["weights"], "optimizer": kept["optimizer"]}
 
     def phase(gradients: Number, activation: Number, logit: Number, buffers: Number) -> dict[str, Number]:
@@ -134,16 +134,16 @@ def stage_memory(run: TransformerRun, stage: str) -> StageMemory:
     read = loading * (whole_stage + run.embedding_and_head_bytes * held.ends)
     phases = {
         "load": {**phase(0.0, 0.0, 0.0, buffer_bytes(read, 0.0, 0.0, 0.0)), "optimizer": 0.0},
-        "loss": phase(gradients_in.loss, at_loss, logits, buffer_bytes(used, ends, beside, buckets)),
-        "layer": phase(gradients_in.layer, at_layer, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
-        "backward": phase(kept["gradients"], at_end, 0.0, buffer_bytes(gathered, 0.0, beside, buckets)),
+        "loss": phase(gradients_in.loss, at_loss, logits, buffer_bytes(used, ends, idle_copies, buckets)),
+        "layer": phase(gradients_in.layer, at_layer, 0.0, buffer_bytes(gathered, 0.0, idle_copies, buckets)),
+        "backward": phase(kept["gradients"], at_end, 0.0, buffer_bytes(gathered, 0.0, idle_copies, buckets)),
         "optimizer": phase(kept["gradients"], 0.0, 0.0, buffer_bytes(0.0, 0.0, casts + kept["temporaries"], buckets)),
         "checkpoint": phase(gradients_in.resting, 0.0, 0.0, buffer_bytes(0.0, 0.0, 0.0, 0.0)),
     }
     offloaded = layout.offload_activations * activations
     host = host_bytes(kept["host_states"] + kept["host_gradients"], kept["host_weights"], offloaded)
-    beside = idle_bytes(software.idle_logit_blocks, at_work, logits)
-    stranded = _stranded(run, gradients_in.streamed, beside, {"loss": at_loss + logits, "layer": at_layer})
+    idle_logits = idle_bytes(software.idle_logit_blocks, at_work, logits)
+    stranded = _stranded(run, gradients_in.streamed, idle_logits, {"loss": at_loss + logits, "layer": at_layer})
     return StageMemory(phases, stranded, host, kept["host_states"] + kept["host_weights"])
 
 
@@ -232,8 +232,8 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
     group = np.minimum(layout.shard, run.expert_ranks)
     expert_shards = [where(layout.zero >= stage, group, 1.0) for stage in (1, 2, 3)]
     base = sharded_bytes(run.stored_bytes, held.dense, held.experts, shards[2], expert_shards[2])
-    beside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * held.ends
-    adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * beside
+    alongside = run.adapter_parameters * layers / run.shape.layers / layout.tp + run.copied_ends * held.ends
+    adapters = where(run.adapter.frozen_bytes > 0, numerics.weight_bytes, 0.0) * alongside
     whole = where((layout.zero >= SHARDED_PARAMETERS) & (layout.shard > 1), 0.0, held.dense + held.experts)
     copies = narrow_copies(run.software.narrow_weights, run.cast_bytes, whole)
     every = held.dense + held.experts + held.ends
@@ -255,7 +255,7 @@ def _kept(run: TransformerRun, held: Parameters, layers: Number) -> dict[str, Nu
         (numerics.optimizer.outer_state_bytes, run.trained_ends),
     )
     models = objective.trained
-    inner, outer = ((each + numerics.master_bytes) * trained * models for each, trained in states_of)
+    inner, outer = ((kept + numerics.master_bytes) * trained * models for kept, trained in states_of)
     layer_states = sharded_bytes(inner, held.dense, held.experts, shards[0], expert_shards[0])
     states = state_bytes(layer_states, outer, held.ends, shards[0])
     temporaries: Number = 0.0
