@@ -14,8 +14,6 @@ from .classical import LinearSVM as LinearSVM
 from .classical import LogisticRegressionNewton as LogisticRegressionNewton
 from .classical import LogisticRegressionSGD as LogisticRegressionSGD
 from .classical import RandomForest as RandomForest
-from .huggingface import read_model_file as read_model_file
-from .huggingface import shape_from_huggingface as shape_from_huggingface
 from .known_models import FAMILIES as FAMILIES
 from .known_models import Family as Family
 from .known_models import Kind as Kind
@@ -27,6 +25,8 @@ from .known_models import known_models as known_models
 from .known_models import plugin_problems as plugin_problems
 from .known_models import presumed_family as presumed_family
 from .known_models import spec_type_of as spec_type_of
+from .model_files import read_model_file as read_model_file
+from .model_files import shape_from_huggingface as shape_from_huggingface
 from .plugins import GROUP as GROUP
 from .plugins import Calculated as Calculated
 from .plugins import ModelPlugin as ModelPlugin

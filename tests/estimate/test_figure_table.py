@@ -16,7 +16,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.plan import all_fields
 from capacity_tui.engine.plan.files import yaml_text
 from capacity_tui.engine.present import to_json
-from capacity_tui.engine.present.frameworks.text import as_yaml
+from capacity_tui.engine.present.frameworks.exports import as_yaml
 from capacity_tui.engine.present.results import to_builtins
 
 FIGURES = (*METRICS, *(f"{group}.{part}" for group, parts in PARTS.items() for part in parts))

@@ -19,7 +19,7 @@ from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, resolv
 from capacity_tui.engine.machine import Setting
 from capacity_tui.engine.plan.files import example_names, example_text, plan_from_data, plan_from_text
 from capacity_tui.engine.present.frameworks import framework_files
-from capacity_tui.engine.present.frameworks.text import environment_script
+from capacity_tui.engine.present.frameworks.exports import environment_script
 
 FRAMEWORKS = (None, "transformers", "fsdp", "ddp", "deepspeed", "megatron", "nemo", "torchtitan")
 

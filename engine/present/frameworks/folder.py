@@ -12,9 +12,9 @@ from capacity_tui.engine.plan.imports import kept_plan
 from capacity_tui.engine.present.frameworks import low_rank as axolotl
 from capacity_tui.engine.present.frameworks import low_rank as llamafactory
 from capacity_tui.engine.present.frameworks import megatron, serving, torchtitan, torchtune, trainer, trl
+from capacity_tui.engine.present.frameworks.exports import environment_script
 from capacity_tui.engine.present.frameworks.job import Job, job_of
 from capacity_tui.engine.present.frameworks.low_rank import LowRank, low_rank
-from capacity_tui.engine.present.frameworks.text import environment_script
 from capacity_tui.engine.solve import as_planned
 
 ENVIRONMENT = "environment.sh"

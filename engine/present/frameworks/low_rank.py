@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks import trainer
-from capacity_tui.engine.present.frameworks.exports import exported
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks
-from capacity_tui.engine.present.frameworks.text import as_yaml
 from capacity_tui.engine.record import dataclass
 
 LEARNING_RATE = 2e-4

@@ -11,6 +11,7 @@ from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.models.transformer import ATTENTION_PARTS, Latent, TransformerShape
 from capacity_tui.engine.plan import EQUAL_STAGES
 from capacity_tui.engine.plan.imports import tool
+from capacity_tui.engine.present.frameworks.exports import command, script
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,
@@ -20,7 +21,6 @@ from capacity_tui.engine.present.frameworks.job import (
     rate_remarks,
     software_remarks,
 )
-from capacity_tui.engine.present.frameworks.text import command, script
 
 VERSION = "Megatron-LM with Megatron Core 0.19"
 

@@ -6,9 +6,15 @@ import json
 import math
 from collections.abc import Iterator
 
-from capacity_tui.engine.present.frameworks.exports import exported, exported_arguments, known_values
+from capacity_tui.engine.present.frameworks.exports import (
+    as_yaml,
+    command,
+    exported,
+    exported_arguments,
+    known_values,
+    script,
+)
 from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
-from capacity_tui.engine.present.frameworks.text import as_yaml, command, script
 
 VLLM = "vLLM 0.10 and later (vllm/engine/arg_utils.py)"
 SGLANG = "SGLang 0.5 (srt/server_args.py)"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from capacity_tui.engine.plan.imports import tool
-from capacity_tui.engine.present.frameworks.exports import exported
+from capacity_tui.engine.present.frameworks.exports import comment, exported, limits
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,
@@ -16,7 +16,6 @@ from capacity_tui.engine.present.frameworks.job import (
     rate_remarks,
     software_remarks,
 )
-from capacity_tui.engine.present.frameworks.text import comment, limits
 
 VERSION = "torchtitan 0.2.2"
 FILE = "torchtitan.toml"

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from capacity_tui.engine.present.frameworks import trainer
-from capacity_tui.engine.present.frameworks.exports import exported
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks, layout_remarks, length_remarks
 from capacity_tui.engine.present.frameworks.low_rank import LowRank, adapter_remarks, learning_rate
-from capacity_tui.engine.present.frameworks.text import as_yaml
 from capacity_tui.engine.record import dataclass
 
 VERSION = "torchtune 0.6.1"

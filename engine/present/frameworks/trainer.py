@@ -8,7 +8,7 @@ from typing import Literal
 
 from capacity_tui.engine.models import checkpointing
 from capacity_tui.engine.plan.imports import tool
-from capacity_tui.engine.present.frameworks.exports import exported
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported
 from capacity_tui.engine.present.frameworks.job import (
     Job,
     data_remarks,
@@ -18,7 +18,6 @@ from capacity_tui.engine.present.frameworks.job import (
     rate_remarks,
     software_remarks,
 )
-from capacity_tui.engine.present.frameworks.text import as_yaml
 
 FILE = "training_arguments.yaml"
 

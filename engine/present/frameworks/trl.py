@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 
 from capacity_tui.engine.present.frameworks import trainer
+from capacity_tui.engine.present.frameworks.exports import as_yaml, limits
 from capacity_tui.engine.present.frameworks.job import Job, kernel_remarks
 from capacity_tui.engine.present.frameworks.low_rank import LowRank, adapter_remarks, learning_rate
-from capacity_tui.engine.present.frameworks.text import as_yaml, limits
 from capacity_tui.engine.printable import printable
 
 VERSION = "TRL 1.16, PEFT 0.21 and Transformers 5"

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import DEVICES, names_of
-from capacity_tui.tui.cli.options import config_option
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, working
-from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options, read_plan
+from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
 
 if TYPE_CHECKING:
     from capacity_tui.engine.fleet import Recommended
@@ -30,7 +29,7 @@ NO_ANSWER = 1
     "--hardware",
     multiple=True,
     metavar="NAMES",
-    shell_complete=options.devices,
+    shell_complete=plan_sources.devices,
     help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs. "
     "By default all instances.",
 )
@@ -162,7 +161,7 @@ def schedule(file: str, check: bool, seed: int, output: Output) -> int:
     "--hardware",
     multiple=True,
     metavar="NAMES",
-    shell_complete=options.devices,
+    shell_complete=plan_sources.devices,
     help="Instances or devices to choose among: ids with commas, a vendor or cloud for all of theirs, "
     "instances for all that are rented. By default the plan's own.",
 )

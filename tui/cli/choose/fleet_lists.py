@@ -16,8 +16,8 @@ from capacity_tui.tui.cli.listings import (
     write_listing,
     write_table,
 )
-from capacity_tui.tui.cli.options import config_option
 from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, tell, tell_problems
+from capacity_tui.tui.cli.plan_sources import config_option
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog

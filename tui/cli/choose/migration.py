@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import names_of
-from capacity_tui.tui.cli.options import config_option
 from capacity_tui.tui.cli.output import Output, Progress, interrupted, output_options, progress, tell_problems
-from capacity_tui.tui.cli.plan_sources import changed_plan, machine_for, settings_option
+from capacity_tui.tui.cli.plan_sources import changed_plan, config_option, machine_for, settings_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,7 +34,7 @@ _to_option = click.option(
     "targets",
     multiple=True,
     metavar="NAMES",
-    shell_complete=options.devices,
+    shell_complete=plan_sources.devices,
     help="Compare with these alone: instances with commas, or a provider for all of its own.",
 )
 
@@ -61,7 +60,7 @@ class JobKindType(click.ParamType["JobKind"]):
     "--from",
     "instance",
     metavar="INSTANCE",
-    shell_complete=options.devices,
+    shell_complete=plan_sources.devices,
     help="Where the job runs: an instance or a device; by default where a plan says.",
 )
 @click.option(
@@ -90,7 +89,7 @@ class JobKindType(click.ParamType["JobKind"]):
     "--model",
     metavar="SIZE|NAME|PLAN",
     required=True,
-    shell_complete=options.models,
+    shell_complete=plan_sources.models,
     help="A size such as small or 13b, a model, or a plan with all that is to be checked.",
 )
 @click.option("--precision", metavar="P", help="Of the training, or of the weights that are served.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from capacity_tui.engine.keys import Key
-from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell
 from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_options
 
@@ -31,7 +31,7 @@ hardware_option = click.option(
     "--hardware",
     multiple=True,
     metavar="NAMES",
-    shell_complete=options.devices,
+    shell_complete=plan_sources.devices,
     help="Devices or instances to try: ids with commas, a vendor or cloud for all of theirs, instances for all that "
     "are rented, or any for every accelerator.",
 )
@@ -40,7 +40,7 @@ _QUESTION_OPTIONS = (
         "--vary",
         multiple=True,
         metavar="KEY=VALUES",
-        shell_complete=options.fields,
+        shell_complete=plan_sources.fields,
         help="Values to try of a field: KEY=V1,V2, KEY=LO..HI (doubling, or every whole number), "
         "KEY=LO..HI:STEP, KEY=any; may be repeated. A search without it varies layout, ZeRO, micro batch, "
         "checkpointing, and what the plan leaves open.",
@@ -227,7 +227,7 @@ NO_ANSWER = 1
     "--solve",
     required=True,
     metavar="KEY",
-    shell_complete=options.names_of_fields,
+    shell_complete=plan_sources.names_of_fields,
     help="The field that is asked for, such as hardware.devices, or model.parameters.",
 )
 @question_options

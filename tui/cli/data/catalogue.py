@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.listings import (
     Columns,
     contains,
@@ -20,8 +20,8 @@ from capacity_tui.tui.cli.listings import (
     write_listing,
     write_table,
 )
-from capacity_tui.tui.cli.options import config_option
 from capacity_tui.tui.cli.output import Output, tell_problems
+from capacity_tui.tui.cli.plan_sources import config_option
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @listing_options
-@click.option("--details", metavar="ID", shell_complete=options.models, help="All that is known about one.")
+@click.option("--details", metavar="ID", shell_complete=plan_sources.models, help="All that is known about one.")
 def models(listing: bool, details: str | None, text: str, output: Output) -> None:
     """List the models a plan can name."""
     del listing
@@ -83,7 +83,7 @@ def _write_model(name: str, catalog: Catalog, output: Output) -> None:
 
 @click.command()
 @listing_options
-@click.option("--details", metavar="ID", shell_complete=options.devices, help="All that is known about one.")
+@click.option("--details", metavar="ID", shell_complete=plan_sources.devices, help="All that is known about one.")
 def hardware(listing: bool, details: str | None, text: str, output: Output) -> None:
     """List the accelerators and processors a plan can name."""
     del listing

@@ -16,7 +16,7 @@ from capacity_tui.tui.cli.plan_sources import imported_of, machine_for, plan_fla
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.plan.line import PlanFlags
-from capacity_tui.tui.cli import options
+from capacity_tui.tui.cli import plan_sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,8 @@ _NOTHING = "no plans are saved yet; `w` on the screen saves one"
 
 @click.command()
 @click.option("--list", "listing", is_flag=True, help="List the saved plans, the latest first (the default).")
-@click.option("--rename", nargs=2, metavar="OLD NEW", shell_complete=options.saved_plans, help="Rename one.")
-@click.option("--delete", metavar="NAME", shell_complete=options.saved_plans, help="Delete one.")
+@click.option("--rename", nargs=2, metavar="OLD NEW", shell_complete=plan_sources.saved_plans, help="Rename one.")
+@click.option("--delete", metavar="NAME", shell_complete=plan_sources.saved_plans, help="Delete one.")
 @output_options("table", "json", "yaml", to_file=False)
 def plans(listing: bool, rename: tuple[str, str] | None, delete: str | None, output: Output) -> None:
     """List, rename or delete saved plans; `plan NAME` estimates one."""
@@ -239,7 +239,7 @@ def _list(output: Output) -> None:
 
 
 @click.command()
-@click.argument("name", required=False, shell_complete=options.schemas)
+@click.argument("name", required=False, shell_complete=plan_sources.schemas)
 @output_options()
 def schema(name: str | None, output: Output) -> None:
     """Print the JSON schema of plan files, or of a file of the catalogue; without a NAME list them.
