@@ -22,7 +22,7 @@ from capacity_tui.engine.models.transformer import count_parameters
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.imports import import_plan
 
-DEVICES = 8
+DEVICES, MANY_DEVICES = 8, 64
 TOLERANCE = 0.005
 """Of a model's count of parameters."""
 
@@ -51,7 +51,7 @@ def axolotl(data: dict[str, object]) -> Iterator[tuple[str, object]]:
     elif data.get("fp16") is True:
         yield "training.precision", "fp16"
     yield "training.optimizer", _optimizer(data.get("optimizer"))
-    yield "training.objective", data.get("rl") if data.get("rl") in ("dpo", "grpo") else None
+    yield "training.preference", data.get("rl") if data.get("rl") in ("dpo", "grpo") else None
 
 
 def llama_factory(data: dict[str, object]) -> Iterator[tuple[str, object]]:
@@ -72,7 +72,7 @@ def llama_factory(data: dict[str, object]) -> Iterator[tuple[str, object]]:
     yield "training.seq_len", data.get("cutoff_len", 2048)
     half = "bf16" if data.get("bf16") or data.get("pure_bf16") else "fp16" if data.get("fp16") else "fp32"
     yield "training.precision", "fp8" if data.get("fp8") else half
-    yield "training.objective", data["stage"] if data["stage"] in ("dpo", "ppo") else None
+    yield "training.preference", data["stage"] if data["stage"] in ("dpo", "ppo") else None
 
 
 def torchtune(data: dict[str, object]) -> Iterator[tuple[str, object]]:
@@ -95,7 +95,10 @@ def torchtune(data: dict[str, object]) -> Iterator[tuple[str, object]]:
 
 
 def trainer(data: dict[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield what a recipe of the alignment handbook says."""
+    """Yield what a recipe of the alignment handbook says; files beside the recipes are of Accelerate."""
+    if "compute_environment" in data:
+        yield from accelerate(data)
+        return
     yield "training.seq_len", data.get("max_length") or data.get("max_seq_length")
     yield "training.method", _method(bool(data.get("use_peft")), bool(data.get("load_in_4bit")), False)
     if data.get("use_peft"):
@@ -103,7 +106,33 @@ def trainer(data: dict[str, object]) -> Iterator[tuple[str, object]]:
     micro = _whole(data.get("per_device_train_batch_size", 8))
     yield from _batches(micro, _whole(data.get("gradient_accumulation_steps", 1)), DEVICES)
     yield "training.precision", "bf16" if data.get("bf16") else "fp16" if data.get("fp16") else None
-    yield "training.objective", "dpo" if "beta" in data else None
+    yield "training.preference", "dpo" if "beta" in data else None
+
+
+def deepspeed(data: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what a DeepSpeed file says."""
+    zero = data.get("zero_optimization")
+    sharding = zero if isinstance(zero, dict) else {}
+    yield "parallelism.zero", _whole(sharding.get("stage"))
+    micro, batch = _whole(data.get("train_micro_batch_size_per_gpu")), _whole(data.get("train_batch_size"))
+    yield "training.micro_batch", micro
+    yield "training.global_batch", batch
+    for name in ("fp16", "bf16"):
+        part = data.get(name)
+        if isinstance(part, dict) and part.get("enabled") is True:
+            yield "training.precision", name
+
+
+def accelerate(data: dict[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield what an Accelerate file says."""
+    part = data.get("deepspeed_config")
+    yield "parallelism.zero", _whole(part.get("zero_stage")) if isinstance(part, dict) else None
+    mixed = data.get("mixed_precision")
+    yield "training.precision", mixed if mixed in ("bf16", "fp16", "fp8") else None
+    split = data.get("parallelism_config")
+    if isinstance(split, dict):
+        yield "parallelism.tp", _whole(split.get("parallelism_config_tp_size"))
+        yield "parallelism.cp", _whole(split.get("parallelism_config_cp_size"))
 
 
 READERS: Mapping[str, Callable[[dict[str, object]], Iterator[tuple[str, object]]]] = {
@@ -111,8 +140,24 @@ READERS: Mapping[str, Callable[[dict[str, object]], Iterator[tuple[str, object]]
     "lf": llama_factory,
     "tune": torchtune,
     "handbook": trainer,
+    "dsjson": deepspeed,
+    "accelerate": accelerate,
+    "trl": accelerate,
 }
-NAMES = {"axolotl": "Axolotl", "lf": "LLaMA-Factory", "tune": "torchtune", "handbook": "alignment handbook"}
+NAMES = {
+    "axolotl": "Axolotl",
+    "lf": "LLaMA-Factory",
+    "tune": "torchtune",
+    "handbook": "alignment handbook",
+    "dsjson": "DeepSpeed",
+    "accelerate": "Accelerate",
+    "trl": "TRL's files for Accelerate",
+    "megatron": "Megatron-LM",
+    "slurm": "Slurm",
+    "vllmcmd": "vLLM's recipes",
+}
+COUNTED = "read"
+"""Outcome of a file that no reader of ours is compared with."""
 
 
 def _method(adapted: bool, quantized: bool, decomposed: bool) -> str:
@@ -151,17 +196,17 @@ def judged(folder: Path) -> Iterator[tuple[str, str, str]]:
     with (folder / "files.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     for row in rows:
-        if row["family"] not in READERS:
-            continue
-        path = folder / "files" / row["path"]
+        path, reader = folder / "files" / row["path"], READERS.get(row["family"])
+        hardware = {"hardware.name": "h100-sxm-80gb", "hardware.devices": DEVICES if reader else MANY_DEVICES}
         try:
-            plan = import_plan([str(path)], {"hardware.name": "h100-sxm-80gb", "hardware.devices": DEVICES}).plan
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
+            plan = import_plan([str(path)], hardware, allow_fragment=True).plan
+            data = yaml.safe_load(path.read_text(encoding="utf-8")) if reader else {}
         except (CapacityError, yaml.YAMLError) as error:
             yield row["family"], "refused", f"{row['path']}: {error}"
             continue
-        wrong = faults(plan, READERS[row["family"]](data))
-        yield row["family"], "faulty" if wrong else "right", f"{row['path']}: {'; '.join(wrong)}"
+        wrong = faults(plan, reader(data)) if reader else []
+        outcome = "faulty" if wrong else "right" if reader else COUNTED
+        yield row["family"], outcome, f"{row['path']}: {'; '.join(wrong)}"
 
 
 def counted(folder: Path) -> Iterator[tuple[str, str]]:
@@ -184,7 +229,8 @@ def main() -> None:
     print("| family | files | right | refused | faulty |\n| --- | ---: | ---: | ---: | ---: |")
     for family, name in NAMES.items():
         counts = Counter(outcome for of, outcome, _ in results if of == family)
-        cells = (counts.total(), counts["right"], counts["refused"], counts["faulty"])
+        right = f"{counts[COUNTED]} read" if counts[COUNTED] else counts["right"]
+        cells = (counts.total(), right, counts["refused"], counts["faulty"])
         print(f"| {name} | {' | '.join(map(str, cells))} |")
     if (Path(sys.argv[1]) / "models.csv").exists():
         models = list(counted(Path(sys.argv[1])))

@@ -91,7 +91,7 @@ class Audit:
 
     Attributes:
         imported: the plan that they say, with the place of each value.
-        answer: its estimate; None where it cannot run at all.
+        answer: its estimate; None where it cannot run at all, and where no file names a model.
         contradictions: what contradicts itself.
         wasted: what costs without need.
     """
@@ -105,7 +105,9 @@ class Audit:
 
     @property
     def runs(self) -> bool:
-        """Whether it can run, fits, and keeps the limits that it sets."""
+        """Whether it can run, fits, and keeps the limits that it sets; so far as files without a model say."""
+        if self.imported.is_fragment:
+            return not self.contradictions
         return self.answer is not None and self.answer.estimate.fits is not False
 
 
@@ -115,6 +117,8 @@ def audit(imported: Imported, machine: Machine | None = None, catalog: Catalog |
     clashes = tuple(Finding(clash.rule, clash.title, clash.detail, clash.places) for clash in imported.clashes)
     contradicting = tuple(finding for finding in clashes if finding.code != _IDLE_DEVICES)
     idle = tuple(finding for finding in clashes if finding.code == _IDLE_DEVICES)
+    if imported.is_fragment:
+        return Audit(imported, None, None, (), contradicting, idle)
     try:
         answered = answer(imported.plan, machine, facts)
     except CapacityError as error:

@@ -58,7 +58,7 @@ def test_stable_keys(audited) -> None:
     assert code == 0
     assert set(told) == {
         "files", "plan", "settings", "fits", "verdict", "moments", "contradictions", "wasted", "not_modelled",
-        "unknown", "ignored", "guessed", "result",
+        "unknown", "ignored", "guessed", "not_understood", "result",
     }  # fmt: skip
     [micro] = [each for each in told["settings"] if each["field"] == "training.micro_batch"]
     assert (micro["value"], micro["from"], micro["line"]) == (2, "said", 1)
@@ -113,3 +113,35 @@ def test_what_is_missing_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr()
     assert (told.out, told.err.count("\n")) == ("", 1)
     assert "--gpu" in told.err
+
+
+def test_files_that_name_no_model_are_read_without_a_verdict(audited) -> None:
+    code, found = audited(
+        '{"zero_optimization": {"stage": 2}, "train_micro_batch_size_per_gpu": 4}', "--gpu", "8xh100-sxm"
+    )
+    assert code == 0
+    assert (found["fits"], found["verdict"], found["result"]) == (None, None, None)
+    assert found["plan"]["parallelism"]["zero"] == 2
+    assert found["plan"]["training"]["micro_batch"] == 4
+
+
+def test_what_lies_outside_the_section_of_a_tool_is_named(audited) -> None:
+    text = "project: mine\nsampling: {top_k: 5}\ntraining_args: {output_dir: out, per_device_train_batch_size: 2}\n"
+    _, found = audited(text, "--gpu", "8xh100-sxm", "--model", "llama-3.1-8b")
+    assert [entry["key"] for entry in found["unknown"]] == ["project", "sampling"]
+    assert len(found["not_understood"]) == len(found["result"]["not_understood"]) == 2
+
+
+def test_references_to_other_keys_of_a_file_are_followed(audited) -> None:
+    text = (
+        "base: /data/Qwen2.5-3B\nsize: 4\ncheckpointer: {checkpoint_dir: '${base}'}\nbatch_size: ${size}\n"
+        "metric_logger: {log_dir: '${base}/logs'}\nenable_activation_checkpointing: true\n"
+        "optimizer: {lr: 1}\ndataset: {}\n"
+    )
+    _, found = audited(text, "--gpu", "8xh100-sxm")
+    assert (found["plan"]["model"]["name"], found["plan"]["training"]["micro_batch"]) == ("qwen2.5-3b", 4)
+
+
+def test_a_path_is_of_the_model_that_one_of_its_folders_is_called_by(audited) -> None:
+    _, found = audited("model_name_or_path: saves/qwen3-4b/full/sft\ntemplate: qwen3\n", "--gpu", "8xh100-sxm")
+    assert (found["plan"]["task"], found["plan"]["model"]["name"]) == ("infer", "qwen3-4b")

@@ -189,7 +189,7 @@ def _of_line(line: OneLine, name: str) -> PlanSource:
 
 
 def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
-    """Return what files of other tools say, with what the flags add.
+    """Return what files of other tools say, with what the flags add; they may name no model.
 
     Raises:
         CapacityError: one cannot be read, or model or hardware are missing.
@@ -200,7 +200,8 @@ def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
 
     line = line_of_flags(flags)
     refuse_faults(line)
-    return import_plan((*files, *flags.imports), line.values, allow_stand_in=flags.stand_in)
+    names = (*files, *flags.imports)
+    return import_plan(names, line.values, allow_stand_in=flags.stand_in, allow_fragment=True)
 
 
 def _imported(flags: PlanFlags, values: Mapping[str, object], base: Plan | None) -> PlanSource:

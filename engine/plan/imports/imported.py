@@ -63,6 +63,12 @@ class Imported:
         return {path: setting.place for path, setting in self.settings.items() if setting.place.file is not None}
 
     @property
+    def is_fragment(self) -> bool:
+        """Whether no file names a model, so that nothing can be estimated."""
+        model = self.settings.get(MODEL)
+        return model is not None and (model.value, model.level) == (AUTO, "derived")
+
+    @property
     def not_understood(self) -> Iterator[str]:
         """Options that their tools are not known to have, or that plans have no word for."""
         for reading in self.readings:
@@ -91,6 +97,7 @@ def import_plan(
     catalog: Catalog | None = None,
     *,
     allow_stand_in: bool = False,
+    allow_fragment: bool = False,
 ) -> Imported:
     """Return the plan of configurations that were written for other tools.
 
@@ -101,6 +108,7 @@ def import_plan(
         typed: values by path from the command line.
         base: a plan to lay them over.
         allow_stand_in: whether a usual model of the same size may stand in for one that is not known.
+        allow_fragment: whether files that name no model are read for what they say; the plan has none then.
 
     Raises:
         CapacityError: a file cannot be read or is of no known tool, or the plan lacks its model or hardware.
@@ -111,6 +119,8 @@ def import_plan(
     settings = settled([*imported, *_base_settings(base), *_typed_settings(typed or {})])
     model_of_sizes(settings, facts)
     flavored_model(settings, facts)
+    if allow_fragment and not any(name in settings.chosen for name in (MODEL, _FILE, "model", "built_model")):
+        settings.derive(MODEL, AUTO, "no file names a model")
     guesses = [*_model(settings, readings, facts, allow_stand_in=allow_stand_in), *_task(settings)]
     layers = known_layers(settings, facts)
     stages(settings, layers)

@@ -247,7 +247,10 @@ def _readings(document: Document) -> list[Reading]:
     if not sections:
         what = "empty" if document.data in (None, {}) else "of no known tool"
         raise PlanError(what, hint=f"known: {known_tools()}", place=Place(document.file))
-    return [read_document(document, owner, (key,)) for key, owner in sections]
+    read = [read_document(document, owner, (key,)) for key, owner in sections]
+    others = [key for key in data if key not in dict(sections)]
+    read[0].unknown.extend(Remark(Place(document.file, document.lines.get((key,)), str(key)), "") for key in others)
+    return read
 
 
 def tool_of(data: Plain) -> Tool | None:

@@ -38,12 +38,14 @@ _SERVED = (
 def audit_as_dict(audit: Audit) -> dict[str, object]:
     """Return the whole audit as plain data."""
     imported, answer = audit.imported, audit.answer
+    fits, verdict = (None, None) if imported.is_fragment else (False, Verdict.CANNOT_RUN.value)
+    not_understood = tuple(imported.not_understood)
     return {
         "files": [{"file": reading.file, "tool": reading.tool.name} for reading in imported.readings],
         "plan": (answer.plan if answer else imported.plan).plain_data(),
         "settings": [_setting(path, setting) for path, setting in imported.settings.items()],
-        "fits": answer.estimate.fits if answer else False,
-        "verdict": answer.estimate.verdict.value if answer else Verdict.CANNOT_RUN.value,
+        "fits": answer.estimate.fits if answer else fits,
+        "verdict": answer.estimate.verdict.value if answer else verdict,
         "moments": [
             {"moment": moment.name, "bytes": round(moment.size), "short_bytes": round(moment.short)}
             for moment in audit.moments
@@ -68,7 +70,8 @@ def audit_as_dict(audit: Audit) -> dict[str, object]:
         ],
         "ignored": _places(place for reading in imported.readings for place in reading.ignored),
         "guessed": list(imported.guesses),
-        "result": result_as_dict(answer.plan, answer.estimate) if answer else None,
+        "not_understood": list(not_understood),
+        "result": result_as_dict(answer.plan, answer.estimate, not_understood) if answer else None,
     }
 
 
@@ -128,6 +131,8 @@ def audit_parts(audit: Audit, *, ignored: bool = False) -> Iterator[Part]:
     yield table_part(("setting", "value", "from"), _setting_rows(audit))
     if audit.imported.guesses:
         yield TextPart(f"Assumed, as no file gives it: {'; '.join(audit.imported.guesses)}")
+    if audit.imported.is_fragment:
+        yield TextPart("No verdict: no file names a model, which --model does, as --model llama-3.1-8b", "strong")
     if audit.answer is not None:
         yield verdict_part(audit.answer.plan, audit.answer.estimate)
         yield table_part(("figure", "value", "range"), _figure_rows(audit), right=(1,))
