@@ -76,6 +76,7 @@ from .side_by_side import write_comparison as write_comparison
 from .summary import answer_parts as answer_parts
 from .summary import assumed_text as assumed_text
 from .summary import basis as basis
+from .summary import brief_parts as brief_parts
 from .summary import calendar_text as calendar_text
 from .summary import exported_plan as exported_plan
 from .summary import headline as headline

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from capacity_tui.engine.cluster import figure_label
 from capacity_tui.engine.estimate import (
+    METRICS,
     Answer,
     Estimate,
     FigureValue,
@@ -273,6 +274,23 @@ def answer_parts(plan: Plan, estimate: Estimate, *, in_full: bool = False) -> It
         yield TextPart(f"Basis: {basis(estimate)}", "quiet")
     elif estimate.basis.assumed:
         yield TextPart(f"Also assumed: {', '.join(estimate.basis.assumed)}", "quiet")
+
+
+def brief_parts(plan: Plan, estimate: Estimate) -> Iterator[Part]:
+    """Yield what people read of an answer: verdict, limits that are missed, main figures, the first of the notes."""
+    yield verdict_part(plan, estimate)
+    if assumed := assumed_text(estimate):
+        yield TextPart(f"Assumed: {assumed}", "quiet")
+    main = (key for key in panel_figures(estimate) if METRICS[key].column or METRICS[key].topic)
+    figures = (_row(value) for key in main if (value := figure(estimate, key)).value is not None)
+    limited = Row("limited by", limit_label(estimate.bottleneck.kind))
+    yield SectionsPart(
+        ("value", "range"), (Section("In brief", (*_limits(estimate), *figures, limited)),), has_aside=True
+    )
+    for title, entries in notes(plan, estimate):
+        more = f" (and {len(entries) - 1} more)" if len(entries) > 1 else ""
+        yield TextPart(f"{title.removesuffix('s')}: {entries[0].title}{more}")
+    yield TextPart("All of it: --no-brief; where the figures come from: -v", "quiet")
 
 
 def note_parts(plan: Plan, estimate: Estimate) -> Iterator[Part]:

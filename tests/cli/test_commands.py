@@ -90,6 +90,43 @@ def test_plan_in_every_format(run, form: str) -> None:
     assert "gpt2-small" in outcome.out
 
 
+def test_brief_keeps_what_people_read_of_a_plan(run) -> None:
+    full, brief = (run("plan", "plan.yaml", *words).out.splitlines() for words in ((), ("--brief",)))
+    assert len(brief) <= 16 < len(full)
+    assert brief[0] == full[0]
+    figures = [line for line in brief if line.startswith("  ") and "limited by" not in line]
+    assert figures
+    # The same figures with the same ranges; only columns are narrower.
+    assert {" ".join(line.split()) for line in figures} <= {" ".join(line.split()) for line in full}
+
+
+@pytest.mark.parametrize("words", [["-v"], ["--compare"], ["--explain", "cost"], ["--format", "json"]])
+def test_brief_is_refused_where_nothing_is_to_be_shortened(run, words: list[str]) -> None:
+    assert "--brief" in run("plan", "plan.yaml", "--brief", *words).refusal
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_terminal", "options", "is_brief"),
+    [
+        (24, True, [], True),
+        (25, True, [], False),
+        (24, False, [], False),
+        (24, True, ["--no-brief"], False),
+        (24, True, ["-v"], False),
+        (24, True, ["-o", "report.txt"], False),
+        (60, True, ["--brief"], True),
+    ],
+)
+def test_a_plan_is_brief_by_itself_on_a_terminal_of_24_rows(
+    run, monkeypatch, rows: int, is_terminal: bool, options: list[str], is_brief: bool
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+    monkeypatch.setenv("LINES", str(rows))
+    monkeypatch.setenv("COLUMNS", "100")
+    out = run("plan", "plan.yaml", *options).out
+    assert ("In brief" in out) is is_brief
+
+
 def test_plan_json_has_the_figures(run) -> None:
     result = json.loads(run("plan", "plan.yaml", "--format", "json").out)
     assert result["fits"] is True

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -36,6 +37,8 @@ ON_TERMINAL, ELSEWHERE = 0.2, 10.0
 
 """Begins a line of a terminal anew."""
 _NO_LIMIT = 10_000
+_SHORT_TERMINAL = 24
+"""Rows of the usual terminal; what is longer scrolls away before it is read."""
 
 _NEVER_TEXT = frozenset((".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".png", ".jpg", ".jpeg", ".gif"))
 """Names of files that only other programs can write; text under such a name would open nowhere."""
@@ -115,6 +118,11 @@ class Output:
     def is_file(self) -> bool:
         """Whether they go to a file."""
         return self.path is not None
+
+    @property
+    def is_on_short_terminal(self) -> bool:
+        """Whether results go to a terminal that has no room for all that a plan comes to."""
+        return not self.is_file and sys.stdout.isatty() and get_terminal_size().lines <= _SHORT_TERMINAL
 
     @property
     def takes_unicode(self) -> bool:

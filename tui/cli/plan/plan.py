@@ -71,6 +71,11 @@ _files = click.argument("files", nargs=-1, metavar="FILE...", type=click.Path())
     is_flag=True,
     help="Show every part and the basis, and draw memory, time and roofline.",
 )
+@click.option(
+    "--brief/--no-brief",
+    default=None,
+    help="Show the verdict, the main figures and the first notes alone; the default on a terminal of 24 rows.",
+)
 @click.option("--compare", is_flag=True, help="Show several plans side by side, or one on several --gpu.")
 @history_option
 @output_options(*REPORT_FORMATS)
@@ -80,6 +85,7 @@ def plan(
     settings: tuple[str, ...],
     check: bool,
     verbose: bool,
+    brief: bool | None,
     compare: bool,
     key: str | None,
     folder: Path | None,
@@ -94,18 +100,10 @@ def plan(
     "llama-3.1-70b lora 8xh100 4k 50M". Several give one JSON object a line, or stand side by side with --compare.
     Without one the flags say the plan.
     """
-    page = output.form if output.form and REPORT_FORMATS[output.form].is_page else None
     names = sources_of(files, flags)
-    settings = (*settings, *(_IN_FULL if verbose else ()))
-    if compare and (key is not None or folder is not None):
-        raise click.UsageError("--compare shows figures side by side: leave out --explain and --frameworks")
-    if page and len(files) > 1 and not compare:
-        raise click.UsageError(f"{page} is one page for one plan: name one FILE")
-    if folder is not None and (len(files) > 1 or key is not None):
-        raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
     form = output.form
-    if key is not None and form not in (None, *EXPLAINED_FORMS):
-        raise click.UsageError(f"--explain tells one figure: its --format is {' or '.join(EXPLAINED_FORMS)}")
+    settings = (*settings, *(_IN_FULL if verbose else ()))
+    _refuse_contradictions(files, output, key, folder, compare=compare, brief=brief, verbose=verbose)
     texts: list[str] = []
     codes = [0]
     columns: list[tuple[str, Answer]] = []
@@ -137,7 +135,8 @@ def plan(
             shape = output.form or _default_form(len(files) > 1, output, answer)
             pictures = _pictures(answer) if verbose and REPORT_FORMATS[shape].is_drawn else ()
             of = _reported(answer, len(files) > 1, source.not_understood)
-            texts.append(_report(of, shape, output, in_full=verbose or output.is_file))
+            is_brief = output.is_on_short_terminal and not verbose if brief is None else brief
+            texts.append(_report(of, shape, output, in_full=verbose or output.is_file, is_brief=is_brief))
             texts += (_drawn(answer, group, output) for group in pictures)
         is_short = not answer.estimate.fits
         codes.append(DOES_NOT_FIT if check and is_short else 0)
@@ -147,6 +146,35 @@ def plan(
         output.write("".join(texts), files)
     keep_estimates(estimated, no_history)
     return max(codes)
+
+
+def _refuse_contradictions(
+    files: tuple[str, ...],
+    output: Output,
+    key: str | None,
+    folder: Path | None,
+    *,
+    compare: bool,
+    brief: bool | None,
+    verbose: bool,
+) -> None:
+    """Make sure that options go together.
+
+    Raises:
+        UsageError: they do not.
+    """
+    form = output.form
+    page = form if form and REPORT_FORMATS[form].is_page else None
+    if compare and (key is not None or folder is not None):
+        raise click.UsageError("--compare shows figures side by side: leave out --explain and --frameworks")
+    if page and len(files) > 1 and not compare:
+        raise click.UsageError(f"{page} is one page for one plan: name one FILE")
+    if folder is not None and (len(files) > 1 or key is not None):
+        raise click.UsageError("--frameworks is one folder for one plan: name one FILE, without --explain")
+    if brief and (verbose or compare or key is not None or not REPORT_FORMATS[form or "table"].is_drawn):
+        raise click.UsageError("--brief shortens the table of a plan: leave out -v, --compare, --explain and --format")
+    if key is not None and form not in (None, *EXPLAINED_FORMS):
+        raise click.UsageError(f"--explain tells one figure: its --format is {' or '.join(EXPLAINED_FORMS)}")
 
 
 def _per_device(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...]:
@@ -246,13 +274,15 @@ def _reported(answer: Answer, many: bool, not_understood: tuple[str, ...]) -> Re
     return Report(answer, _roofline, many, not_understood)
 
 
-def _report(of: Report, form: str, output: Output, *, in_full: bool) -> str:
+def _report(of: Report, form: str, output: Output, *, in_full: bool, is_brief: bool) -> str:
     if not REPORT_FORMATS[form].is_drawn:
         from capacity_tui.engine.present import write_report
 
         return write_report(form, of)
-    from capacity_tui.engine.present import answer_parts
+    from capacity_tui.engine.present import answer_parts, brief_parts
 
+    if is_brief:
+        return output.parts_text(brief_parts(of.answer.plan, of.answer.estimate))
     return output.parts_text(answer_parts(of.answer.plan, of.answer.estimate, in_full=in_full))
 
 
