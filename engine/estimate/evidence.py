@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, counted
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.catalog.rows import Reliability
 from capacity_tui.engine.cluster import Device
 from capacity_tui.engine.estimate.resolve import MIXTURE, ResolvedPlan, kind_of_run, own_runs_of, words_of_run
@@ -28,7 +28,6 @@ from capacity_tui.engine.uncertainty import (
     spreads_here,
 )
 
-OLDEST_RELEASE_RATE = counted("oldest-release-rate")
 # Stage of ZeRO that shares the parameters out as well.
 SHARDED = 3
 
@@ -86,7 +85,10 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
 def _oldest_rate(resolved: ResolvedPlan, catalog: Catalog) -> float:
     """Return the rate of older releases where a plan serves with an engine whose release it does not name; else 1."""
     serves = resolved.plan.task == "infer" and resolved.shape is not None
-    return OLDEST_RELEASE_RATE if serves and not catalog.names_release(resolved.plan.inference.engine) else 1.0
+    name = resolved.plan.inference.engine
+    if not serves or catalog.names_release(name):
+        return 1.0
+    return min(row.oldest_rate for row in catalog.engine_rows(name))
 
 
 def _rows(catalog: Catalog, kind: str) -> Mapping[FigureName, Reliability]:

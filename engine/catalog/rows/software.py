@@ -223,6 +223,9 @@ class InferenceEngine(Released):
         0.0, description="host time of a token that is sent to its client by the process that schedules, microseconds"
     )
     sequence_overlap: float = Field(0.0, ge=0, le=1, description="share of a pass on the device in which that is done")
+    oldest_rate: Share = Field(
+        1.0, description="rate of the slowest of eight in ten older releases in use, of that of the current one"
+    )
     request_us: NonNegativeFloat = Field(
         0.0, description="host time of a request beside its passes, from its arrival to its first text, microseconds"
     )
