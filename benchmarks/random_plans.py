@@ -1,7 +1,8 @@
 """Random plans of all tasks, and what does not hold of their answers: faults, figures without end, sums that are none.
 
 ``python benchmarks/random_plans.py 20000`` answers so many plans from the first seed on (``--seed``), and prints each
-fault with its seed, and how many plans were answered a second. One plan again: ``--seed 1234 1``.
+fault with its seed, and how many plans were answered a second. One plan again: ``--seed 1234 1``. With ``--pairs`` each
+plan is also answered with twice of one thing (batch, sequence, replicas, prompt): more work must not take less.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from drawn_plans import random_plan
 from plan_laws import broken_laws, broken_round_trip
+from plan_pairs import broken_pairs
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.errors import CapacityError
@@ -28,7 +30,7 @@ from capacity_tui.engine.solve.modes import fill
 ADVISED, WRITTEN = 10, 5
 
 
-def faults_of(seed: int, catalog: Catalog, counts: Counter[str]) -> Iterator[str]:
+def faults_of(seed: int, catalog: Catalog, counts: Counter[str], *, pairs: bool = False) -> Iterator[str]:
     """Yield what is wrong about the plan of a seed, a line each."""
     try:
         plan = random_plan(seed, catalog)
@@ -46,6 +48,8 @@ def faults_of(seed: int, catalog: Catalog, counts: Counter[str]) -> Iterator[str
             return
         counts["answered"] += 1
         yield from broken_laws(settled, estimate)
+        if pairs:
+            yield from broken_pairs(settled, estimate, catalog)
         if not seed % WRITTEN:
             yield from broken_round_trip(settled, estimate, catalog)
     except Exception as error:  # any other error is a fault of the program, which is what is looked for
@@ -59,11 +63,12 @@ def main() -> int:
     parser.add_argument("count", type=int, nargs="?", default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--refused", action="store_true", help="also why plans were refused")
+    parser.add_argument("--pairs", action="store_true", help="also plans with twice of one thing")
     given = parser.parse_args()
     catalog, counts, faulty = load_catalog(), Counter[str](), 0
     began = time.perf_counter()
     for seed in range(given.seed, given.seed + given.count):
-        faults = list(faults_of(seed, catalog, counts))
+        faults = list(faults_of(seed, catalog, counts, pairs=given.pairs))
         faulty += bool(faults)
         for fault in faults:
             print(f"seed {seed}: {fault}", flush=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -69,6 +69,7 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
         network_share=row.network_share,
         collective_hop_seconds=row.collective_hop_us * 1e-6,
         full_mesh=float(row.full_mesh),
+        emulated=1.0,
         communicator_bytes=row.communicator_mib * MIB,
         context_bytes=row.context_mib * MIB,
         idle_share=row.idle_share,
@@ -186,6 +187,17 @@ def shared(device: Device, arithmetic: float, bandwidth: float) -> Device:
     )
 
 
+def with_vectors(device: Device, vectors: Iterable[str], catalog: Catalog) -> Device:
+    """Return a processor whose 16-bit products without units run as the last known of its vector units let them.
+
+    Args:
+        vectors: names of vector units, the narrower ones first.
+    """
+    rates = catalog.efficiencies[device.efficiency.row].emulated
+    known = [rates[name] for name in vectors if name in rates]
+    return replace(device, efficiency=replace(device.efficiency, emulated=known[-1] if known else 1.0))
+
+
 def processor_device(row: Processor, catalog: Catalog) -> Device:
     """Return one socket of a catalogue CPU as formulas see it; only a row of a whole machine has memory."""
     guesses = catalog.assumptions
@@ -215,6 +227,7 @@ def processor_device(row: Processor, catalog: Catalog) -> Device:
         runs_as=stand_ins(catalog),
         has_own_memory=False,
     ).with_provenance(row_provenance(row), *DEVICE_FIGURES)
+    device = with_vectors(device, (row.simd or "").split("+"), catalog)
     lacking = {
         "peaks": () if row.base_ghz or row.boost_ghz else ("cpu-clock",),
         "peaks.fp32": () if row.fp32_flops_per_cycle else ("cpu-fp32-flops-per-cycle",),

@@ -52,6 +52,7 @@ class Efficiency:
     unaligned: Number
     exponential_flops: Number
     attention_unfused: Number
+    emulated: Number
     stream: Number
     elementwise: Number
     kernel_launch_seconds: Number
@@ -207,7 +208,12 @@ class Device:
         """Share of the peak that large matrix products of a type sustain."""
         native = self.native(precision)
         shares = self.efficiency.gemm
-        return shares[native] if native in shares else min(shares.values())
+        share = shares[native] if native in shares else min(shares.values())
+        return share * float(self.efficiency.emulated) if self.emulates(precision) else share
+
+    def emulates(self, precision: str) -> bool:
+        """Whether products of a 16-bit type are made of wider ones, each operand converted: as processors do."""
+        return self.kind == "cpu" and precision in SIXTEEN_BIT and self.native(precision) not in SIXTEEN_BIT
 
 
 def figure_label(name: str) -> str:

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, Processor
-from capacity_tui.engine.cluster.catalogue_devices import accelerator_device, power_limited, processor_device, shared
+from capacity_tui.engine.cluster.catalogue_devices import (
+    accelerator_device,
+    power_limited,
+    processor_device,
+    shared,
+    with_vectors,
+)
 from capacity_tui.engine.cluster.cluster import Device
 from capacity_tui.engine.cluster.hardware_match import HardwareMatch, combined, with_benchmarks, with_measured
 from capacity_tui.engine.cluster.levels import machine_host, machine_network
@@ -101,6 +107,7 @@ def detected_processor(machine: Machine, catalog: Catalog) -> Device:
     device = device.with_provenance(memory.provenance, "memory_bytes")
     cores = machine.cpu.usable_threads
     device = device.with_provenance(cores.provenance, "units")
+    device = with_vectors(device, machine.cpu.simd.value or (), catalog)
     return with_benchmarks(_as_detected(device, machine), machine.benchmarked)
 
 

@@ -64,6 +64,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         "unnamed": unnamed,
         "adapted": float(resolved.plan.task != "infer" and resolved.plan.training.adapter is not None),
         "offloaded": float(resolved.plan.parallelism.offload in {"optimizer", "parameters"}) * device.has_own_memory,
+        "emulated": float(device.emulates(str(resolved.plan.training.precision)) and resolved.plan.task != "infer"),
         MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
     }
     if unnamed:
@@ -76,7 +77,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         features,
         flags,
         spreads_here(device.efficiency.errors),
-        own=None if runs is None else (runs, kind_words),
+        own=None if runs is None else (runs, kind_words, float(device.efficiency.context_bytes)),
         networks=networks,
         oldest_rate=_oldest_rate(resolved, catalog),
     )
@@ -141,7 +142,7 @@ def with_numbers(
 
 def with_further_run(
     resolved: ResolvedPlan, work: Work, figure: FigureName, catalog: Catalog
-) -> tuple[OwnRuns, Mapping[str, str]]:
+) -> tuple[OwnRuns, Mapping[str, str], float]:
     """Return the runs of the user's own with one more: of this very plan, just as it is estimated.
 
     Args:
@@ -152,7 +153,7 @@ def with_further_run(
     numbers = {name: float(number) for name, number in work.evidence.features.numbers.items()}
     own = own_runs_of(device, catalog)
     speed = 1.0 if own is None else own.speed(words)
-    context = float(work.context_bytes)
+    context = float(device.efficiency.context_bytes)
     run = MeasuredRun("", words, numbers, **({"speed": speed} if figure == "step" else {"peak_bytes": context}))
     runs = replace(device.efficiency, runs=(*device.efficiency.runs, run))
-    return cast("OwnRuns", own_runs_of(replace(device, efficiency=runs), catalog)), words
+    return cast("OwnRuns", own_runs_of(replace(device, efficiency=runs), catalog)), words, context

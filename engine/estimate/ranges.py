@@ -115,13 +115,13 @@ class Ranges:
 
     def _own_spread(self, figure: FigureName) -> OwnSpread | None:
         """Return what runs of the user's own say of how sure a step and its memory are."""
-        evidence, work = self._work.evidence, self._work
+        evidence = self._work.evidence
         if evidence.own is None or figure not in ("step", "memory"):
             return None
-        runs, words = evidence.own
+        runs, words, context_bytes = evidence.own
         if figure == "step":
             return runs.time_spread(words, evidence.features.numbers)
-        return runs.memory_spread(words, evidence.features.numbers, float(work.context_bytes))
+        return runs.memory_spread(words, evidence.features.numbers, context_bytes)
 
     def _range(self, name: FigureName) -> Range:
         evidence = self._work.evidence

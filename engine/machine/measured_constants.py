@@ -55,7 +55,7 @@ class MeasuredRun:
         numbers: likewise by numbers: tokens of a sequence, parameters, sequences or samples at once, devices.
         speed: how many times faster the device is than its other constants say; None where no time was measured.
         peak_bytes: memory that it took; None where that was not measured.
-        tensor_bytes: what of it is not outside the allocator, as estimated.
+        tensor_bytes: what of it is not the device's memory outside the allocator, as estimated.
         weight: how much it counts, from 0 to 1: less where others used the machine too.
     """
 

@@ -26,6 +26,7 @@ _WORDS = {
     "outside": "memory outside the allocator",
     "offloaded": "states on the host",
     "mixture": "experts",
+    "emulated": "16 bits without units",
     "own_runs": "runs of your own",
 }
 OWN_RUNS = "own_runs"
@@ -273,7 +274,8 @@ class Evidence:
         features: what the run is like.
         flags: properties that make it less sure, 1 or 0, by name of their spread.
         here: spreads found on this very machine.
-        own: runs of the user's own on such a device, and what this one is like to them by words.
+        own: runs of the user's own on such a device, and what this one is like to them by words, with its
+            memory outside the allocator as they show it, bytes.
         known: ranges that are given as they are, by figure.
         networks: how sure the networks are, where they were measured.
         oldest_rate: rate of older releases over the estimated one, where the run does not say its release; else 1.
@@ -283,7 +285,7 @@ class Evidence:
     features: RunFeatures = field(default_factory=RunFeatures)
     flags: Mapping[str, Number] = field(default_factory=dict)
     here: Mapping[str, float] = field(default_factory=dict)
-    own: tuple[OwnRuns, Mapping[str, str]] | None = None
+    own: tuple[OwnRuns, Mapping[str, str], float] | None = None
     known: Mapping[FigureName, Range] = field(default_factory=dict)
     networks: MeasuredNetworks | None = None
     oldest_rate: float = 1.0

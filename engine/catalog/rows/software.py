@@ -34,6 +34,9 @@ class Efficiency(Row):
         0.0, description="rate for which a processor gathers the operands of a convolution, of 2 bytes; 0: any"
     )
     attention_unfused: Share = Field(description="rate of separate score products over large products")
+    emulated: dict[str, Share] = Field(
+        {}, description="rate of 16-bit products without units over that of the type that has them, by vector units"
+    )
     stream: Share = Field(description="share of memory bandwidth of large copies")
     elementwise: Share = Field(description="share of memory bandwidth of norms and activations")
     launch_us: PositiveFloat = Field(description="fixed time of a kernel, microseconds")
@@ -102,6 +105,9 @@ class Framework(Released):
         ge=0,
         le=1,
         description="1: adapters of queries, keys and values keep a copy of their input each; 0: one for all",
+    )
+    process_mib: NonNegativeFloat = Field(
+        0.0, description="memory of a process on a processor with its libraries, beyond that of the tensor library, MiB"
     )
     fp32_adapters: int = Field(0, ge=0, le=1, description="1: adapters are kept in fp32 beside a 16-bit base")
     fp32_norms: tuple[str, ...] = Field(

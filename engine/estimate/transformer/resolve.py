@@ -104,13 +104,13 @@ def transformer_run(plan: Plan, shape: TransformerShape, cluster: Cluster, catal
         objective=objective_of(training),
         data=_data(plan, shape, cluster, catalog),
         software=training_software(row, training, numerics, catalog, shape),
-        kernels=_kernels(plan, cluster.device, row, catalog),
+        kernels=_kernels(plan, shape, cluster.device, row, catalog),
         recompute=resolve_recompute(training.checkpointing, catalog),
         adapter=finetuning(training, shape, numerics.element_bytes, row, catalog),
     )
 
 
-def _kernels(plan: Plan, device: Device, row: Framework, catalog: Catalog) -> KernelRates:
+def _kernels(plan: Plan, shape: TransformerShape, device: Device, row: Framework, catalog: Catalog) -> KernelRates:
     """Return what the kernels of a plan's precision reach.
 
     ``hardware.efficiency`` is the share of the peak that training sustains; ``gemm_reach``, from short benchmarks, is
@@ -125,6 +125,8 @@ def _kernels(plan: Plan, device: Device, row: Framework, catalog: Catalog) -> Ke
         for name in (precision, wide)
     ]
     kernel = attention_kernel(plan.training.attention, device, row, catalog)
+    if device.kind == "cpu" and _drops_scores(plan, shape):
+        kernel = catalog.attention_kernels["eager"]  # the fused kernels of processors have no dropout
     return KernelRates(
         peak=device.peak(precision),
         gemm_reach=reaches[0],
@@ -134,6 +136,12 @@ def _kernels(plan: Plan, device: Device, row: Framework, catalog: Catalog) -> Ke
         attention=attention_rates(kernel, device, catalog),
         casts=float(catalog.precisions[device.native(precision)].casts),
     )
+
+
+def _drops_scores(plan: Plan, shape: TransformerShape) -> bool:
+    """Whether scores of attention are dropped out, as where models with learned positions (GPT-2, BERT) are trained."""
+    dropout = plan.training.dropout
+    return float(shape.positions) > 0 and shape.vision is None if dropout is None else dropout > 0
 
 
 def _data(plan: Plan, shape: TransformerShape, cluster: Cluster, catalog: Catalog) -> RunData:

@@ -99,6 +99,7 @@ class Software:
     varied_length_blocks: Number
     caching_allocator: Number
     fragmentation: Number
+    process_bytes: Number
 
 
 def training_software(

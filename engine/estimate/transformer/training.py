@@ -226,7 +226,7 @@ def training_work(run: TransformerRun, steps: Number | None) -> Work:
         places=memory.places,
         fragmentation=run.software.fragmentation,
         stranded=memory.stranded,
-        context_bytes=context_bytes(device.efficiency.context_bytes, device.efficiency.communicator_bytes, groups),
+        context_bytes=context_bytes(_process_bytes(run), device.efficiency.communicator_bytes, groups),
         phases=(
             Phase(
                 "step",
@@ -268,6 +268,12 @@ def _host_holds(run: TransformerRun) -> str:
         "activations": layout.offload_activations,
     }
     return " and ".join(name for name, share in shares.items() if any_true(share > 0))
+
+
+def _process_bytes(run: TransformerRun) -> Number:
+    """Return bytes of a driver's context; on a processor those of the process, with the software's libraries."""
+    libraries = run.software.process_bytes if run.cluster.device.kind == "cpu" else 0.0
+    return run.cluster.device.efficiency.context_bytes + libraries
 
 
 def _schedule(run: TransformerRun) -> Schedule:

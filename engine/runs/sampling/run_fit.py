@@ -132,7 +132,7 @@ def _measured_run(
     """Return what a run says of its device; None where it says nothing."""
     device = with_measured(resolved.cluster.device, (start,))
     estimate = _at_speed(resolved, device, 1.0, catalog)
-    tensors = _reserved(estimate) - float(estimate.work.context_bytes)
+    tensors = _reserved(estimate) - float(device.efficiency.context_bytes)
     if run.peak_bytes and run.peak_bytes < LEAST_SHARE * tensors:
         detail = f"{run.peak_bytes:.4g} B, estimated {_reserved(estimate):.4g} B"
         raise PlanError("the peak is below what the plan's tensors take", detail, "check plan and peak")

@@ -1,0 +1,64 @@
+"""Training on a processor: types without units, dropout in attention, and what a process takes with its libraries."""
+
+from __future__ import annotations
+
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.estimate import Estimate, figures_of
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.solve import answer
+
+PROCESSOR = "epyc-7763"  # AVX2, no 16-bit units
+
+
+def estimated(model: str = "gpt2", hardware: str = PROCESSOR, **training: object) -> Estimate:
+    settings = {"seq_len": 512, "micro_batch": 4, "global_batch": 4, "steps": 10, "precision": "fp32", **training}
+    plan = {"task": "train", "model": {"name": model}, "training": settings, "hardware": {"name": hardware}}
+    return answer(plan_from_data(plan), None, load_catalog()).estimate
+
+
+def step(estimate: Estimate) -> float:
+    return float(estimate.computation.step_seconds.value)
+
+
+def memory(estimate: Estimate) -> float:
+    return float(estimate.memory.reserved_bytes.value)
+
+
+def test_sixteen_bits_without_units_are_slower_than_thirty_two_and_less_sure() -> None:
+    narrow, wide = estimated(precision="bf16"), estimated()
+    assert step(narrow) > 2.5 * step(wide)
+    ends = [figures_of(one)["computation.step_seconds"] for one in (narrow, wide)]
+    spans = [float(end.high) / float(end.low) for end in ends]
+    assert spans[0] > 1.5 * spans[1]
+
+
+def test_vectors_of_512_bits_convert_faster() -> None:
+    # Two generations: one with AVX2 alone, one with AVX-512 and no bf16 units.
+    ratios = [
+        step(estimated(hardware=name, precision="bf16")) / step(estimated(hardware=name))
+        for name in (PROCESSOR, "xeon-8275cl")
+    ]
+    assert ratios[1] < ratios[0] / 2.0
+    assert ratios[1] > 2.0
+
+
+def test_processors_of_which_nothing_is_known_are_left_alone() -> None:
+    assert step(estimated(hardware="graviton3", precision="bf16")) <= step(estimated(hardware="graviton3"))
+
+
+def test_dropout_stores_the_scores_of_attention() -> None:
+    assert memory(estimated()) > memory(estimated(dropout=0.0)) + 2**30
+    # Llama is trained without dropout: nothing is dropped out unless a plan says so.
+    assert memory(estimated("smollm2-135m")) == memory(estimated("smollm2-135m", dropout=0.0))
+
+
+def test_a_process_takes_what_its_libraries_take() -> None:
+    bare, trainer = (estimated("smollm2-135m", framework=name).work.context_bytes for name in ("fsdp", "transformers"))
+    assert float(trainer) > float(bare) + 200 * 2**20
+    on_gpus = [
+        float(estimated("smollm2-135m", hardware="rtx-4090", framework=name).work.context_bytes)
+        for name in ("ddp", "transformers")
+    ]
+    assert on_gpus[0] == pytest.approx(on_gpus[1])

@@ -1,0 +1,91 @@
+"""Pairs of plans of which one has more of one thing, and what must not get better by that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import Estimate, estimate_plan, figures_of
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.edit import with_values
+
+Changed = Callable[[Plan], dict[str, object]]
+
+# A figure that gets better by less than this share is taken for equal: tiles, buckets and rounds of requests are whole.
+TOLERANCE = 0.03
+
+STEP, MEMORY = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
+TTFT, REQUEST = Figure.TIME_TO_FIRST_TOKEN_SECONDS, "computation.infer.latency_seconds"
+
+
+def _batch(plan: Plan) -> dict[str, object]:
+    training = plan.training
+    return {
+        Key.TRAINING_MICRO_BATCH: 2 * int(training.micro_batch),
+        Key.TRAINING_GLOBAL_BATCH: 2 * int(training.global_batch or 1),
+    }
+
+
+def _sequence(plan: Plan) -> dict[str, object]:
+    return {Key.TRAINING_SEQ_LEN: 2 * int(plan.training.seq_len)}
+
+
+def _replicas(plan: Plan) -> dict[str, object]:
+    """Twice the replicas and the work, where there are several: the second brings the buffers of their exchanges."""
+    if int(plan.parallelism.dp or 1) == 1:
+        return {}
+    return {
+        Key.HARDWARE_DEVICES: 2 * int(plan.hardware.devices or 1),
+        Key.PARALLELISM_DP: 2 * int(plan.parallelism.dp or 1),
+        Key.TRAINING_GLOBAL_BATCH: 2 * int(plan.training.global_batch or 1),
+    }
+
+
+def _sharding(plan: Plan) -> dict[str, object]:
+    return {Key.PARALLELISM_ZERO: int(plan.parallelism.zero or 0) + 1}
+
+
+def _served_batch(plan: Plan) -> dict[str, object]:
+    return {Key.INFERENCE_BATCH: 2 * int(plan.inference.batch or 1)}
+
+
+def _prompt(plan: Plan) -> dict[str, object]:
+    return {Key.INFERENCE_PROMPT_TOKENS: 2 * int(plan.inference.prompt_tokens)}
+
+
+# What has more of something, whether it trains, the figures that may not fall by it, and those that may not rise.
+PAIRS: tuple[tuple[str, bool, Changed, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("twice the batch", True, _batch, (STEP, MEMORY), ()),
+    ("twice the sequence", True, _sequence, (STEP, MEMORY), ()),
+    ("twice the replicas", True, _replicas, (STEP,), (MEMORY,)),
+    ("the next stage of ZeRO", True, _sharding, (), (MEMORY,)),
+    ("twice the served batch", False, _served_batch, (STEP, MEMORY), ()),
+    ("twice the prompt", False, _prompt, (TTFT,), ()),
+)
+
+
+def broken_pairs(plan: Plan, estimate: Estimate, catalog: Catalog) -> Iterator[str]:
+    """Yield what gets better though a settled plan is asked for more, or worse though more shares the work.
+
+    Args:
+        plan: with nothing open.
+        estimate: of it.
+    """
+    if estimate.model is None or (plan.task != "infer" and not isinstance(plan.training.micro_batch, int)):
+        return
+    before = figures_of(estimate)
+    for name, trains, change, falls, rises in PAIRS:
+        if trains != (plan.task != "infer") or not (changed := change(plan)):
+            continue
+        try:
+            after = figures_of(estimate_plan(with_values(plan, changed), None, catalog).estimate)
+        except (CapacityError, ValueError):
+            continue
+        for key in (*falls, *rises):
+            if key not in before or key not in after or not float(before[key].value):
+                continue
+            ratio = float(after[key].value) / float(before[key].value)
+            if (key in falls and ratio < 1.0 - TOLERANCE) or (key in rises and ratio > 1.0 + TOLERANCE):
+                yield f"{name}: {key} times {ratio:.3g}"
