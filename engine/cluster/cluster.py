@@ -139,12 +139,7 @@ class Device:
         return replace(self, known={**self.known, **dict.fromkeys(fields, provenance)})
 
     def with_speed(self, speed: float, context_bytes: float | None = None) -> Device:
-        """Return the device so many times faster than its constants say, as runs of the user's own show it.
-
-        Args:
-            speed: factor over the constants without any run.
-            context_bytes: memory outside the allocator; as without any run by default.
-        """
+        """Return the device so many times faster than its constants say, with the context of the user's own runs."""
         plain = self.efficiency.plain or self.efficiency
         scaled = {name: getattr(plain, name) * speed for name in _SPEEDS}
         # Curves of products and attention are relative to rates that scale with the constants; the others are not.
@@ -208,12 +203,12 @@ class Device:
         """Share of the peak that large matrix products of a type sustain."""
         native = self.native(precision)
         shares = self.efficiency.gemm
-        share = shares[native] if native in shares else min(shares.values())
-        return share * float(self.efficiency.emulated) if self.emulates(precision) else share
+        return shares[native] if native in shares else min(shares.values())
 
-    def emulates(self, precision: str) -> bool:
-        """Whether products of a 16-bit type are made of wider ones, each operand converted: as processors do."""
-        return self.kind == "cpu" and precision in SIXTEEN_BIT and self.native(precision) not in SIXTEEN_BIT
+    def conversion_share(self, precision: str) -> float:
+        """Rate of products whose operands are converted, 16 bits on a processor, over that of what runs; else 1."""
+        converts = self.kind == "cpu" and precision in SIXTEEN_BIT and self.native(precision) not in SIXTEEN_BIT
+        return float(self.efficiency.emulated) if converts else 1.0
 
 
 def figure_label(name: str) -> str:

@@ -64,7 +64,9 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         "unnamed": unnamed,
         "adapted": float(resolved.plan.task != "infer" and resolved.plan.training.adapter is not None),
         "offloaded": float(resolved.plan.parallelism.offload in {"optimizer", "parameters"}) * device.has_own_memory,
-        "emulated": float(device.emulates(str(resolved.plan.training.precision)) and resolved.plan.task != "infer"),
+        "emulated": float(
+            device.conversion_share(str(resolved.plan.training.precision)) < 1.0 and resolved.plan.task != "infer"
+        ),
         MIXTURE: 0.0 if resolved.shape is None else present(resolved.shape.experts),
     }
     if unnamed:

@@ -160,7 +160,8 @@ def network_run(plan: Plan, network: LayerList, cluster: Cluster, catalog: Catal
     device, reach = cluster.device, plan.hardware.efficiency
     compiled_launches = catalog.coefficients["compiled-launches"].value if training.compile else 1.0
     batch = float(training.micro_batch if trains else plan.inference.batch * at_once)
-    layout, gemm_reach = run_layout(parallel, device), reach or device.gemm_reach(precision)
+    converted = device.conversion_share(precision) if trains else 1.0
+    layout, gemm_reach = run_layout(parallel, device), reach or device.gemm_reach(precision) * converted
     return NetworkRun(
         network=network,
         cluster=cluster,

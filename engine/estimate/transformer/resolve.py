@@ -121,7 +121,9 @@ def _kernels(plan: Plan, shape: TransformerShape, device: Device, row: Framework
     # Only types that operands are cast to leave some products in a wider one: TF32 is the type of every product.
     wide = kept.wide if kept.casts else precision
     reaches = [
-        device.gemm_reach(name) if efficiency is None else efficiency / device.efficiency.sustained
+        device.gemm_reach(name) * device.conversion_share(name)
+        if efficiency is None
+        else efficiency / device.efficiency.sustained
         for name in (precision, wide)
     ]
     kernel = attention_kernel(plan.training.attention, device, row, catalog)

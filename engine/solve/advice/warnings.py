@@ -183,8 +183,8 @@ def _precision(case: EstimatedPlan) -> Iterator[Note]:
     if runs != wanted:
         peak = format_flops(device.peak(wanted), per_second=True)
         detail = f"It runs as {runs}, with a peak of {peak}."
-        if device.emulates(wanted) and plan.task != "infer":
-            share = format_percent(float(device.efficiency.emulated))
+        if device.conversion_share(wanted) < 1.0 and plan.task != "infer":
+            share = format_percent(device.conversion_share(wanted))
             detail = f"Products convert each operand, and run at some {share} of the rate of {runs}, which is faster."
         yield Note("precision_not_native", f"{device.name} has no {wanted} units", detail)
 
