@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from capacity_tui.engine.keys import Key
-from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.output import tell
 
 if TYPE_CHECKING:
@@ -20,18 +20,77 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.plan.imports import Imported
     from capacity_tui.engine.plan.line import OneLine, PlanFlags
-from pathlib import Path
-from typing import Any, TypeVar
+
+
+def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the models that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.catalog import load_catalog
+
+    return [name for name in load_catalog().architectures if name.startswith(incomplete)]
+
+
+def models(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the models and families that begin like this."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.models import known_models
+
+    known = [model.id for model in known_models(load_catalog())]
+    fitting = [name for name in known if name.startswith(incomplete)]
+    return list(dict.fromkeys((*fitting, *architectures(context, parameter, incomplete))))
+
+
+def devices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the accelerators and processors that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.catalog import load_catalog
+
+    catalog = load_catalog()
+    return [name for name in (*catalog.accelerators, *catalog.processors) if name.startswith(incomplete)]
+
+
+def fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the plan fields that begin like this, ready for a value."""
+    del context, parameter
+    from capacity_tui.engine.plan import field_names
+
+    return [f"{name}=" for name in field_names() if name.startswith(incomplete)]
+
+
+def names_of_fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the plan fields that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.plan import field_names
+
+    return [name for name in field_names() if name.startswith(incomplete)]
+
+
+def saved_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the saved plans that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.plan.files import list_plans
+
+    return [plan.name for plan in list_plans() if plan.name.startswith(incomplete)]
+
+
+def schemas(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of schemas that begin like this."""
+    del context, parameter
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.present import schema_names
+
+    return [name for name in schema_names(load_catalog()) if name.startswith(incomplete)]
+
 
 _OPTIONS = (
-    click.option("--model", metavar="NAME", shell_complete=plan_sources.models, help="Model, by name, hub id or size."),
+    click.option("--model", metavar="NAME", shell_complete=models, help="Model, by name, hub id or size."),
     click.option("--task", metavar="TASK", help="train, full, lora, qlora, dora, infer or fit."),
     click.option(
         "--gpu",
         "gpus",
         metavar="NAME",
         multiple=True,
-        shell_complete=plan_sources.devices,
+        shell_complete=devices,
         help='Hardware, as "8xH100-SXM" or "gpu(48GiB,180TFLOPs,900GB/s)"; may be repeated to compare.',
     ),
     click.option("--seq", metavar="TOKENS", help="Tokens of one sequence, as 4096 or 4k."),
@@ -81,7 +140,7 @@ settings_option = click.option(
     "settings",
     multiple=True,
     metavar="KEY=VALUE",
-    shell_complete=plan_sources.fields,
+    shell_complete=fields,
     help="Change a value first, such as training.micro_batch=4; may be repeated.",
 )
 
@@ -255,66 +314,6 @@ def machine_for(plan: Plan) -> Machine | None:
     from capacity_tui.engine.machine import detect
 
     return detect()
-
-
-def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the models that begin like this."""
-    del context, parameter
-    from capacity_tui.engine.catalog import load_catalog
-
-    return [name for name in load_catalog().architectures if name.startswith(incomplete)]
-
-
-def models(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the models and families that begin like this."""
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.models import known_models
-
-    known = [model.id for model in known_models(load_catalog())]
-    fitting = [name for name in known if name.startswith(incomplete)]
-    return list(dict.fromkeys((*fitting, *architectures(context, parameter, incomplete))))
-
-
-def devices(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the accelerators and processors that begin like this."""
-    del context, parameter
-    from capacity_tui.engine.catalog import load_catalog
-
-    catalog = load_catalog()
-    return [name for name in (*catalog.accelerators, *catalog.processors) if name.startswith(incomplete)]
-
-
-def fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the plan fields that begin like this, ready for a value."""
-    del context, parameter
-    from capacity_tui.engine.plan import field_names
-
-    return [f"{name}=" for name in field_names() if name.startswith(incomplete)]
-
-
-def names_of_fields(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the plan fields that begin like this."""
-    del context, parameter
-    from capacity_tui.engine.plan import field_names
-
-    return [name for name in field_names() if name.startswith(incomplete)]
-
-
-def saved_plans(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the saved plans that begin like this."""
-    del context, parameter
-    from capacity_tui.engine.plan.files import list_plans
-
-    return [plan.name for plan in list_plans() if plan.name.startswith(incomplete)]
-
-
-def schemas(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of schemas that begin like this."""
-    del context, parameter
-    from capacity_tui.engine.catalog import load_catalog
-    from capacity_tui.engine.present import schema_names
-
-    return [name for name in schema_names(load_catalog()) if name.startswith(incomplete)]
 
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
