@@ -74,6 +74,7 @@ TOPICS = {
 }
 ENTRIES = (
     Entry("plan", "plan", "plan.plan", "Estimate memory, time and cost of plans."),
+    Entry("plan", "export", "plan.export", "Write a plan for Kubernetes, SkyPilot, launchers and engines."),
     Entry("plan", "validate", "plan.plan_files", "Check plans and catalogue files."),
     Entry("plan", "audit", "plan.plan_files", "Audit configurations of other tools."),
     Entry("plan", "examples", "plan.plan_files", "List, print or write the example plans."),

@@ -50,6 +50,10 @@ _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG]?)")
 _UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "K": 1024, "M": 2**20, "G": 2**30}
 
 
+_MAKERS = frozenset({"nvidia", "amd", "intel", "google", "tpu"})
+_SIZE_OR_COUNT = re.compile(r"[\d.]+([kKmMgGtT]i?[bB]?)?(\.\.[\w.]*)?")
+
+
 class UnreadError(ValueError):
     """A value that an option cannot have; the text says what it takes."""
 
@@ -282,6 +286,25 @@ def duration(value: Plain) -> object:
     return {names[match[2]]: int(number) if number.is_integer() else number}
 
 
+def accelerators(value: Plain) -> object:
+    """Return the devices of a node as clouds write them: ``H100:8``, ``80GB:2``, by name, or of several the first."""
+    if isinstance(value, dict) and "name" in value:
+        value = ":".join(str(part) for part in (_first(value["name"]), value.get("count", 1)))
+    parts = str(_first(value)).split(":") if value else []
+    names = [part for part in parts if part.casefold() not in _MAKERS and not _SIZE_OR_COUNT.fullmatch(part)]
+    counts = [part for part in parts if part.partition("..")[0].isdigit()]
+    if not names:
+        raise UnreadError("a device and its number, such as H100:8")
+    return {Key.HARDWARE_NAME: names[0], "per_process": int(counts[0].partition("..")[0]) if counts else 1}
+
+
+def _first(value: Plain) -> Plain:
+    """Return the first of several that are as good; of a mapping with its value."""
+    if isinstance(value, dict):
+        return next((f"{name}:{count}" for name, count in value.items()), None)
+    return value[0] if isinstance(value, list) and value else value
+
+
 MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
     {
         "text": text,
@@ -310,6 +333,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "kv_heads": kv_heads,
         "duration": duration,
         "gpt2_vocabulary": gpt2_vocabulary,
+        "accelerators": accelerators,
     }
 )
 """By the name that tables use; each returns a value, values by field, or None for nothing."""

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import re
-import textwrap
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, read_yaml
-from capacity_tui.engine.errors import CapacityError, DocumentError, Place, PlanError
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import leaves
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.files.loading import OLDER_KEYS
-from capacity_tui.engine.plan.files.saved import setting_text
+from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.scripts import LAUNCHER, calls, is_command, is_python, tool_commands
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
 from capacity_tui.engine.plan.imports.shell import Script, read_script
 from capacity_tui.engine.plan.imports.tools import Tool, tools
-from capacity_tui.engine.plan.plan import Plan
 
-_MOST_FILES = 64
 _OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
 
-
+_MOST_FILES = 64
 """Files of a folder that are looked at."""
 
 _FARTHEST_FOLDER = 3
@@ -241,7 +236,8 @@ def _readings(document: Document) -> list[Reading]:
         PlanError: it is of no known tool.
     """
     if (owner := tool_of(document.data)) is not None:
-        return [read_document(document, owner)]
+        reading = read_document(document, owner)
+        return [reading, *_run_by(reading, document)]
     data = document.data if isinstance(document.data, dict) else {}
     sections = [(key, section_owner) for key, value in data.items() if (section_owner := tool_of(value)) is not None]
     if not sections:
@@ -251,6 +247,21 @@ def _readings(document: Document) -> list[Reading]:
     others = [key for key in data if key not in dict(sections)]
     read[0].unknown.extend(Remark(Place(document.file, document.lines.get((key,)), str(key)), "") for key in others)
     return read
+
+
+def _run_by(reading: Reading, document: Document) -> list[Reading]:
+    """Return what the commands say that a document holds for a shell, its variables and the document's filled in."""
+    owner, data = reading.tool, document.data if isinstance(document.data, dict) else {}
+    values = {setting.field: setting.value for setting in reading.settings}
+    lines = [f"{name}={values[field]}" for name, field in owner.variables.items() if field in values]
+    for option in owner.runs:
+        value = data.get(option)
+        lines += [str(line) for line in (value if isinstance(value, list) else [value]) if line]
+    if not owner.runs:
+        return []
+    with suppress(CapacityError):
+        return _read_commands("\n".join(lines), document.file or "")
+    return []
 
 
 def tool_of(data: Plain) -> Tool | None:
@@ -282,79 +293,6 @@ def _options(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath
 
 
 _REFERENCE = re.compile(r"\$\{([\w.]+)\}")
-
-_MARK = "# plan: "
-
-_MORE = "#   "
-
-_KEPT = re.compile(r"^# plan: (\{[^\n]*(?:\n#   [^\n]*)*)", re.MULTILINE)
-
-_WIDTH = 110
-
-_TRAINED, _SERVED = ("training", "parallelism"), ("inference", "parallelism")
-
-_FOLLOWS = frozenset({Key.PARALLELISM_DP, Key.PARALLELISM_ETP, Key.PARALLELISM_SEQUENCE_PARALLEL, Key.TRAINING_METHOD})
-"""Fields that follow from others, and would stand in the way where somebody changes those."""
-
-_WRITTEN = frozenset(
-    {
-        Key.TRAINING_ATTENTION,
-        Key.TRAINING_PRECISION,
-        Key.PARALLELISM_ZERO,
-        Key.INFERENCE_KV_CACHE,
-        Key.INFERENCE_BATCH,
-        Key.INFERENCE_PROMPT_TOKENS,
-        Key.INFERENCE_OUTPUT_TOKENS,
-    }
-)
-"""Fields of which an option's word may stand for several values: written also where they have their default."""
-
-
-def kept_plan(plan: Plan, steps: int | None = None) -> str:
-    """Return a settled plan as a comment.
-
-    Args:
-        plan: the plan.
-        steps: the length of its job as files write it.
-    """
-    values = dict(_values(plan)) | ({} if steps is None else {"written_steps": steps})
-    lines = textwrap.wrap(setting_text(values), _WIDTH, break_long_words=False, break_on_hyphens=False)
-    return _MARK + f"\n{_MORE}".join(lines) + "\n"
-
-
-def read_kept(text: str, name: str) -> Iterator[ImportedSetting]:
-    """Yield what a comment of a file keeps of the plan that it was written for; nothing where there is none."""
-    comment = _KEPT.search(text)
-    if comment is None:
-        return
-    line = text.count("\n", 0, comment.start()) + 1
-    try:
-        data = read_yaml(comment[1].replace(f"\n{_MORE}", " ")).data
-    except DocumentError:
-        return
-    for path, value in data.items() if isinstance(data, dict) else ():
-        yield ImportedSetting(path, value, Place(name, line, "plan"), str(value), level="kept")
-
-
-def _values(plan: Plan) -> Iterator[tuple[str, object]]:
-    """Yield what a plan says beyond defaults, by path."""
-    if plan.task is not None:
-        yield "task", plan.task
-    for section in ("model", "hardware", *(_SERVED if plan.task == "infer" else _TRAINED)):
-        yield from _changed_values(getattr(plan, section), section)
-
-
-def _changed_values(section: BaseModel, above: str) -> Iterator[tuple[str, object]]:
-    given = section.model_dump(mode="json", exclude_none=True)
-    default = type(section).model_construct()
-    for name, value in given.items():
-        path = f"{above}.{name}"
-        current = getattr(section, name)
-        if isinstance(current, BaseModel):
-            yield Key.TRAINING_METHOD, value.get("kind")
-            yield from ((f"{path}.{key}", inner) for key, inner in value.items() if key != "kind")
-        elif path not in _FOLLOWS and (path in _WRITTEN or current != getattr(default, name, None)):
-            yield path, value
 
 
 def refuse_files_of_tools(document: Document) -> None:

@@ -62,6 +62,8 @@ class Tool:
         calls: functions and classes of Python whose arguments its options are.
         serves: words in the name of a program that generates or evaluates rather than trains.
         trained_by: options of which a file that trains has one; empty where its files are of one task.
+        runs: options that hold commands of a shell.
+        variables: fields and quantities that variables of such a shell hold, by their names.
     """
 
     id: str
@@ -79,6 +81,8 @@ class Tool:
     calls: tuple[str, ...] = ()
     serves: tuple[str, ...] = ()
     trained_by: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def short_name(self) -> str:
@@ -164,6 +168,8 @@ def _tool(name: str) -> Tool:
         calls=tuple(rows.get("calls", ())),
         serves=tuple(rows.get("serves", ())),
         trained_by=tuple(rows.get("trained_by", ())),
+        runs=tuple(rows.get("runs", ())),
+        variables=rows.get("variables", {}),
     )
 
 

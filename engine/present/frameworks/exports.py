@@ -73,7 +73,9 @@ def _written(row: ExportRow, job: Job, computed: Mapping[str, object]) -> object
         if not _written(condition, job, computed):
             return None
     if "options" in row:
-        return _options(row["options"], job, computed)
+        return _options(row["options"], job, computed) or None
+    if "items" in row:
+        return [_options(item, job, computed) for item in row["items"]]
     return row["is"] if "is" in row else _read(row, _value(row["of"], job, computed))
 
 
@@ -131,7 +133,28 @@ def limits(remarks: Sequence[str]) -> str:
 
 def as_yaml(heading: Iterable[str], remarks: Sequence[str], data: Mapping[str, object]) -> str:
     """Return data as YAML below a comment."""
-    return comment(heading) + limits(remarks) + yaml.safe_dump(to_builtins(data), sort_keys=False)
+    return comment(heading) + limits(remarks) + yaml_lines(data)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such, and repeats what stands in several places."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Return that nothing is written as a reference to another place."""
+        del data
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _represent_text)
+
+
+def yaml_lines(data: Mapping[str, object]) -> str:
+    """Return data as YAML in their own order."""
+    return yaml.dump(to_builtins(data), Dumper=_Dumper, sort_keys=False)
 
 
 def _quoted(word: str) -> str:

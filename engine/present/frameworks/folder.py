@@ -108,16 +108,8 @@ def _tool(name: str | None) -> str | None:
 
 def _serving(job: Job) -> Iterator[tuple[str, str]]:
     engine, _ = named_release(job.plan.inference.engine)
-    if job.shape.kind != "decoder":
-        return
-    if engine == "vllm":
-        yield "vllm_serve.sh", serving.vllm_script(job)
-    elif engine == "sglang":
-        yield "sglang_serve.sh", serving.sglang_script(job)
-    elif engine == "tensorrt-llm":
-        yield from serving.tensorrt_files(job)
-    elif engine == "llamacpp":
-        yield "llama_server.sh", serving.llamacpp_script(job)
+    if job.shape.kind == "decoder":
+        yield from serving.serving_files(engine, job)
 
 
 def _has_flavor(job: Job) -> bool:

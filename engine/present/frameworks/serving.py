@@ -1,74 +1,94 @@
-"""Commands that serve a model: vLLM, SGLang, TensorRT-LLM, llama.cpp."""
+"""Commands that serve a model: vLLM, SGLang, TensorRT-LLM, llama.cpp, Ollama, Text Generation Inference."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from capacity_tui.engine.plan.imports import tool
 from capacity_tui.engine.present.frameworks.exports import (
     as_yaml,
     command,
+    comment,
     exported,
     exported_arguments,
     known_values,
+    limits,
     script,
 )
 from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
+from capacity_tui.engine.record import dataclass
 
 VLLM = "vLLM 0.10 and later (vllm/engine/arg_utils.py)"
 SGLANG = "SGLang 0.5 (srt/server_args.py)"
 TENSORRT = "TensorRT-LLM 1.0 and later (tensorrt_llm/commands/serve.py)"
 LLAMACPP = "llama.cpp's llama-server of 2026 (tools/server/README.md)"
+TGI = "Text Generation Inference 3 (launcher/src/main.rs)"
+OLLAMA = "Ollama 0.12 (docs/modelfile.md and docs/faq.md)"
+MODELFILE = "Modelfile"
 TENSORRT_OPTIONS = "llm_api_options.yaml"
 _SIXTEEN_BITS_AND_MORE = ("bf16", "fp16", "fp32")
 _LLAMACPP_CACHE = {"fp32": "f32", "fp16": "f16", "bf16": "bf16", "fp8": "q8_0", "int8": "q8_0"}
 
 
-def vllm_script(job: Job) -> str:
-    """Return the command that serves the plan with vLLM."""
-    heading = [f"Written for {VLLM}."]
-    return script(
-        heading,
-        list(_vllm_remarks(job)),
-        command(["vllm", "serve", _model(job)], exported_arguments("vllm", job, **_values(job))),
-    )
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A program that serves a model.
+
+    Attributes:
+        heading: for which release its command is written.
+        words: the program, and what stands before its options.
+        block: rows of its options.
+        remarks: yields what of a plan it has no option for.
+    """
+
+    heading: str
+    words: Callable[[Job], Sequence[str]]
+    block: str
+    remarks: Callable[[Job], Iterator[str]]
+
+    def command(self, job: Job) -> str:
+        """Return the command, one option a line."""
+        return command(self.words(job), exported_arguments(self.block, job, **_values(job)))
+
+    def script(self, job: Job) -> str:
+        """Return the command as a script, with what it does not say."""
+        return script([f"Written for {self.heading}."], list(self.remarks(job)), self.command(job))
 
 
-def sglang_script(job: Job) -> str:
-    """Return the command that serves the plan with SGLang."""
-    heading = [f"Written for {SGLANG}."]
-    words = ["python3", "-m", "sglang.launch_server"]
-    return script(
-        heading, list(_sglang_remarks(job)), command(words, exported_arguments("sglang", job, **_values(job)))
-    )
-
-
-def tensorrt_files(job: Job) -> Iterator[tuple[str, str]]:
-    """Yield the command that serves the plan with TensorRT-LLM, and the options it reads from a file."""
-    heading = [
-        f"Written for {TENSORRT}.",
-        "The PyTorch backend loads a checkpoint as it is; there is no engine to build with trtllm-build.",
-    ]
-    body = command(["trtllm-serve", _model(job)], exported_arguments("tensorrt", job, **_values(job)))
-    yield "trtllm_serve.sh", script(heading, list(_tensorrt_remarks(job)), body)
+def tensorrt_options(job: Job) -> str:
+    """Return the options that TensorRT-LLM reads from a file."""
     options = exported("tensorrt_options", job, **_values(job))
-    yield TENSORRT_OPTIONS, as_yaml(heading[:1], [], options)
+    return as_yaml([f"Written for {TENSORRT}."], [], options)
 
 
-def llamacpp_script(job: Job) -> str:
-    """Return the command that serves the plan with llama.cpp."""
-    heading = [f"Written for {LLAMACPP}."]
-    return script(
-        heading,
-        list(_llamacpp_remarks(job)),
-        command(["llama-server"], exported_arguments("llamacpp", job, **_values(job))),
-    )
+def ollama_files(job: Job) -> Iterator[tuple[str, str]]:
+    """Yield the Modelfile of a plan, and the commands that serve it with Ollama."""
+    heading, remarks = [f"Written for {OLLAMA}."], list(_llamacpp_remarks(job))
+    parameters = exported("ollama", job, **_values(job)).items()
+    lines = (f"PARAMETER {name} {value}\n" for name, value in parameters)
+    yield MODELFILE, f"{comment(heading)}{limits(remarks)}FROM ./model.gguf\n{''.join(lines)}"
+    variables = exported("ollama_environment", job, **_values(job)).items()
+    exports = "".join(f"export {name}={value}\n" for name, value in variables)
+    name = job.model.rpartition("/")[2].casefold()
+    body = f"{exports}ollama serve &\nsleep 5\nollama create {shlex.quote(name)} -f {MODELFILE}\nwait\n"
+    yield "ollama.sh", script(heading, [], body)
 
 
 def _model(job: Job) -> str:
     """Return the model's name, or a word the shell asks for: the name of a model on the hub needs no quotes."""
     return job.model if job.on_hub else '"${MODEL:?folder of the checkpoint}"'
+
+
+def _tgi_remarks(job: Job) -> Iterator[str]:
+    inference = job.plan.inference
+    yield from _serving_remarks(job)
+    if job.data_parallel > 1:
+        yield f"{job.data_parallel} replicas: start this command once for each"
+    if inference.weights_format not in {*_SIXTEEN_BITS_AND_MORE, *tool("tgi").words("quantize")}:
+        yield f"weights in {inference.weights_format}: the checkpoint must be in this format"
 
 
 def _running(job: Job) -> int | None:
@@ -174,3 +194,30 @@ def _serving_remarks(job: Job, by_name: bool = True) -> Iterator[str]:
 
 def _sixteen_bits(job: Job) -> str:
     return job.plan.inference.weights_format if job.plan.inference.weights_format in _SIXTEEN_BITS_AND_MORE else "bf16"
+
+
+SERVERS: Mapping[str, Server] = {
+    "vllm": Server(VLLM, lambda job: ("vllm", "serve", _model(job)), "vllm", _vllm_remarks),
+    "sglang": Server(SGLANG, lambda _: ("python3", "-m", "sglang.launch_server"), "sglang", _sglang_remarks),
+    "tensorrt-llm": Server(TENSORRT, lambda job: ("trtllm-serve", _model(job)), "tensorrt", _tensorrt_remarks),
+    "llamacpp": Server(LLAMACPP, lambda _: ("llama-server",), "llamacpp", _llamacpp_remarks),
+    "tgi": Server(TGI, lambda _: ("text-generation-launcher",), "tgi", _tgi_remarks),
+}
+"""Programs that serve a model, by row of ``engines.yaml``."""
+SERVER_FILES: Mapping[str, str] = {
+    "vllm": "vllm_serve.sh",
+    "sglang": "sglang_serve.sh",
+    "tensorrt-llm": "trtllm_serve.sh",
+    "llamacpp": "llama_server.sh",
+    "tgi": "tgi_launcher.sh",
+}
+
+
+def serving_files(engine: str, job: Job) -> Iterator[tuple[str, str]]:
+    """Yield the files that serve a plan with an engine; none for one that none are known of."""
+    if engine == "ollama":
+        yield from ollama_files(job)
+    elif engine in SERVERS:
+        yield SERVER_FILES[engine], SERVERS[engine].script(job)
+    if engine == "tensorrt-llm":
+        yield TENSORRT_OPTIONS, tensorrt_options(job)

@@ -25,7 +25,13 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import family_of, find_known_model
 from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, field_text, plan_values
 from capacity_tui.engine.present import ExplanationText, Report, exported_plan, headline, plan_value_text, write_report
-from capacity_tui.engine.present.frameworks import adapter_tools, framework_files
+from capacity_tui.engine.present.frameworks import (
+    TARGETS,
+    adapter_tools,
+    export_files,
+    framework_files,
+    targets_of,
+)
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import history_entry, history_place, record_run
 from capacity_tui.engine.schema import AUTO
@@ -349,6 +355,9 @@ def _exports(
     if words is not None:
         yield Export("One-line command", "the same plan without a file", {f"{name}.sh": f"{command_text(words)}\n"})
     yield from _framework_folders(answered, name, machine, catalog)
+    for target in targets_of(answered, catalog):
+        files = export_files(target, answered, catalog)
+        yield Export(TARGETS[target], f"export {target}: {', '.join(files)}", files, f"{name}-{target}")
     for form, (title, suffix) in _PAGES.items():
         text = write_report(form, Report(answered, roofline))
         yield Export(title, "figures, ranges, advice and where they come from", {f"{name}{suffix}": text})

@@ -1,0 +1,390 @@
+"""Plans as what starts them elsewhere: manifests of Kubernetes, tasks of SkyPilot and dstack, a Compose file."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from capacity_tui.engine.catalog import Catalog, counted, named_release
+from capacity_tui.engine.estimate import Answer, figure
+from capacity_tui.engine.keys import Figure
+from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.present.frameworks.exports import as_yaml, command, exported, yaml_lines
+from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
+from capacity_tui.engine.present.frameworks.serving import SERVERS, TENSORRT_OPTIONS, tensorrt_options
+from capacity_tui.engine.present.frameworks.trainer import ACCELERATE_FILE, DEEPSPEED_FILE
+from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import FP16_BYTES, HOUR_SECONDS
+
+DEFAULT_COMMAND = ("train.py",)
+_PYTHON = ("python", "python3")
+PORT = round(counted("meeting-port"))
+LONGEST_NAME = 50
+"""Of an object of Kubernetes, with room for what is put behind it."""
+_PROCESSORS, _SHARED_GIB = counted("container-processors"), counted("container-shared-memory")
+_DISK_GIB, _DISK_MODELS = counted("container-disk"), counted("container-disk-models")
+_GIB, _MIB_OF_GIB = 2.0**30, 2.0**10
+_RESTARTS, _MARGIN = round(counted("container-restarts")), counted("container-time")
+
+
+_OVER_NODES: Mapping[str, str] = {
+    "sglang": "export NODE_RANK={rank} HEAD={head}:{port}\n{command}",
+    "vllm": (
+        'if [ "{rank}" = 0 ]; then\nray start --head --port={port}\n{command}\n'
+        "else\nray start --block --address={head}:{port}\nfi"
+    ),
+}
+SPANS_NODES = frozenset(_OVER_NODES)
+"""Engines whose processes find each other over nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a plan does not say of where it runs.
+
+    Attributes:
+        words: the command that trains; a placeholder where it is empty.
+        queue: local queue of Kueue; empty for none.
+        topology: label of nodes that all of a job share, such as a rack's; empty for any.
+        product: what GPU feature discovery calls the device; empty for any.
+    """
+
+    words: tuple[str, ...] = ()
+    queue: str = ""
+    topology: str = ""
+    product: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """What a plan asks of each of its nodes, as rows of ``exports.yaml`` read it.
+
+    Attributes:
+        device: id of the device in the catalogue.
+        gpus: devices of a node; None where processors do the work.
+        command: what a container of Kubernetes or Compose runs.
+        own_command: what one process of a node runs, where an operator starts torchrun's peers.
+        lines: commands of dstack.
+        script: that of SkyPilot.
+        variable: whether the command asks for the checkpoint in MODEL.
+    """
+
+    job: Job
+    name: str
+    device: str
+    vendor: str
+    device_gib: float
+    wishes: Wishes
+    host_gib: float
+    weights_gib: float
+    model_gib: float
+    seconds: int | None
+
+    @property
+    def trains(self) -> bool:
+        """Whether it ends by itself."""
+        return self.job.plan.task != "infer"
+
+    @property
+    def software(self) -> str:
+        """The engine that serves, or the maker of the device it trains on."""
+        return self.vendor if self.trains else named_release(self.job.plan.inference.engine)[0]
+
+    @property
+    def nodes(self) -> int:
+        """Machines."""
+        return self.job.nodes
+
+    @property
+    def per_node(self) -> int:
+        """Processes on one."""
+        return self.job.per_node
+
+    @property
+    def gpus(self) -> int | None:
+        """Devices of one; None where processors do the work."""
+        return None if self.job.on_cpu else self.job.per_node
+
+    @property
+    def image(self) -> object:
+        """What is started."""
+        return exported("container", self.job, container=self)["image"]
+
+    @property
+    def port(self) -> object:
+        """Where it answers; None where nobody asks."""
+        return exported("container", self.job, container=self).get("port") if not self.trains else None
+
+    @property
+    def published(self) -> list[str]:
+        """The same as Compose maps it."""
+        return [] if self.port is None else [f"{self.port}:{self.port}"]
+
+    @property
+    def queue(self) -> str | None:
+        """Local queue of Kueue."""
+        return self.wishes.queue or None
+
+    @property
+    def topology(self) -> str | None:
+        """Label of nodes that all of a job share."""
+        return self.wishes.topology or None
+
+    @property
+    def product(self) -> str | None:
+        """What GPU feature discovery calls the device."""
+        return self.wishes.product or None
+
+    @property
+    def processors(self) -> str:
+        """Processors of a node, the loader's beside those that feed the devices."""
+        return f"{self.per_node * (_PROCESSORS + (self.job.loader_workers or 0)):.0f}"
+
+    @property
+    def memory_gib(self) -> int:
+        """Main memory of a node, GiB: what the plan keeps there, weights while they are read, and shared memory."""
+        return math.ceil((self.host_gib + self.weights_gib) * self.per_node + self.shared_gib)
+
+    @property
+    def memory(self) -> str:
+        """The same as Kubernetes writes it."""
+        return f"{self.memory_gib}Gi"
+
+    @property
+    def least_memory(self) -> str:
+        """The same as SkyPilot writes it."""
+        return f"{self.memory_gib}+"
+
+    @property
+    def dstack_memory(self) -> str:
+        """The same as dstack writes it."""
+        return f"{self.memory_gib}GB.."
+
+    @property
+    def shared_gib(self) -> int:
+        """Shared memory of a node, GiB."""
+        return round(_SHARED_GIB) * self.per_node
+
+    @property
+    def shared_memory(self) -> str:
+        """The same as Kubernetes writes it."""
+        return f"{self.shared_gib}Gi"
+
+    @property
+    def shared_memory_bytes(self) -> str:
+        """The same as Compose writes it."""
+        return f"{self.shared_gib}gb"
+
+    @property
+    def dstack_shared_memory(self) -> str:
+        """The same as dstack writes it."""
+        return f"{self.shared_gib}GB"
+
+    @property
+    def disk(self) -> int:
+        """Disk of a node, GiB: the checkpoint, and what is written of it."""
+        return math.ceil(max(_DISK_GIB, _DISK_MODELS * self.model_gib))
+
+    @property
+    def dstack_disk(self) -> str:
+        """The same as dstack writes it."""
+        return f"{self.disk}GB.."
+
+    @property
+    def restarts(self) -> int:
+        """How many times it is started again."""
+        most = self.job.plan.recovery.max_restarts
+        return most if isinstance(most, int) else _RESTARTS
+
+    @property
+    def duration(self) -> str | None:
+        """After which dstack may end it."""
+        return None if self.seconds is None else f"{math.ceil(self.seconds / HOUR_SECONDS)}h"
+
+    @property
+    def spot(self) -> bool:
+        """Whether the plan runs on capacity that may be taken back."""
+        return self.job.plan.pricing.spot
+
+    @property
+    def gpu(self) -> str:
+        """What clouds call the device; its name in the catalogue where no word is known."""
+        return str(exported("cloud_names", self.job, container=self).get("accelerator", self.device.upper()))
+
+    @property
+    def gpu_memory(self) -> str:
+        """Memory of a device as sold."""
+        return f"{round(self.device_gib)}GB"
+
+    @property
+    def accelerators(self) -> str | None:
+        """Devices of a node as SkyPilot writes them."""
+        return None if self.gpus is None else f"{self.gpu}:{self.gpus}"
+
+    @property
+    def variable(self) -> bool:
+        """Whether the command asks for the checkpoint in MODEL."""
+        return not self.trains and not self.job.on_hub
+
+    def torchrun(self, *meeting: str) -> str:
+        """Return the command of one node: torchrun's, with where its nodes meet, or that of the engine.
+
+        Args:
+            meeting: options of torchrun where there are several nodes.
+        """
+        if not self.trains:
+            return SERVERS[self.software].command(self.job).rstrip("\n")
+        words = _script(self.wishes.words)
+        if not words[0].endswith(".py"):
+            return shlex.join(words)
+        options = meeting if self.nodes > 1 else ("--standalone",)
+        return " ".join(("torchrun", f"--nproc-per-node={self.per_node}", *options, shlex.join(words)))
+
+    def _between(self, nodes: str, rank: str, head: str) -> str:
+        """Return the command of one of several nodes, by the variables that say which it is and where the first is."""
+        if not self.trains and self.nodes > 1:
+            return _OVER_NODES[self.software].format(rank=rank, head=head, port=PORT, command=self.torchrun())
+        return self.torchrun(
+            f"--nnodes={nodes}", f"--node-rank={rank}", f"--master-addr={head}", f"--master-port={PORT}"
+        )
+
+    @property
+    def command(self) -> list[str]:
+        """What a container of Kubernetes or Compose runs."""
+        if self.trains:
+            head = f"{self.name}-workers-0-0.{self.name}"
+            text = self._between(str(self.nodes), "$JOB_COMPLETION_INDEX", head)
+        else:
+            text = self._between("$LWS_GROUP_SIZE", "$LWS_WORKER_INDEX", "$LWS_LEADER_ADDRESS")
+        return ["bash", "-c", text]
+
+    @property
+    def own_command(self) -> list[str]:
+        """What Kubeflow's trainer runs, which sets the variables of torchrun itself."""
+        words = _script(self.wishes.words)
+        return ["torchrun", *words] if words[0].endswith(".py") else [*words]
+
+    @property
+    def script(self) -> str:
+        """What SkyPilot runs on each node."""
+        head = '"$(echo "$SKYPILOT_NODE_IPS" | head -n1)"'
+        return self._between("$SKYPILOT_NUM_NODES", "$SKYPILOT_NODE_RANK", head)
+
+    @property
+    def lines(self) -> list[str]:
+        """What dstack runs on each node."""
+        return [self._between("$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP")]
+
+
+def _script(words: Sequence[str]) -> Sequence[str]:
+    """Return a command as launchers take it: a script of Python without Python itself; other programs as they are."""
+    is_script = len(words) > 1 and words[0] in _PYTHON and words[1].endswith(".py")
+    return words[1:] if is_script else words or DEFAULT_COMMAND
+
+
+def container_of(answer: Answer, job: Job, catalog: Catalog, wishes: Wishes) -> Container:
+    """Return what a plan asks of each of its nodes."""
+    device, estimate = answer.resolved.cluster.device, answer.estimate
+    row = catalog.accelerators.get(device.id)
+    time = figure(estimate, Figure.RELIABILITY_CALENDAR_SECONDS).value
+    longest = mean(time.high) if isinstance(time, Interval) else None
+    name = re.sub(r"[^a-z0-9]+", "-", f"{job.plan.model.name or 'model'}-{job.plan.task or 'train'}".casefold())
+    return Container(
+        job=job,
+        name=name.strip("-")[:LONGEST_NAME].rstrip("-"),
+        device=device.id,
+        vendor="" if row is None else row.vendor,
+        device_gib=0.0 if row is None else row.memory_mib / _MIB_OF_GIB,
+        wishes=wishes,
+        host_gib=mean(estimate.memory.host_bytes) / _GIB,
+        weights_gib=mean(estimate.memory.parts.get("weights", 0.0)) / _GIB,
+        model_gib=mean(estimate.model.parameters) * FP16_BYTES / _GIB,
+        seconds=None if longest is None else round(longest * _MARGIN + HOUR_SECONDS),
+    )
+
+
+def estimate_lines(answer: Answer) -> Iterator[str]:
+    """Yield what was estimated of a plan, for the head of its files."""
+    estimate = answer.estimate
+    yield f"Estimated: {estimate.verdict_text}"
+    for key in (
+        Figure.ESTIMATED_TRAIN_TIME_SECONDS,
+        Figure.RELIABILITY_CALENDAR_SECONDS,
+        Figure.COST_USD,
+        Figure.COST_USD_PER_HOUR,
+    ):
+        value = figure(estimate, key)
+        if value.number is not None:
+            yield f"  {value.title}: {value.text}" + (f" ({value.range_text})" if value.range_text else "")
+
+
+def kubernetes_files(heading: Sequence[str], container: Container) -> Iterator[tuple[str, str]]:
+    """Yield the manifests of a plan: a job and a TrainJob of what trains, a deployment or a group of what serves."""
+    several = container.nodes > 1
+    if container.trains:
+        yield "job.yaml", _manifests(heading, container, "kubernetes_jobset" if several else "kubernetes_job")
+        yield "trainjob.yaml", _manifests(heading, container, "kubernetes_trainjob")
+    elif several:
+        yield "leaderworkerset.yaml", _manifests(heading, container, "kubernetes_leaderworkerset", _SERVICE)
+    else:
+        yield "deployment.yaml", _manifests(heading, container, "kubernetes_deployment", _SERVICE)
+
+
+_SERVICE = "kubernetes_service"
+
+
+def one_file(block: str, name: str, heading: Sequence[str], container: Container) -> Iterator[tuple[str, str]]:
+    """Yield the one file of an orchestrator, by the rows of a block."""
+    yield name, as_yaml(heading, _remarks(container), exported(block, container.job, container=container))
+    if container.software == "tensorrt-llm" and not container.trains:
+        yield TENSORRT_OPTIONS, tensorrt_options(container.job)
+
+
+def _manifests(heading: Sequence[str], container: Container, *blocks: str) -> str:
+    first, *others = (exported(block, container.job, container=container) for block in blocks)
+    text = as_yaml(heading, _remarks(container), first)
+    return "---\n".join((text, *(yaml_lines(other) for other in others)))
+
+
+def _remarks(container: Container) -> list[str]:
+    remarks = list(layout_remarks(container.job))
+    if container.trains:
+        given = container.wishes.words
+        remarks += [] if given else [f"no command behind --: {' '.join(DEFAULT_COMMAND)} stands for your training"]
+    else:
+        remarks += SERVERS[container.software].remarks(container.job)
+    return remarks
+
+
+def launch_command(program: str, job: Job, words: Sequence[str]) -> str:
+    """Return the command that starts a training on every node of a plan with one of the usual programs."""
+    script, head = list(_script(words)), '"${MASTER_ADDR:?first node}"'
+    rank, several = '"${NODE_RANK:?number of this node}"', job.nodes > 1
+    options: list[Sequence[str]] = []
+    if program == "torchrun":
+        meeting = (("--node-rank", rank), ("--master-addr", head), ("--master-port", str(PORT)))
+        options = [(f"--nnodes={job.nodes}",), *meeting] if several else [("--standalone",)]
+        return command(["torchrun"], [(f"--nproc-per-node={job.per_node}",), *options, script])
+    if program == "accelerate":
+        meeting = (("--machine_rank", rank), ("--main_process_ip", head), ("--main_process_port", str(PORT)))
+        options = [("--config_file", ACCELERATE_FILE), *(meeting if several else ())]
+        return command(["accelerate", "launch"], [*options, script])
+    if program == "deepspeed":
+        options = [("--num_nodes", str(job.nodes)), ("--hostfile", "hostfile")] if several else []
+        script += ["--deepspeed", DEEPSPEED_FILE]
+        return command(["deepspeed"], [*options, ("--num_gpus", str(job.per_node)), script])
+    options = [("--hostfile", "hostfile")] if several else []
+    counts = (("-np", str(job.devices)), ("--map-by", f"ppr:{job.per_node}:node"))
+    return command(["mpirun"], [*counts, *options, ("-x", "MASTER_ADDR"), ["python3", *script]])
+
+
+LAUNCHERS: Mapping[str, str] = {
+    "torchrun": "PyTorch 2 (torch/distributed/run.py)",
+    "accelerate": "Accelerate 1 (accelerate/commands/launch.py)",
+    "deepspeed": "DeepSpeed 0.17 (deepspeed/launcher/runner.py)",
+    "mpirun": "Open MPI 4 and 5",
+}
+"""Programs that start the processes of a training, and the release that their command is written for."""

@@ -1,0 +1,122 @@
+"""The menu of exports: what a plan can be written for, by the same names on and off the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from capacity_tui.engine.catalog import Catalog, named_release, nearest
+from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.plan.imports import kept_plan
+from capacity_tui.engine.present.frameworks import trainer
+from capacity_tui.engine.present.frameworks.exports import script
+from capacity_tui.engine.present.frameworks.job import Job, job_of
+from capacity_tui.engine.present.frameworks.orchestrators import (
+    LAUNCHERS,
+    SPANS_NODES,
+    Wishes,
+    container_of,
+    estimate_lines,
+    kubernetes_files,
+    launch_command,
+    one_file,
+)
+from capacity_tui.engine.present.frameworks.serving import SERVERS, serving_files
+from capacity_tui.engine.present.summary import headline
+
+ORCHESTRATORS: Mapping[str, str] = MappingProxyType(
+    {"kubernetes": "Kubernetes", "skypilot": "SkyPilot", "dstack": "dstack", "compose": "Docker Compose"}
+)
+TARGETS: Mapping[str, str] = MappingProxyType(
+    {
+        **ORCHESTRATORS,
+        **{name: name for name in LAUNCHERS},
+        "vllm": "vLLM",
+        "sglang": "SGLang",
+        "tensorrt-llm": "TensorRT-LLM",
+        "llamacpp": "llama.cpp",
+        "ollama": "Ollama",
+        "tgi": "Text Generation Inference",
+    }
+)
+"""What a plan can be written for: the name of a command, and that for people."""
+NO_WISHES = Wishes()
+
+
+def targets_of(answer: Answer, catalog: Catalog) -> tuple[str, ...]:
+    """Return what a plan can be written for."""
+    job = job_of(answer.resolved, catalog)
+    return () if job is None else tuple(name for name in TARGETS if not _why_not(name, job))
+
+
+def export_files(target: str, answer: Answer, catalog: Catalog, wishes: Wishes = NO_WISHES) -> Mapping[str, str]:
+    """Return the files that start a plan with a target, by name.
+
+    Args:
+        target: one of ``TARGETS``.
+        answer: the plan, with nothing open, and its estimate.
+        catalog: facts.
+        wishes: what the plan does not say of where it runs.
+
+    Raises:
+        PlanError: there is no such target, or it cannot run the plan.
+    """
+    if target not in TARGETS:
+        near = nearest(target, TARGETS)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(TARGETS)}"
+        raise PlanError(f"no export is called {target!r}"[:200], hint=hint)
+    job = job_of(answer.resolved, catalog)
+    why = "this model is no transformer, its library takes parameters in code" if job is None else _why_not(target, job)
+    if job is None or why:
+        possible = targets_of(answer, catalog)
+        hint = f"possible: {', '.join(possible)}" if possible else ""
+        raise PlanError(f"{TARGETS[target]} cannot run this plan: {why}", hint=hint)
+    heading = [headline(answer.plan, answer.estimate), *estimate_lines(answer)]
+    files = dict(_files(target, heading, job, answer, catalog, wishes))
+    kept = kept_plan(job.plan, job.steps)
+    return {name: text if name.endswith(".json") else f"{text}\n{kept}" for name, text in files.items()}
+
+
+def _files(
+    target: str, heading: Sequence[str], job: Job, answer: Answer, catalog: Catalog, wishes: Wishes
+) -> Iterator[tuple[str, str]]:
+    if target in ORCHESTRATORS:
+        container = container_of(answer, job, catalog, wishes)
+        if target == "kubernetes":
+            yield from kubernetes_files(heading, container)
+        else:
+            yield from one_file(target, f"{target}.yaml", heading, container)
+    elif target in LAUNCHERS:
+        body = launch_command(target, job, wishes.words)
+        yield f"{target}.sh", script([*heading, f"Written for {LAUNCHERS[target]}."], [], body)
+        if target == "accelerate":
+            yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
+        if target == "deepspeed" or (target == "accelerate" and trainer.backend(job) == "DEEPSPEED"):
+            yield trainer.DEEPSPEED_FILE, trainer.deepspeed_config(job)
+    else:
+        yield from serving_files(target, job)
+
+
+def _why_not(target: str, job: Job) -> str:
+    """Return why a target cannot run a plan; empty where it can."""
+    serves = job.plan.task == "infer"
+    if target in LAUNCHERS:
+        return "it starts trainings, and this plan serves" if serves else ""
+    if target in ORCHESTRATORS:
+        return _why_not_there(target, job)
+    if not serves:
+        return "it serves models, and this plan trains one"
+    return "" if job.shape.kind == "decoder" else f"it serves no model of kind {job.shape.kind}"
+
+
+def _why_not_there(target: str, job: Job) -> str:
+    """Return why an orchestrator cannot run a plan; empty where it can."""
+    engine, several = named_release(job.plan.inference.engine)[0], job.nodes > 1
+    if job.plan.task == "infer" and engine not in SERVERS:
+        return f"no command is known that serves with {engine}: inference.engine is one of {', '.join(SERVERS)}"
+    if job.plan.task == "infer" and several and (engine not in SPANS_NODES or target == "dstack"):
+        return f"the plan serves on {job.nodes} nodes, and no command is known that joins them"
+    if target == "compose" and several:
+        return f"Compose starts containers on one machine, and the plan has {job.nodes} nodes"
+    return ""
