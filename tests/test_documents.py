@@ -133,6 +133,17 @@ def test_each_document_has_its_page_and_the_index_names_it() -> None:
     assert {path.name for path in PAGES} == set(re.findall(r"\]\(documents/([\w-]+\.md)\)", index))
 
 
+def test_the_index_counts_the_rows_of_each_page() -> None:
+    index = (ROOT / "docs" / "documents.md").read_text("utf-8")
+    counted = re.findall(r"/([\w-]+)\.md\) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", index)
+    written = {page: numbers for page, *numbers in counted}
+    for path in PAGES:
+        rows = read_page(path).rows
+        read = sum(bool(row.spans) and all(span.not_run for span in row.spans) for row in rows)
+        decided = sum(bool(row.decided) for row in rows)
+        assert written[path.stem] == [str(count) for count in (len(rows), len(rows) - read, read, decided)], path.stem
+
+
 class Trial:
     """Tries what rows of a page name.
 

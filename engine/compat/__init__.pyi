@@ -9,6 +9,7 @@ from .migration_analyzer import MigrationReport as MigrationReport
 from .migration_analyzer import ModelSize as ModelSize
 from .migration_analyzer import RunReport as RunReport
 from .migration_analyzer import WorkloadType as WorkloadType
+from .modules import document_modules as document_modules
 from .promises import check_promises as check_promises
 from .promises import promises_as_dict as promises_as_dict
 from .promises import promises_parts as promises_parts

@@ -1,3 +1,4 @@
+from .checkpoints import phase_plans as phase_plans
 from .corpus import Read as Read
 from .database_bench import BenchQuestion as BenchQuestion
 from .database_bench import DatabaseBench as DatabaseBench

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.models import family_of
 from capacity_tui.engine.plan.files import example_names, example_text, example_title, plan_from_text
 from capacity_tui.engine.solve import answer
+from capacity_tui.tui.cli import main
 
 
 @pytest.mark.parametrize("name", example_names())
@@ -18,3 +23,35 @@ def test_example_fits_what_it_names(name: str) -> None:
     assert catalog.find_hardware(plan.hardware.name)
     if family_of(plan.model.name, catalog).kind == "transformer":
         assert answer(plan).estimate.fits is True
+
+
+def test_an_example_is_printed_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["examples", "llemma_7b_4_2_2_P"]) == 0
+    assert capsys.readouterr().out.strip() == example_text("llemma_7b_4_2_2_P").strip()
+
+
+def test_the_program_of_the_guide_writes_examples_where_the_guide_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", ["/usr/bin/ml-capacity", "examples"])
+    assert main(["examples"]) == 0
+    assert (tmp_path / "examples" / "deep_learning.yaml").exists()
+
+
+def test_modules_by_the_names_of_the_documents_run_what_was_written_for_those(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["examples", "--modules", str(tmp_path)]) == 0
+    script = (
+        "from gpu_migration_analyzer import AWSGPUMigrationAnalyzer, ModelSize, WorkloadType\n"
+        "from tools import HardwareAnalyzerV2, ProfilingEngine, StorageEstimator\n"
+        "from estimate_train_time import one_batch_predict\n"
+        "print(one_batch_predict('llemma_7b_4_2_2_P'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert 6e6 < float(done.stdout) < 12e6
+    viewer = subprocess.run(
+        [sys.executable, "config_viewer.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "workloads known" in viewer.stdout

@@ -104,3 +104,27 @@ def test_a_price_that_nobody_knows_is_said_to_be_missing(capfd: pytest.CaptureFi
     main(["plan", "gpt2 train rtx 3060 1M"])
     line = next(line for line in capfd.readouterr().out.splitlines() if "cost per hour" in line)
     assert "n/a (no price known)" in line
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_an_answer_is_read_as_its_plan(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / f"answer.{form}"
+    assert main(["plan", "qwen2.5-7b lora l40s 4k 50M", "--format", form, "-o", str(written)]) == 0
+    capsys.readouterr()
+    assert result(capsys, str(written))["memory"] == result(capsys, "qwen2.5-7b lora l40s 4k 50M")["memory"]
+    assert main(["validate", str(written)]) == 0
+
+
+def test_a_fault_in_the_plan_of_an_answer_has_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written = tmp_path / "answer.yaml"
+    written.write_text(
+        "plan:\n  model: {name: gpt2}\n  hardware: {name: rtx-4090, devics: 2}\nfits: true\nverdict: fits\n"
+    )
+    assert main(["validate", str(written)]) == 2
+    assert "answer.yaml:3: hardware.devics" in capsys.readouterr().err
+
+
+def test_a_line_without_hardware_is_about_the_first_that_a_search_tries(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "serve qwen2.5-7b 32 users 1k input 300 output"
+    assert main(["search", line, "--hardware", "l40s,a100-80gb", "--goal", "usd", "--top", "1"]) == 0
+    assert "engine: vllm" in capsys.readouterr().err

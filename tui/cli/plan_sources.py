@@ -164,7 +164,7 @@ def plan_options(command: Callable[..., object]) -> Callable[..., object]:
     def with_plan(file: str | None, flags: PlanFlags, settings: tuple[str, ...], **others: object) -> object:
         files = (file,) if file else ()
         (name,) = sources_of(files, flags)
-        given = GivenPlan(changed_plan(source_of(name, flags).plan(), settings), files)
+        given = GivenPlan(changed_plan(source_of(name, flags, others.get("hardware")).plan(), settings), files)
         return command(given=given, **others)
 
     argument = click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
@@ -184,11 +184,12 @@ def sources_of(files: tuple[str, ...], flags: PlanFlags) -> tuple[str | None, ..
     return (None,)
 
 
-def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
+def source_of(name: str | None, flags: PlanFlags, hardware: object = None) -> PlanSource:
     """Return the plan that a name stands for, before it is checked, changed by the flags.
 
     Args:
         name: a file, an example, a saved plan, a line in quotes, or ``-``; None for what the flags alone say.
+        hardware: names that a command tries, with commas or one after another: a line without any is about the first.
 
     Raises:
         CapacityError: nothing is called that, or a word or flag makes no sense.
@@ -196,14 +197,14 @@ def source_of(name: str | None, flags: PlanFlags) -> PlanSource:
     from capacity_tui.engine.plan.files import may_be_line
 
     if name is None or flags.is_given or flags.imports or may_be_line(name):
-        return _with_words(name, flags)
+        return _with_words(name, flags, hardware)
     return _of_file(name)
 
 
-def _with_words(name: str | None, flags: PlanFlags) -> PlanSource:
+def _with_words(name: str | None, flags: PlanFlags, hardware: object) -> PlanSource:
     """Return the plan that words say: a line, or flags alone or with a plan; what reads them is loaded for these."""
     from capacity_tui.engine.plan.files import may_be_line, read_source
-    from capacity_tui.engine.plan.line import line_of_flags, read_line
+    from capacity_tui.engine.plan.line import PlanFlags, line_of_flags, read_line
     from capacity_tui.engine.solve import changed_by_line, refuse_faults
 
     if name is None:
@@ -217,7 +218,11 @@ def _with_words(name: str | None, flags: PlanFlags) -> PlanSource:
         refuse_faults(line)
         return _imported(flags, line.values, None)
     if line is not None:
-        return _of_line(line.changed_by(line_of_flags(flags, line.task)), name)
+        line = line.changed_by(line_of_flags(flags, line.task))
+        first = str(hardware[0]).partition(",")[0] if isinstance(hardware, tuple) and hardware else ""
+        if first not in ("", "any") and not line.has(Key.HARDWARE_NAME):
+            line = line.changed_by(line_of_flags(PlanFlags(gpu=first), line.task))
+        return _of_line(line, name)
     source = _of_file(name)
     if not flags.is_given:
         return source

@@ -125,6 +125,8 @@ ENTRIES = (
     Entry("data", "mcp", "data.assistant", "Serve this program to a coding assistant."),
 )
 """Every command; those of `history`, `sample` and `scaling` stand in their modules."""
+OF_DOCUMENTS = {"predict": "plan NAME", "list-examples": "examples", "show-example": "examples NAME"}
+"""Commands of other programs that people come from, and what does the same here."""
 ABOUT = {
     "fleet": "Compare instances: which machines, at what price, and is it worth moving.",
     "cluster": "Plan for the cluster people already have: what its nodes are, what they reach, what runs on them.\n\n"
@@ -208,7 +210,9 @@ def run_command(arguments: list[str]) -> int:
         return UsageError.exit_code
     except click.UsageError as error:
         name = error.ctx.command_path if error.ctx else PROGRAM
-        raise UsageError(error.format_message().rstrip("."), hint=f"see `{name} --help`") from None
+        here = OF_DOCUMENTS.get(arguments[0] if arguments else "")
+        hint = f"see `{name} --help`" if here is None else f"here it is `{PROGRAM} {here}`"
+        raise UsageError(error.format_message().rstrip("."), hint=hint) from None
     except click.ClickException as error:
         raise UsageError(error.format_message()) from None
     return code if isinstance(code, int) else 0

@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.record import dataclass
 
 STANDARD_INPUT = "-"
+_OF_AN_ANSWER = {"plan", "fits", "verdict"}
 _PLAN_SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -85,7 +86,7 @@ def read_source(name: str, standard_input: BinaryIO | None = None) -> PlanSource
     """
     if name == STANDARD_INPUT and standard_input is not None:
         try:
-            return PlanSource(read_yaml(read_stream(standard_input, "<stdin>"), "<stdin>"))
+            return PlanSource(_plan_in(read_yaml(read_stream(standard_input, "<stdin>"), "<stdin>")))
         except OSError as error:
             raise reading_error(error, Path("<stdin>")) from error
     path = Path(name)
@@ -93,7 +94,7 @@ def read_source(name: str, standard_input: BinaryIO | None = None) -> PlanSource
         mode = path.stat().st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
             with path.open("rb") as stream:
-                return PlanSource(read_yaml(read_stream(stream, name), name))
+                return PlanSource(_plan_in(read_yaml(read_stream(stream, name), name)))
     except FileNotFoundError:
         located = locate_plan(name)
         if isinstance(located, Path):
@@ -155,4 +156,13 @@ def _missing_file(path: Path) -> CapacityError:
 
 
 def _read_file(path: Path) -> PlanSource:
-    return PlanSource(read_yaml(path), path.parent)
+    return PlanSource(_plan_in(read_yaml(path)), path.parent)
+
+
+def _plan_in(document: Document) -> Document:
+    """Return the plan that an answer begins with, as ``plan -o answer.yaml`` writes it; of others the document."""
+    data = document.data
+    if not (isinstance(data, Mapping) and data.keys() >= _OF_AN_ANSWER):
+        return document
+    lines = {path[1:]: line for path, line in document.lines.items() if path[0] == "plan" and len(path) > 1}
+    return Document(data["plan"], document.file, lines)

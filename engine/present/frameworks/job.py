@@ -229,7 +229,7 @@ def data_remarks(job: Job) -> Iterator[str]:
         shuffled = f".shuffle(buffer_size={buffer})" if isinstance(buffer, int) and buffer else ""
         yield f"the data are streamed: load_dataset(..., streaming=True){shuffled}"
     if data.phases:
-        yield "phases: the plan has several, this file is for one; storage plan tells them"
+        yield "phases: this file is for the whole job at its full length; configs -o writes one for each phase"
 
 
 def rate_remarks(job: Job) -> Iterator[str]:

@@ -46,15 +46,19 @@ _MOST_ROWS = 12
     "-o", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write plan files and framework files."
 )
 @click.option("--force", is_flag=True, help="Replace files that are there.")
+@click.option("--phases", is_flag=True, help="Train in two phases, short sequences first; each has files of its own.")
 @output_options("table", "json", "yaml", to_file=False)
 def configs(
-    file: str | None, flags: PlanFlags, mode: str | None, folder: Path | None, force: bool, output: Output
+    file: str | None, flags: PlanFlags, mode: str | None, folder: Path | None, force: bool, phases: bool, output: Output
 ) -> None:
     """Propose conservative, balanced and extreme configurations, as plan files; of a plan, or of what the flags say."""
     from capacity_tui.engine.machine import detect as look
+    from capacity_tui.engine.plan import edited
     from capacity_tui.engine.solve.modes import compare
 
     plan = _open_plan(file, flags)
+    if phases:
+        plan = edited(plan, {"data.phases": "auto"}).plan
     machine = look() if plan.hardware.name == "detected" else None
     with working("filling the plan by three modes"):
         comparison = compare(plan, machine)
@@ -171,7 +175,7 @@ def settings_comment(entry: ModePlan, machine: Machine | None) -> list[str]:
 
 
 def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machine | None) -> None:
-    """Write the files that run a plan.
+    """Write the files that run a plan, and those of each phase of its data in a folder of its own.
 
     Args:
         plan: every default filled in.
@@ -186,6 +190,7 @@ def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machin
     from capacity_tui.engine.estimate import resolve_plan
     from capacity_tui.engine.files import make_folder, write_atomically
     from capacity_tui.engine.present.frameworks import framework_files
+    from capacity_tui.engine.storage import phase_plans
 
     catalog = load_catalog()
     files = framework_files(resolve_plan(plan, catalog, machine), catalog, settings_of(plan, machine))
@@ -194,6 +199,8 @@ def write_framework_files(plan: Plan, folder: Path, force: bool, machine: Machin
         path = folder / name
         write_atomically(path, text, overwrite=force)
         tell(f"wrote {path}")
+    for phase, phase_plan in phase_plans(plan) if plan.data.phases else ():
+        write_framework_files(phase_plan, folder / phase.name, force, machine)
 
 
 @click.command()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,25 +156,42 @@ def audit(files: tuple[str, ...], flags: PlanFlags, ignored: bool, output: Outpu
 
 
 @click.command()
-@click.argument("into", required=False, metavar="[DIR]", type=click.Path(path_type=Path))
+@click.argument("into", required=False, metavar="[DIR|NAME]", type=click.Path(path_type=Path))
 @click.option("--list", "listing", is_flag=True, help="List the examples (the default).")
 @click.option("--show", metavar="NAME", help="Print one.")
 @click.option("--write", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Write them all to a folder.")
+@click.option(
+    "--modules", metavar="DIR", type=click.Path(path_type=Path), help="Write modules by the names of the documents."
+)
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @output_options("table", "json", to_file=False)
 def examples(
-    into: Path | None, listing: bool, show: str | None, folder: Path | None, force: bool, output: Output
+    into: Path | None,
+    listing: bool,
+    show: str | None,
+    folder: Path | None,
+    modules: Path | None,
+    force: bool,
+    output: Output,
 ) -> None:
-    """List, print or write the example plans, to DIR where it is given; `plan NAME` estimates one."""
-    del listing
+    """List the example plans, write them all to DIR, or print the one of a NAME; `plan NAME` estimates one."""
     folder = folder or into
+    if not listing and show is None and folder is None and Path(sys.argv[0]).stem == _OF_THE_GUIDE:
+        folder = Path("examples")
     from capacity_tui.engine.plan.files import example_names, example_text, example_title
 
+    if show is None and into is not None and str(into) in example_names() and not into.exists():
+        show = str(into)
     if show is not None:
         output.write(example_text(show))
         return
+    if modules is not None:
+        from capacity_tui.engine.compat import document_modules
+
+        _write_all(modules, document_modules(), force)
+        return
     if folder is not None:
-        _write_all(folder, force)
+        _write_all(folder, {f"{name}.yaml": example_text(name) for name in example_names()}, force)
         return
     titles = {name: example_title(name) for name in example_names()}
     if output.is_data:
@@ -183,18 +202,21 @@ def examples(
     output.show([pairs(titles.items())])
 
 
-def _write_all(folder: Path, force: bool) -> None:
-    """Write every example that is not there yet, or all of them."""
+_OF_THE_GUIDE = "ml-capacity"
+"""The program's name in the ML Capacity Planner's guide, whose `examples` writes them."""
+
+
+def _write_all(folder: Path, texts: Mapping[str, str], force: bool) -> None:
+    """Write every file that is not there yet, or all of them."""
     from capacity_tui.engine.files import make_folder, write_atomically
-    from capacity_tui.engine.plan.files import example_names, example_text
 
     make_folder(folder)
-    for name in example_names():
-        path = folder / f"{name}.yaml"
+    for name, text in texts.items():
+        path = folder / name
         if path.exists() and not force:
             tell(f"kept {path}: it is there already; --force replaces it")
             continue
-        write_atomically(path, example_text(name), overwrite=force)
+        write_atomically(path, text, overwrite=force)
         tell(f"wrote {path}")
 
 
