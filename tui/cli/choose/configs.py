@@ -52,13 +52,15 @@ def configs(
     file: str | None, flags: PlanFlags, mode: str | None, folder: Path | None, force: bool, phases: bool, output: Output
 ) -> None:
     """Propose conservative, balanced and extreme configurations, as plan files; of a plan, or of what the flags say."""
+    from capacity_tui.engine.keys import Key
     from capacity_tui.engine.machine import detect as look
     from capacity_tui.engine.plan import edited
+    from capacity_tui.engine.schema import AUTO
     from capacity_tui.engine.solve.modes import compare
 
     plan = _open_plan(file, flags)
     if phases:
-        plan = edited(plan, {"data.phases": "auto"}).plan
+        plan = edited(plan, {Key.DATA_PHASES: AUTO}).plan
     machine = look() if plan.hardware.name == "detected" else None
     with working("filling the plan by three modes"):
         comparison = compare(plan, machine)
