@@ -100,6 +100,14 @@ def test_brief_keeps_what_people_read_of_a_plan(run) -> None:
     assert {" ".join(line.split()) for line in figures} <= {" ".join(line.split()) for line in full}
 
 
+@pytest.mark.parametrize("name", ["vllm_70b_4_h100", "pretrain_70b_512_h100", "deep_learning", "linear_regression"])
+def test_brief_has_room_for_itself_on_the_usual_terminal(run, monkeypatch, name: str) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("LINES", "24")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run("plan", name).out.count("\n") <= 20
+
+
 @pytest.mark.parametrize("words", [["-v"], ["--compare"], ["--explain", "cost"], ["--format", "json"]])
 def test_brief_is_refused_where_nothing_is_to_be_shortened(run, words: list[str]) -> None:
     assert "--brief" in run("plan", "plan.yaml", "--brief", *words).refusal
