@@ -90,7 +90,7 @@ class Session:
         trouble: why there are no new numbers, None where there are.
         was_typed: whether any key came yet.
         left_behind: what an earlier run left behind and nobody has decided on; empty for nothing.
-        shows_hint: whether whoever is here for the first time is told how to begin.
+        shows_hint: whether a first-time user is shown how to begin.
     """
 
     def __init__(self, app: App[None], load_engine: Callable[[], Engine], settings: Settings, glyphs: Glyphs) -> None:
@@ -303,7 +303,7 @@ class Session:
                 keep()
             except Exception:
                 is_known, self._keeping_failed = self._keeping_failed, True
-                if not is_known:  # told once until it works again
+                if not is_known:  # reported once until it works again
                     raise
             else:
                 self._keeping_failed = False

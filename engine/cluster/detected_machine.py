@@ -160,7 +160,7 @@ def _concluded(machine: Machine, catalog: Catalog) -> Device:
     words = (
         f"concluded from {usable:g} cores at {clock / 1e9:.2f} GHz with {ports:g} multiply-adds of {bits:g} bits each"
     )
-    words += f", {' and '.join(unknown)} not told" if unknown else ""
+    words += f", {' and '.join(unknown)} not reported" if unknown else ""
     by_core = row.segment == SERVER
     share = usable / float(relative.units)
     drawn, why = _drawn(relative.bandwidth, share, usable, catalog) if by_core else (relative.bandwidth, "")
@@ -280,9 +280,9 @@ def _devices(gpu: Accelerator) -> Iterator[UsableDevice]:
     for entry in (entry for entry in slices if entry.visible):
         size = entry.memory_bytes
         source = gpu.mig_instances.source
-        memory = missing(source, "the slice's memory is not told") if size is None else detected(size, source)
+        memory = missing(source, "the slice's memory is not reported") if size is None else detected(size, source)
         name = f"{gpu.name.value} {entry.name}" if gpu.name.value and gpu.name.value not in entry.name else entry.name
-        unread = missing(source, "not told for slices")
+        unread = missing(source, "not reported for slices")
         slice_ = replace(
             gpu,
             name=detected(name, source),

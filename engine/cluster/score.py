@@ -197,7 +197,7 @@ class _Rules:
 def _part(rule: _PartRule, figure: Fact[float]) -> ScorePart:
     value = figure.value
     if value is None or value <= 0:
-        return ScorePart(rule.id, rule.name, None, rule.unit, None, rule.weight, figure.reason or "not told")
+        return ScorePart(rule.id, rule.name, None, rule.unit, None, rule.weight, figure.reason or "not reported")
     points, known = points_between(rule.anchors, value), str(figure.provenance)
     return ScorePart(rule.id, rule.name, value, rule.unit, points, rule.weight, known=known)
 

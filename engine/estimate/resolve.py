@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from capacity_tui.engine.catalog import Catalog, key_of, named_release
+from capacity_tui.engine.catalog import Catalog, key_of, named_release, parse_shipped
 from capacity_tui.engine.cluster import Cluster, Device, resolve_cluster
 from capacity_tui.engine.errors import Place, PlanError
+from capacity_tui.engine.estimate.result import Estimate
 from capacity_tui.engine.estimate.serving.resolve import engine_row, served_weights
 from capacity_tui.engine.estimate.transformer.adapters import base_format
 from capacity_tui.engine.estimate.transformer.resolve import framework_row, resolve_parallelism
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import Family, Spec, family_of, plugin_of, read_spec
 from capacity_tui.engine.models.transformer import TransformerShape, shape_from_spec
 from capacity_tui.engine.numeric import Number
@@ -21,9 +25,11 @@ from capacity_tui.engine.plan import (
     BATCH_FOR_ALL,
     FULL,
     UNNAMED,
+    Assumption,
     Layout,
     Plan,
     TrainingSection,
+    all_fields,
     plan_layout,
     refuse_impossible,
     refuse_unknown_names,
@@ -32,21 +38,12 @@ from capacity_tui.engine.plan import (
 )
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.schema import AUTO, TRAINED
 from capacity_tui.engine.uncertainty import ALIKE_WORDS, KIND, Likeness, OwnRuns
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
-from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
-from capacity_tui.engine.catalog import parse_shipped
-from capacity_tui.engine.estimate.result import Estimate
-from capacity_tui.engine.keys import Figure, Key
-from capacity_tui.engine.plan import Assumption, all_fields
-from capacity_tui.engine.schema import TRAINED
 
 _LOADS = (Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_CONCURRENCY)
 _USUAL = "the default"

@@ -17,7 +17,7 @@ LEAST_SHARE = 0.001
 _PASSES = (", backward", ", input gradient", ", weight gradient")
 
 
-"""Of all the time of a phase; less is not told."""
+"""Of all the time of a phase; less is not shown."""
 
 
 @dataclass(frozen=True, slots=True)

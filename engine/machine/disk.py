@@ -159,7 +159,7 @@ def _kind(host: Host, block: PurePosixPath, base: str, model: Fact[str]) -> Fact
         return detected("NVMe", base)
     if block.name.startswith(("vd", "xvd")):
         return missing(base, "a virtual disk; only its host knows")
-    rotational = _read(host, block / "queue/rotational", f"{base}/queue/rotational", "not told")
+    rotational = _read(host, block / "queue/rotational", f"{base}/queue/rotational", "not reported")
     return rotational.map(_kind_by_rotation)
 
 

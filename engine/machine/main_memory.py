@@ -337,6 +337,6 @@ def _bandwidth(modules: tuple[MemoryModule, ...], source: str) -> Fact[float]:
     """Return bytes a second of all channels: transfers a second times the width of one."""
     channels = {module.channel: module for module in modules}.values()
     if any(module.speed_mts is None or module.width_bits is None for module in channels):
-        return missing(source, "speed or width of the modules is not told")
+        return missing(source, "speed or width of the modules is not reported")
     rates = ((module.speed_mts or 0) * 1e6 * (module.width_bits or 0) / 8 for module in channels)
     return detected(sum(rates), source)

@@ -312,6 +312,6 @@ def _from_psutil() -> tuple[NetworkInterface, ...]:
     for name, status in psutil.net_if_stats().items():
         speed = detected(status.speed, "psutil") if status.speed else missing("psutil", "no speed reported")
         kind: NetworkKind = "loopback" if name.startswith("lo") else "ethernet"
-        unknown = missing("psutil", "not told on this system")
+        unknown = missing("psutil", "not reported on this system")
         interfaces.append(NetworkInterface(name, kind, speed, detected(status.isup, "psutil"), unknown, unknown))
     return tuple(interface for interface in interfaces if interface.kind != "loopback")

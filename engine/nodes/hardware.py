@@ -152,7 +152,7 @@ _BRANCHES = {False: ("├─ ", "└─ "), True: ("|- ", "`- ")}
 
 _NUMBERED = re.compile(r"(.*?)(\d+)")
 
-_NOWHERE = "no rack told"
+_NOWHERE = "no rack given"
 
 
 def folded_names(names: Iterable[str]) -> str:

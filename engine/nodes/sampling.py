@@ -157,7 +157,7 @@ def _meeting(launcher: Launcher, node: str, python: str) -> Meeting | str:
         address, port, gpus = json.loads(answer.output)
         return Meeting(str(address), int(port), int(gpus))
     except (ValueError, TypeError):
-        return "told something else than was asked"
+        return "answered something other than was asked"
 
 
 def _together(

@@ -14,10 +14,10 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import PERCENT, format_count
 
-# Differences below half a percent are not told.
+# Differences below half a percent are not reported.
 _LEAST_DIFFERENCE = 0.005
 
-# From this multiple on a difference is told as one.
+# From this multiple on a difference is given as one.
 _MULTIPLE = 10.0
 
 _FIGURES = (

@@ -306,7 +306,7 @@ class Evaluator:
 
     Attributes:
         limits: what every candidate must keep.
-        callback: is told every candidate that was planned.
+        callback: called with every candidate that was planned.
     """
 
     plan: Plan

@@ -254,7 +254,7 @@ def estimate_stacked(
 def estimate_changes(
     plan: Plan, changes: Sequence[Values], machine: Machine | None = None, catalog: Catalog | None = None
 ) -> tuple[Estimate | CapacityError, ...]:
-    """Estimate a plan with each of several changes; what cannot be is told by its error.
+    """Estimate a plan with each of several changes; what cannot be is an error.
 
     Args:
         changes: new values by path, as a file or a person writes them.

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from capacity_tui.engine.extras import Client
 
+    Patterns: TypeAlias = Collection[dict[str, object]]
+
 VOCABULARY = 50_000
 """Different words; the first is drawn most often, by Zipf's law with exponent one."""
 MOST_FREQUENT = 100_000
@@ -106,9 +108,6 @@ class Database(Protocol):
     def size(self) -> DatabaseSize:
         """Return what it takes once all is written out."""
 
-
-if TYPE_CHECKING:
-    Patterns: TypeAlias = Collection[dict[str, object]]
 
 HOW = "acknowledged as the URI says, by the first server where it says nothing"
 

@@ -114,7 +114,7 @@ class DatabaseBench:
         query: how long finding one by name took, likewise.
         size: on disk, with indexes.
         content_bytes: what the patterns say, without what a database adds.
-        estimated_bytes: size on disk, told from a tenth of the patterns.
+        estimated_bytes: size on disk, scaled from a tenth of the patterns.
         calibrated_on: how many patterns that was.
     """
 

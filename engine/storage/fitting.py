@@ -18,7 +18,7 @@ from capacity_tui.engine.storage.question import HOLDS, MOST_LEVELS, PatternQues
 from capacity_tui.engine.storage.zipf import LawFit, fit_law
 
 TIMES = (10.0, 100.0, 1000.0)
-"""How many times the text there is, deduplication is told of."""
+"""How many times the text there is, deduplication is given for."""
 
 _ROWS_A_DECADE = 8
 
@@ -184,8 +184,8 @@ def fit_corpus(
     Args:
         source: a file, a folder of files, or ``-`` for standard input.
         question: how to cut and count.
-        callback: is told after each block what was read.
-        stopped: is asked then whether to stop; what was counted is told as what it is.
+        callback: called after each block with what was read.
+        stopped: is asked then whether to stop; what was counted is reported as what it is.
 
     Raises:
         PlanError: the question makes no sense.

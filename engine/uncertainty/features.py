@@ -16,7 +16,7 @@ from capacity_tui.engine.numeric import Number, added
 from capacity_tui.engine.record import dataclass
 
 Floats: TypeAlias = NDArray[np.floating[Any]]
-# What is told of a run by a word, by the ways its devices share the work, and by a number.
+# What describes a run by a word, by the ways its devices share the work, and by a number.
 WORDS = ("hardware", "software", "precision", "family", "method", "optimizer")
 SPLITS = ("tp", "pp", "cp", "ep", "zero")
 NUMBERS = ("length", "devices", "parameters", "batch")

@@ -16,7 +16,7 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty.features import Bins, Nearest, RunFeatures, published_bins
 from capacity_tui.engine.uncertainty.own_runs import OwnRuns, OwnSpread
 
-# What of a range is told by name: contributions above this share of its variance.
+# What of a range is named: contributions above this share of its variance.
 REPORTED_SHARE = 0.08
 # Parts of a range in words, where their names do not say it.
 _WORDS = {

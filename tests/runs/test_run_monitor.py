@@ -157,8 +157,8 @@ def test_heat_and_power_are_told_from_where_the_plan_says(planned):
     told = Watch(detectors_of(DETECTORS, planned.plan.watch)).look(curve, samples, 60.0)
     found = [(alarm.kind, alarm.where, alarm.detail) for alarm in told if alarm.kind in ("hot", "power")]
     assert found == [
-        ("hot", "GPU 0", "82 C, told from 80 C on"),
-        ("power", "GPU 0", "95 % of its limit, told from 80 % on"),
+        ("hot", "GPU 0", "82 C, reported from 80 C on"),
+        ("power", "GPU 0", "95 % of its limit, reported from 80 % on"),
     ]
 
 

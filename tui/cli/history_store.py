@@ -31,7 +31,7 @@ def store_option(command: CommandT) -> CommandT:
 
 
 def keep_entries(entries: Iterable[RunRecord], no_history: bool = False) -> None:
-    """Keep entries; what goes wrong with that is told in one line, and stops nothing."""
+    """Keep entries; what goes wrong with that is reported in one line, and stops nothing."""
     if no_history:
         return
     from capacity_tui.engine.runs.history import record_run

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shutil
+import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from shutil import get_terminal_size
+from threading import Event, Thread
+from time import monotonic
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -22,14 +29,6 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
     from capacity_tui.engine.present import Part
-import math
-import shutil
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Event, Thread
-from time import monotonic
-from types import FrameType
 
 CLEAR = "\r\x1b[K"
 ON_TERMINAL, ELSEWHERE = 0.2, 10.0

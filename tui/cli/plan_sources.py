@@ -241,7 +241,7 @@ def _of_file(name: str) -> PlanSource:
 
 
 def _of_line(line: OneLine, name: str) -> PlanSource:
-    """Return the plan that a line says; what was guessed is told."""
+    """Return the plan that a line says; what was assumed is reported."""
     from capacity_tui.engine.machine import detect
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.solve import plan_of_line
@@ -269,7 +269,7 @@ def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:
 
 
 def _imported(flags: PlanFlags, values: Mapping[str, object], base: Plan | None) -> PlanSource:
-    """Return the plan that files of other tools say, with what is typed beside them; what to know of them is told."""
+    """Return the plan that files of other tools say, with what is typed beside them; remarks on them are reported."""
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.plan.imports import import_plan
     from capacity_tui.engine.plan.line import line_of_flags

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.present import ExplanationText
-from enum import StrEnum
 
-from capacity_tui.engine.keys import Key
 
 ALWAYS = 0
 AUTO = "auto"
@@ -278,7 +278,7 @@ class ResultSource(Protocol):
     """An answer that can say where its figures come from, and leave the program; both are asked for in a thread."""
 
     def explained(self, row: ResultRow, key: str) -> ExplanationText:
-        """Return where a figure of a row comes from; refused with a ``CapacityError`` where that cannot be told."""
+        """Return where a figure of a row comes from; refused with a ``CapacityError`` where that is not known."""
 
     def exports(self) -> tuple[Export, ...]:
         """Return every form in which the rows can leave the program."""

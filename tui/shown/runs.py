@@ -103,7 +103,7 @@ class RunDevice:
 
 @dataclass(frozen=True, slots=True)
 class RunEvent:
-    """Something that was told of a run.
+    """Something that was reported of a run.
 
     Attributes:
         time: when, as shown.
@@ -125,7 +125,7 @@ class WatchedRun:
         head: how far it is, in one line.
         graphs: its figures, those beside a prediction first.
         devices: what it runs on.
-        events: what was told of it, the newest first.
+        events: what was reported of it, the newest first.
         remarks: why it differs from its plan, and what to know of it.
     """
 

@@ -22,7 +22,7 @@ _GAP = 2
 _SHORTEST_NAME = 14
 """Cells that the plan's name has before views stand for themselves by less than their names."""
 _TWICE = 2.0
-"""From this ratio on a difference is told as a factor."""
+"""From this ratio on a difference is given as a factor."""
 
 
 _ALWAYS = {"app.help", "app.quit", "view.choose"}

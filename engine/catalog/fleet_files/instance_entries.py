@@ -244,7 +244,7 @@ def _usd(row: Instance) -> str:
     return f"{format_money(row.on_demand_usd_per_hour)}/h"
 
 
-NOT_USED = Informational("is told of as not used: bandwidth and efficiency of the hardware itself stand in its place")
+NOT_USED = Informational("is reported as not used: bandwidth and efficiency of the hardware itself stand in its place")
 
 
 class InstanceEntry(BaseModel):

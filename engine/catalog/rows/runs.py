@@ -247,7 +247,7 @@ def compiled(expressions: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 class Detector(Row):
     """What is watched for in a run, and from when on it is reported."""
 
-    level: Literal["note", "warning", "error"] = Field(description="how it is told")
+    level: Literal["note", "warning", "error"] = Field(description="how it is reported")
     remedy: str = Field(description="what to do, in one clause")
-    thresholds: Mapping[str, float] = Field({}, description="from when on it is told")
+    thresholds: Mapping[str, float] = Field({}, description="from when on it is reported")
     causes: Mapping[str, tuple[str, ...]] = Field({}, description="words of drivers by what they mean")

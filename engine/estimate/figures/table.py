@@ -152,7 +152,7 @@ _ROWS = (
            saying_nothing=lambda e: e.computation.iteration == "fit", difference="same work", column="work", rank=6,
            trained=("gpu_hours", "device_hours"),
            open_length=Figure.TOKENS_PER_SECOND_PER_DEVICE,
-           help="Hours of the job times its devices. Clusters are billed in them, and published runs are told in "
+           help="Hours of the job times its devices. Clusters are billed in them, and published runs are reported in "
                 "them."),
     Metric(Figure.ENERGY_KWH, "energy of the devices", "kWh", of_job(lambda e: e.energy.kwh), LESS, "energy",
            block="cost", panel="closed", difference="same work", words=("energy",),
@@ -162,7 +162,7 @@ _ROWS = (
     Metric(Figure.ENERGY_KWH_SYSTEM, "energy with host and cooling", "kWh", of_job(lambda e: e.energy.kwh_system), LESS,
            "energy in all", block="cost",
            help="Electricity of the whole job with processors, memory and fans of the machines, and with the cooling "
-                "and supply of the building. It is what a meter at the building counts, and what carbon is told of."),
+                "and supply of the building. A meter of the building counts it, and carbon is counted by it."),
     Metric(Figure.ENERGY_WATTS_AVERAGE, "average power", "W", lambda e: e.energy.watts_average, block="cost",
            panel="open", words=("power",), goal=LESS,
            help="Power of the devices averaged over a step. A rack or a socket has to deliver it."),

@@ -22,7 +22,7 @@ from capacity_tui.engine.models.networks import Layer
 from capacity_tui.engine.numeric import Number, any_true
 
 BACKWARD_ATTENTION = counted("fused-attention-backward")
-# Kernels that a product's backward pass is told in: the gradients of its input and of its weights.
+# Kernels that a product's backward pass consists of: the gradients of its input and of its weights.
 BACKWARD_HALVES = 2.0
 SPLIT_WAVES, SHORTEST_PART = counted("split-waves"), counted("shortest-split")
 
@@ -143,7 +143,7 @@ def depthwise_bandwidth(stream: Number, share: Number) -> Number:
 def _attended(
     run: NetworkRun, layer: Layer, name: str, phase: Direction, m: Number, n: Number, k: Number, count: float
 ) -> Operator:
-    """Attention between positions; its backward pass is told in two halves, as a product's is."""
+    """Attention between positions; its backward pass is counted in two halves, as a product's is."""
     del m, n, k
     device, kernel = run.cluster.device, run.kernels.attention
     backward, element_bytes = phase == "backward", run.numerics.element_bytes

@@ -27,7 +27,7 @@ class Traffic:
         output_deviation: the same of an answer's.
         longest_output: most tokens of an answer.
         cached: share of a prompt whose keys and values are in the cache already.
-        beyond: share of the requests that take longer than the percentile told.
+        beyond: share of the requests that take longer than the percentile given.
         deviations: standard deviations that a normal distribution has its percentile above the mean.
     """
 

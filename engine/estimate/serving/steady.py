@@ -194,7 +194,7 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     slowly = skewed_percentile.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
         0.0, token, _token_scatter(run, met, crowded, rate, token * tokens, waiting) / tokens, traffic.deviations
     )
-    # What most requests keep to is no less than the mean that is told beside it.
+    # What most requests keep to is no less than the mean that is given alongside.
     is_high = traffic.beyond <= FEW
     seen = Loaded(
         reading=now.running * now.work,

@@ -2,41 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from math import ceil, log2
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from capacity_tui.engine.catalog import Catalog, Instance, Workload, load_catalog
-from capacity_tui.engine.cluster import instances_for
+from capacity_tui.engine.cluster import Device, instances_for
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration
-from capacity_tui.engine.fleet.migration.priced import Machine, current_alternative
+from capacity_tui.engine.estimate.serving import why_not_read
+from capacity_tui.engine.fleet.database import assumed
+from capacity_tui.engine.fleet.migration.alternative import Alternative, Migration, Remedy
+from capacity_tui.engine.fleet.migration.moving import complexity, move_parts
+from capacity_tui.engine.fleet.migration.priced import Machine, alternative, break_even, current_alternative
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion, question_of_workload
-from capacity_tui.engine.fleet.migration.throughput import Job, Reached
+from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest, Job, Reached
 from capacity_tui.engine.fleet.migration.verdict import judged, risk
+from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.modes import fill
+from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.solve.modes import WEIGHTS, fallbacks, fill
 from capacity_tui.engine.solve.search import hardware_ids
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine as DetectedMachine
-from collections.abc import Mapping
-from dataclasses import field
-from math import ceil, log2
 
-from capacity_tui.engine.cluster import Device
-from capacity_tui.engine.estimate.serving import why_not_read
-from capacity_tui.engine.fleet.database import assumed
-from capacity_tui.engine.fleet.migration.alternative import Remedy
-from capacity_tui.engine.fleet.migration.moving import complexity, move_parts
-from capacity_tui.engine.fleet.migration.priced import alternative, break_even
-from capacity_tui.engine.fleet.migration.throughput import NEARLY, Fewest
-from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.schema import AUTO
-from capacity_tui.engine.solve.modes import WEIGHTS, fallbacks
 
-# What was found so far is told so often at most.
+# The best so far is reported so often at most.
 CALLBACK_SECONDS = 0.2
 # What rounds least of the formats that halve weights of 16 bits; engines advise others besides.
 _EIGHT_BITS = ("int8", "fp8")

@@ -154,7 +154,7 @@ def _transfer(moved: float, machine: Machine, now: Machine, catalog: Catalog) ->
 
 
 def _moved_bytes(question: MigrationQuestion, now: Machine) -> float:
-    """Return the bytes that move along: weights of a service, states of a training, and the data that was told."""
+    """Return the bytes that move along: weights of a service, states of a training, and the data that was given."""
     estimate = now.reached.estimate
     if estimate is None:
         return question.data_bytes

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from capacity_tui.engine.estimate import cost
+from capacity_tui.engine.estimate import cost, equation
 from capacity_tui.engine.fleet.migration.alternative import Alternative
 from capacity_tui.engine.fleet.migration.question import MigrationQuestion
 from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.units import HOUR_SECONDS, PERCENT
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Instance
     from capacity_tui.engine.cluster import Cluster, Price, Quote
     from capacity_tui.engine.estimate import CostEstimate
     from capacity_tui.engine.fleet.migration.throughput import Reached
-from capacity_tui.engine.estimate import equation
-from capacity_tui.engine.units import HOUR_SECONDS, PERCENT
 
 NO_SPOT_FOR_SERVING = "people wait for answers: capacity that may be taken back is not for them"
 PERFORMANCE, PERFORMANCE_PERCENT = "performance_ratio", "performance_percent"

@@ -1,4 +1,4 @@
-"""Low-rank adapters as tools for fine-tuning are told of them. Matrices are named as in checkpoints of Llama."""
+"""Low-rank adapters as tools for fine-tuning are given them. Matrices are named as in checkpoints of Llama."""
 
 from __future__ import annotations
 

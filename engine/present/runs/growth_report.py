@@ -200,7 +200,7 @@ def measured_parts(measured: Sequence[Measurement], size: str) -> Iterator[Part]
 
 
 def measured_line(measurement: Measurement, is_known: bool) -> str:
-    """Return one run as a line, as it is told when it has ended."""
+    """Return one run as a line, as it is reported when it has ended."""
     words = " ".join(f"{key}={value}" for key, value in measurement.set.items())
     memory = f", {format_bytes(measurement.peak_memory_bytes)}" if measurement.peak_memory_bytes else ""
     metric = f", metric {format_significant(measurement.metric)}" if measurement.metric is not None else ""

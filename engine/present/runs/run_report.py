@@ -100,7 +100,7 @@ def alarm_line(alarm: Alarm) -> str:
 
 def progress_line(state: RunState) -> str:
     """Return how far a run is, and how fast, in one line."""
-    return "  ".join(_progress(state)) or "nothing told yet"
+    return "  ".join(_progress(state)) or "no data yet"
 
 
 def compared_rows(state: RunState) -> list[tuple[str, str, str, str]]:

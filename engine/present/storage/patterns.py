@@ -35,7 +35,7 @@ from capacity_tui.engine.units import (
 )
 
 RANKS = (1, 100, 10_000)
-"""Ranks whose frequency is told."""
+"""Ranks whose frequency is shown."""
 
 LEVEL_HEADS = (
     "level",

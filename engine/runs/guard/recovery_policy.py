@@ -16,6 +16,7 @@ import numpy as np
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan, all_fields
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.failures import Failure, Trouble
@@ -27,7 +28,6 @@ from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
     from capacity_tui.engine.numeric import largest
-from capacity_tui.engine.machine import Machine
 
 LEAST_SAVED = 0.05
 """Share of the estimated memory that a step has to save, so that it is worth a restart."""

@@ -222,13 +222,17 @@ class Watch:
         degrees = samples.of_gpus("temperature_celsius")[:, device]
         limits = self._limits("hot")
         if held_over(degrees, limits["celsius"], round(limits["samples"])):
-            detail = f"{format_temperature(float(degrees[-1]))}, told from {format_temperature(limits['celsius'])} on"
+            detail = (
+                f"{format_temperature(float(degrees[-1]))}, reported from {format_temperature(limits['celsius'])} on"
+            )
             yield self._alarm("hot", f"GPU {device}", detail, {"celsius": degrees[-1]})
         watts, most = (samples.of_gpus(name)[:, device] for name in ("power_watts", "power_limit_watts"))
         shares = np.divide(watts, most, out=np.full(watts.shape, np.nan), where=most > 0)
         limits = self._limits("power")
         if held_over(shares, limits["share"], round(limits["samples"])):
-            detail = f"{format_percent(float(shares[-1]))} of its limit, told from {format_percent(limits['share'])} on"
+            detail = (
+                f"{format_percent(float(shares[-1]))} of its limit, reported from {format_percent(limits['share'])} on"
+            )
             yield self._alarm("power", f"GPU {device}", detail, {"share": shares[-1]})
 
     def _limits(self, kind: str) -> Mapping[str, float]:

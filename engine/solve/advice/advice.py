@@ -42,7 +42,7 @@ MOST_PLANNED = 2
 """Of the remedies of one kind, those that promise most are planned where that takes a search."""
 # What costs time for memory, or throughput for latency, is tried where these are short alone.
 _EASING = frozenset({"smaller_micro_batch", "smaller_batch", "checkpointing", "offload"})
-# Where a plan does not fit, other hardware is told as long as it is not much dearer than the cheapest.
+# Where a plan does not fit, other hardware is shown as long as it is not much dearer than the cheapest.
 _NOT_MUCH_DEARER = 2.0 / 3.0
 
 

@@ -230,7 +230,7 @@ class Remedy:
     """One thing to change.
 
     Attributes:
-        code: stable name; of several remedies with one code the best is told.
+        code: stable name; of several remedies with one code the best is shown.
         replaces_choice: whether it is for the user to go beyond what a mode chose, too.
     """
 

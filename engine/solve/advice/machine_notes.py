@@ -201,7 +201,7 @@ class RunSpace:
         data_bytes: token ids of the whole job; 0 where its length is open.
         mount: the local disk with most room; empty if there is none.
         free_bytes: room there.
-        download_seconds: time of the data at the speed of the fastest network link; None where that is not told.
+        download_seconds: time of the data at the speed of the fastest network link; None where that is not known.
     """
 
     checkpoint_bytes: float

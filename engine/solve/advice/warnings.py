@@ -117,7 +117,7 @@ def _spot(case: EstimatedPlan) -> Iterator[Note]:
             detail = f"{format_money(spot)} with its interruptions, {format_money(demand)} on demand: stay on demand."
             yield Note("spot_is_dearer", "Spot capacity would cost more", detail)
     if case.resolved.cluster.price.is_spot and (why := case.estimate.cost.why_no_spot):
-        detail = f"{why[0].upper()}{why[1:]}: no price is told. Fewer nodes are interrupted less often."
+        detail = f"{why[0].upper()}{why[1:]}: no price is known. Fewer nodes are interrupted less often."
         yield Note("hopeless_on_spot", "Spot capacity is taken back too often for this job", detail)
 
 

@@ -201,7 +201,7 @@ def with_data_settings(
 
 
 def without_feeding(data: DataSection) -> DataSection:
-    """Return a section about data without what only its loader is told."""
+    """Return a section about data without what only its loader reads."""
     usual = DataSection()
     names = ("cache", "workers", "prefetch", "shuffle_buffer", "phases")
     return data.model_copy(update={name: getattr(usual, name) for name in names})

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.errors import Place, PlanError
-from capacity_tui.engine.plan import field_path
-from capacity_tui.engine.solve.candidate import Candidate, Evaluator
+from capacity_tui.engine.cluster import resolve_cluster
+from capacity_tui.engine.errors import CapacityError, Place, PlanError
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import presumed_family
+from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, field_path, field_value, plan_fields
+from capacity_tui.engine.printable import ShownInNotebooks
+from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.schema import LARGEST_COUNT, Knob
+from capacity_tui.engine.solve.candidate import Candidate, Evaluator, is_better
 from capacity_tui.engine.solve.need.bounds import NAME, PARAMETERS
 from capacity_tui.engine.solve.need.names import (
+    DEVICES,
     affordable_choices,
     besides,
     best_name,
@@ -23,28 +32,12 @@ from capacity_tui.engine.solve.need.names import (
     usual_goal,
     with_paid_tokens,
 )
-from capacity_tui.engine.solve.search.question import Question, hardware_ids, model_names
+from capacity_tui.engine.solve.need.numbers import Edge, Scale, ValueSearch, scale_of, whole_nodes
+from capacity_tui.engine.solve.search.question import Goal, Limit, Question, hardware_ids, model_names
 from capacity_tui.engine.solve.search.search import goal_of
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
-from collections.abc import Mapping
-from dataclasses import field
-
-import numpy as np
-
-from capacity_tui.engine.cluster import resolve_cluster
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.engine.keys import Key
-from capacity_tui.engine.models import presumed_family
-from capacity_tui.engine.plan import OWN_PARAMETERS, Plan, PlanField, field_value, plan_fields
-from capacity_tui.engine.printable import ShownInNotebooks
-from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.schema import LARGEST_COUNT, Knob
-from capacity_tui.engine.solve.candidate import is_better
-from capacity_tui.engine.solve.need.names import DEVICES
-from capacity_tui.engine.solve.need.numbers import Edge, Scale, ValueSearch, scale_of, whole_nodes
-from capacity_tui.engine.solve.search.question import Goal, Limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +307,7 @@ def need(
     Args:
         question: the plan, the limits, the goal, and what else may change.
         solve: the field that is asked for; ``model.parameters`` is the size of the model.
-        callback: is told every candidate as it is tried.
+        callback: called with every candidate as it is tried.
 
     Raises:
         PlanError: there is no such field, it is no number and names nothing, or nothing is known of what is limited.

@@ -22,7 +22,7 @@ from capacity_tui.engine.solve.search.spaces import spaces_of
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
-# The best so far is told so often at most, and takes this share of the time at most.
+# The best so far is reported so often at most, and takes this share of the time at most.
 REPORT_SECONDS = 0.1
 REPORT_SHARE = 0.2
 

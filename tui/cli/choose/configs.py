@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -9,8 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.tui.cli.output import Output, output_options, tell, working
-from capacity_tui.tui.cli.plan_sources import plan_flags, source_of
+from capacity_tui.tui.cli.plan_sources import (
+    changed_plan,
+    machine_for,
+    plan_flags,
+    settings_option,
+    source_of,
+    sources_of,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,21 +27,9 @@ if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine, Setting
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.plan.line import PlanFlags
-    from capacity_tui.engine.solve.modes import Comparison, ModePlan
-import shlex
-from typing import TYPE_CHECKING
-
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.cli.plan_sources import (
-    changed_plan,
-    machine_for,
-    settings_option,
-    sources_of,
-)
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.plan.line import PlanFlags
     from capacity_tui.engine.solve import Sensitivity
+    from capacity_tui.engine.solve.modes import Comparison, ModePlan
+
 
 MODE_NAMES = ("conservative", "balanced", "extreme")
 _MOST_ROWS = 12

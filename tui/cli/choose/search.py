@@ -186,7 +186,7 @@ def search(
 
 
 def _searched(question: Question, plan: Plan, address: str | None) -> SearchAnswer:
-    """Return what a search finds; it is told meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
+    """Return what a search finds; it is shown meanwhile on a terminal, and Ctrl-C ends it with the best so far."""
     from capacity_tui.engine.nodes import search_on_ray
     from capacity_tui.engine.present import progress_text
     from capacity_tui.engine.solve.search import search as search_space
@@ -242,7 +242,7 @@ def need(
 
     Which GPUs, how many of them, how long a sequence, how large a model: a number goes as far as the limits let it,
     of names the best by the goal is taken. What the plan leaves open is chosen anew for each value. Exit code 1 where
-    no value keeps the limits; then the nearest is told, and what to relax. Ctrl-C stops and shows the best so far.
+    no value keeps the limits; then the nearest is shown, and what to relax. Ctrl-C stops and shows the best so far.
     """
     from capacity_tui.engine.present import needed_as_dict
     from capacity_tui.engine.solve import answer as answered

@@ -183,7 +183,7 @@ def _per_device(flags: PlanFlags, gpus: tuple[str, ...]) -> tuple[PlanFlags, ...
 
 
 def _further(source: PlanSource | None, name: str) -> str:
-    """Return how many more faults a plan's file has; empty where the one that was told is all."""
+    """Return how many more faults a plan's file has; empty where the one that was reported is all."""
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.solve import faults as plan_faults
 

@@ -11,6 +11,7 @@ import click
 
 from capacity_tui.engine.errors import CapacityError, Place
 from capacity_tui.engine.record import dataclass
+from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.output import Output, fault_data, output_options, place_data, say, tell, working
 from capacity_tui.tui.cli.plan.plan import DOES_NOT_FIT
 from capacity_tui.tui.cli.plan_sources import imported_of, machine_for, plan_flags, source_of, sources_of
@@ -18,7 +19,6 @@ from capacity_tui.tui.cli.plan_sources import imported_of, machine_for, plan_fla
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.plan.line import PlanFlags
-from capacity_tui.tui.cli import plan_sources
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
 
+from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.printable import printable
 from capacity_tui.tui.cli.history_store import history_option, keep_entries
 from capacity_tui.tui.cli.output import say, tell
-from capacity_tui.tui.cli.run.run_output import JsonLines, is_kept, stream_of_events
+from capacity_tui.tui.cli.run.piped_command import OutputReading, work_in_output
+from capacity_tui.tui.cli.run.run_output import (
+    JsonLines,
+    finish,
+    is_kept,
+    outlet_options,
+    stream_of_events,
+    tell_problems_of,
+)
 
 if TYPE_CHECKING:
     from capacity_tui.engine.runs import RunWriter
@@ -22,18 +34,8 @@ if TYPE_CHECKING:
     from capacity_tui.engine.runs.guard import Supervisor
     from capacity_tui.engine.runs.history import RunRecord
     from capacity_tui.engine.runs.monitor import RunState
-import shutil
-import textwrap
-from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING
-
-from capacity_tui.engine.errors import CapacityError
-from capacity_tui.tui.cli.run.piped_command import OutputReading, work_in_output
-from capacity_tui.tui.cli.run.run_output import finish, outlet_options, tell_problems_of
-
-if TYPE_CHECKING:
     from capacity_tui.engine.runs.profile import Profile, ResourceSnapshot
+
 
 _NAMES = 12
 

@@ -172,7 +172,7 @@ class _Watching(threading.Thread):
         return self._state
 
     def _look(self, last: bool) -> None:
-        """Look; whatever goes wrong with that is told once, and the command goes on."""
+        """Look; whatever goes wrong with that is reported once, and the command goes on."""
         if self._failed:
             return
         try:

@@ -94,7 +94,7 @@ def _queue() -> Iterator[TableRow]:
     """Yield the jobs of everyone that have not ended."""
     for job in queued_jobs(everyone=True):
         if not job.is_over:
-            # What runs is told by how long it has, what waits by when it may start.
+            # What runs is described by how long it has, what waits by when it may start.
             time = format_seconds(job.seconds) if job.seconds else (job.start or "").replace("T", " ")
             cells = (job.id, job.name, job.partition, job.state.casefold(), str(job.nodes), time, job.reason)
             yield TableRow(cells, job.state == _RUNNING)

@@ -65,7 +65,7 @@ def results_of(answer: SearchAnswer, question: Question, solved: tuple[str, ...]
     Args:
         answer: the answer.
         question: what was asked.
-        solved: fields that are told in every case.
+        solved: fields that are shown in every case.
     """
     table = _Table(question, answer.top, solved)
     keys = table.figures(question)

@@ -27,7 +27,7 @@ from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import DrawnLines
 
 _BUSY = 0.2
-"""From this share on a processor that others use is told of before measuring."""
+"""From this share on a processor that others use is reported before measuring."""
 
 
 class MachineScreen(ScrollsText, ViewScreen):

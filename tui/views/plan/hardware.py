@@ -243,7 +243,7 @@ class Sensors:
         self.restart()
 
     def restart(self) -> None:
-        """Read the sensors as often as it is wanted now; a reading that fails is told once."""
+        """Read the sensors as often as it is wanted now; a reading that fails is reported once."""
         if self._is_paused:
             self._session.cancel(self._screen, "live")
             self._panel.show_state("paused")
@@ -266,4 +266,4 @@ class Sensors:
 
 
 def _keep_quiet(_: Fault) -> None:
-    """Say nothing of what was told already."""
+    """Say nothing of what was reported already."""

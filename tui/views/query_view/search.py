@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, TypeAlias
 
 from textual.dom import DOMNode
-
-from capacity_tui.engine.units import format_seconds
-from capacity_tui.tui.requests import Fault, Request
-from capacity_tui.tui.session import Session
-from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread, wrap
-from capacity_tui.tui.widgets.lines import Bar, DrawnLines
-
-if TYPE_CHECKING:
-    from capacity_tui.tui.shown.results import Field, Question, ResultRow, Results
-    from capacity_tui.tui.view import Document
-    from capacity_tui.tui.views.query_view.results import ResultTable
-from abc import ABC, abstractmethod
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, Self
 
 from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import column_head, column_text
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_seconds
+from capacity_tui.tui.requests import Fault, Request
+from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Cell
+from capacity_tui.tui.terminal.text import Line, Span, clip, line, spread, wrap
+from capacity_tui.tui.widgets.lines import Bar, DrawnLines
 
 if TYPE_CHECKING:
     from capacity_tui.engine.uncertainty import Interval
+    from capacity_tui.tui.shown.results import Field, Question, ResultRow, Results
+    from capacity_tui.tui.view import Document
+    from capacity_tui.tui.views.query_view.results import ResultTable
+
 
 Begin: TypeAlias = "Callable[[Document, Mapping[str, str]], Question]"
 

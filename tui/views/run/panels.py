@@ -290,7 +290,7 @@ class Usage(Panel):
 
 
 class Events(Panel):
-    """What was told of a run, the newest first."""
+    """What was reported of a run, the newest first."""
 
     NUMBER = 4
     TITLE = "Events"
@@ -301,7 +301,7 @@ class Events(Panel):
         self._remarks: tuple[str, ...] = ()
 
     def show_events(self, events: tuple[RunEvent, ...], remarks: tuple[str, ...]) -> None:
-        """Show what was told by now, below what there is to know of the run."""
+        """Show what was reported by now, below what there is to know of the run."""
         self._events, self._remarks = events, remarks
         self.repaint()
 

@@ -174,7 +174,7 @@ def devices_of(look: dict[str, object]) -> Iterator[RunDevice]:
 
 
 def events_of(compared: Iterable[dict[str, object]]) -> Iterator[RunEvent]:
-    """Yield what was told of a run, in the order of the events."""
+    """Yield what was reported of a run, in the order of the events."""
     for event in compared:
         time = str(event.get("time", ""))[11:19]
         kind = str(event.get("event", ""))
