@@ -70,3 +70,13 @@ def test_the_names_that_stay_are_keys_of_an_answer() -> None:
 def test_every_public_page_of_the_project_is_there() -> None:
     for name in ("SECURITY.md", "CODE_OF_CONDUCT.md", ".github/pull_request_template.md", "docs/stability.md"):
         assert (ROOT / name).read_text("utf-8").strip()
+
+
+def test_the_changelog_goes_by_release_and_begins_with_this_one() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    heads = re.findall(r"(?m)^## (\S+) \((unreleased|\d{4}-\d\d-\d\d)\)$", text)
+    versions = [version for version, _ in heads]
+    assert versions[0] == PROJECT["version"]
+    assert versions == sorted(set(versions), key=lambda version: tuple(map(int, version.split("."))), reverse=True)
+    assert len(heads) == text.count("\n## ")
+    assert [day for _, day in heads[1:]] == sorted((day for _, day in heads[1:]), reverse=True)
