@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 from drawn_plans import random_plan
 from plan_laws import broken_laws, broken_round_trip
+from plan_pairs import broken_pairs
 
 from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError
@@ -38,3 +39,15 @@ def test_what_is_answered_keeps_every_law(first: int) -> None:
             broken += [f"seed {seed}: {law}" for law in broken_round_trip(settled, estimate, catalog)]
     assert not broken
     assert counts["answered"] > EACH / 2
+
+
+def test_more_work_never_takes_less() -> None:
+    catalog, broken = load_catalog(), []
+    for seed in range(3000, 3000 + EACH):
+        try:
+            filled = fill(random_plan(seed, catalog), "balanced", None, catalog)
+        except CapacityError:
+            continue
+        pairs = broken_pairs(filled.resolved.plan, filled.annotated_estimate, catalog)
+        broken += [f"seed {seed}: {law}" for law in pairs]
+    assert not broken

@@ -141,7 +141,9 @@ def test_what_was_calibrated_is_taken_back_and_comes_again(tmp_path, capsys):
         return step_of(answer(plan_from_data(json.loads(Path(plan).read_text())), detect(), catalog).estimate)
 
     assert main(["calibrate", "--undo", "--device", "cpu"]) != 0
+    capsys.readouterr()
     assert main(["calibrate", "--plan", plan, "--step-seconds", f"{2 * shipped}"]) == 0
+    assert "rests on 1 run" in capsys.readouterr().err
     assert now() == pytest.approx(2 * shipped, rel=1e-3)
     assert main(["calibrate", "--undo", "--device", "cpu"]) == 0
     assert now() == shipped

@@ -216,8 +216,9 @@ def _from_run(
     plan_name: str, step_seconds: float | None, peak_gib: float | None, log_path: Path | None
 ) -> MeasuredEfficiency:
     from capacity_tui.engine.machine import detect
+    from capacity_tui.engine.present.runs import learnt_text
     from capacity_tui.engine.runs.logs import read_log as read_run_log
-    from capacity_tui.engine.runs.sampling import fit_runs, keep_run, own_run, resolved_run, run_entry
+    from capacity_tui.engine.runs.sampling import fit_runs, keep_run, learnt_from, own_run, resolved_run, run_entry
     from capacity_tui.engine.solve.modes import with_auto_resolved
     from capacity_tui.tui.cli.history_store import opened_history, tell_notes
     from capacity_tui.tui.cli.plan_sources import read_plan
@@ -234,10 +235,12 @@ def _from_run(
     base = _sampled(device, needed=False)
     # Fitted before it is kept, so that a run that cannot be is never kept.
     fit_runs(base, (run,), machine, catalog)
-    history = opened_history()
-    runs = keep_run(run_entry(run, known, catalog), history)
+    history, entry = opened_history(), run_entry(run, known, catalog)
+    keep_run(entry, history)
+    learnt = learnt_from(entry, known, catalog, history)
     tell_notes(history)
-    return fit_runs(base, runs, machine, catalog, _tell_left_out)
+    tell(learnt_text(learnt))
+    return learnt.measured
 
 
 def _tell_left_out(run: OwnRun, error: CapacityError) -> None:
@@ -322,7 +325,8 @@ def measured_tables(measured: MeasuredEfficiency, before: MeasuredEfficiency | N
     known = {} if before is None else _constants(before)
     for name, value in _constants(measured).items():
         constants.add_row(name, f"{value:.4g}", f"{known[name]:.4g}" if name in known else "as shipped")
-    yield constants
+    if constants.row_count:
+        yield constants
     errors = Table("fitted to", "samples", "median error", "worst", "between samples")
     for error in measured.errors:
         between = "" if error.interpolated is None else format_percent(error.interpolated, 1)
