@@ -247,7 +247,7 @@ def test_a_budget_goes_to_the_size_that_learns_most_from_it():
 @pytest.mark.parametrize(
     ("line", "solve", "more", "value"),
     [
-        ("qlora 4090", "model.name", {}, "qwen3-30b-a3b"),
+        ("qlora 4090", "model.name", {}, "nemotron-3-nano-30b-a3b"),
         ("llama-65b qlora 512", "hardware.name", {"hardware": ("rtx-a6000",)}, "rtx-a6000"),
     ],
 )
