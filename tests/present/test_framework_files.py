@@ -211,9 +211,9 @@ def test_deepspeed_on_several_nodes_is_started_on_each() -> None:
 def test_layers_are_recomputed_by_one_switch() -> None:
     sharded = files_of(job("fsdp", training={"checkpointing": "full"}))
     assert read("accelerate.yaml", sharded["accelerate.yaml"])["fsdp_config"]["fsdp_activation_checkpointing"] is True
-    assert read("training_arguments.yaml", sharded["training_arguments.yaml"])["gradient_checkpointing"] is False
+    assert read("training_arguments.yaml", sharded["training_arguments.yaml"])["activation_checkpointing"] is False
     plain = files_of(job("ddp", training={"checkpointing": "full"}))
-    assert read("training_arguments.yaml", plain["training_arguments.yaml"])["gradient_checkpointing"] is True
+    assert read("training_arguments.yaml", plain["training_arguments.yaml"])["activation_checkpointing"] is True
 
 
 def test_a_fused_loss_is_switched_on_or_said() -> None:

@@ -159,7 +159,7 @@ LLAMAFACTORY_FILE = "llamafactory.yaml"
 def llamafactory_config(job: Job, adapter: LowRank) -> str:
     """Return the file for ``llamafactory-cli train``."""
     loop = trainer.settings(job)
-    recomputes = loop.pop("gradient_checkpointing")
+    recomputes = loop.pop("activation_checkpointing")
     loop.pop("use_liger_kernel", None)
     options = exported(
         "llamafactory",

@@ -121,7 +121,7 @@ def _remarks(job: Job) -> Iterator[str]:
         yield f"frozen base in {kept}: hand a quantization_config to from_pretrained"
 
 
-VERSION = "Accelerate 1.14"
+VERSION = "Accelerate 1.15"
 
 ACCELERATE_FILE = "accelerate.yaml"
 

@@ -53,6 +53,8 @@ def _script(job: Job, adapter: LowRank) -> str:
         '"""',
     ]
     remarks = [*adapter_remarks(job, adapter), *kernel_remarks(job)]
+    if job.tensor_parallel > 1:
+        remarks.append(f"tensor parallel {job.tensor_parallel}: this script loads the whole model on each device")
     return "\n".join(heading) + "\n\n" + limits(remarks) + "\n" + "\n".join(_body(job, adapter)) + "\n"
 
 
