@@ -78,7 +78,7 @@ def test_what_keeps_limits_of_latency_is_chosen() -> None:
     for each in limited.columns:
         seconds = [limit for limit in each.annotated_estimate.limits if limit.unit == "s"]
         assert len(seconds) == 2 and all(limit.holds is not Holds.NO for limit in seconds)
-        assert "limits of latency" in each.reasons["inference.batch"]
+        assert "latency limits" in each.reasons["inference.batch"]
 
 
 def test_a_limit_that_is_missed_is_in_the_verdict_and_in_the_result() -> None:
