@@ -22,7 +22,6 @@ import click
 from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.printable import printable, printable_lines
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.schema import format_of_suffix
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -105,6 +104,8 @@ class Output:
         """The form that an option or the file's suffix says."""
         if self.wanted or self.path is None:
             return self.wanted
+        from capacity_tui.engine.schema import format_of_suffix
+
         suffix = self.path.suffix.lower()
         return suffix[1:] if suffix[1:] in self.choices else format_of_suffix(self.path.suffix)
 
