@@ -21,6 +21,7 @@ from .known_devices import device_names as device_names
 from .known_devices import find_generation as find_generation
 from .known_devices import generation_of as generation_of
 from .known_devices import lacks_peer_access as lacks_peer_access
+from .known_devices import match_accelerator as match_accelerator
 from .known_devices import power_limit_command as power_limit_command
 from .known_devices import templates as templates
 from .machine import Accelerator as Accelerator

@@ -20,6 +20,7 @@ from capacity_tui.engine.machine import RECORDING_SCRIPT, Host, detect, recorded
 from capacity_tui.engine.machine.vendors import MEMORY_ERRORS
 from capacity_tui.engine.nodes.hardware import ClusterHardware, cluster_hardware
 from capacity_tui.engine.nodes.inventory import Inventory, NodeFacts, facts_of
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
 from capacity_tui.engine.nodes.launcher import NODE_SECONDS, Launcher, NodeAnswer, Order, Ssh, read_hosts
 from capacity_tui.engine.nodes.ray_nodes import RayNodes
 from capacity_tui.engine.nodes.slurm import Slurm, racks_of, slurm_text
@@ -27,7 +28,9 @@ from capacity_tui.engine.nodes.slurm import Slurm, racks_of, slurm_text
 RAY_ADDRESS = "RAY_ADDRESS"
 
 
-def chosen_launcher(slurm: bool = False, ray: str | None = None, hosts: Path | None = None) -> Launcher:
+def chosen_launcher(
+    slurm: bool = False, ray: str | None = None, hosts: Path | None = None, kubernetes: str | None = None
+) -> Launcher:
     """Return what reaches the nodes of a cluster.
 
     Where nothing is named, Slurm's commands are taken if they are here, then the Ray cluster that ``RAY_ADDRESS`` of
@@ -36,12 +39,14 @@ def chosen_launcher(slurm: bool = False, ray: str | None = None, hosts: Path | N
     Raises:
         LauncherError: several are named, or none is there.
     """
-    if sum((slurm, ray is not None, hosts is not None)) > 1:
+    if sum((slurm, ray is not None, hosts is not None, kubernetes is not None)) > 1:
         raise LauncherError(
-            "several ways to reach the nodes", hint="give one of --slurm, --ray ADDRESS and --hosts FILE"
+            "several ways to reach the nodes", hint="give one of --slurm, --ray ADDRESS, --hosts FILE and --kubernetes"
         )
     if hosts is not None:
         return read_hosts(hosts)
+    if kubernetes is not None:
+        return Kubernetes(kubernetes)
     if ray is not None:
         return RayNodes(ray)
     if slurm or shutil.which("scontrol"):
@@ -157,6 +162,8 @@ def detect_cluster(
     Raises:
         CapacityError: the nodes are unknown, or none of them answers.
     """
+    if isinstance(launcher, Kubernetes):
+        return launcher.inventory(name)
     names = launcher.nodes()
     holders = _holders(launcher)
     facts_by_node: dict[str, NodeFacts] = {}

@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 def reaching(command: Callable[Concatenate[Launcher, P], R]) -> Callable[P, R]:
-    """Give a command ``--slurm``, ``--ray`` and ``--hosts``, and hand it the launcher that they choose."""
+    """Give a command the options that say how nodes are reached, and hand it the launcher that they choose."""
 
     @wraps(command)
     def with_launcher(choose: Callable[[], Launcher], /, *words: P.args, **options: P.kwargs) -> R:
@@ -33,7 +33,7 @@ def reaching(command: Callable[Concatenate[Launcher, P], R]) -> Callable[P, R]:
 
 
 def reaching_later(command: Callable[Concatenate[Callable[[], Launcher], P], R]) -> Callable[P, R]:
-    """Give a command ``--slurm``, ``--ray`` and ``--hosts``, and hand it what chooses the launcher when asked."""
+    """Give a command the options that say how nodes are reached, and hand it what chooses the launcher when asked."""
 
     @click.option("--slurm", is_flag=True, help="Reach the nodes through Slurm; what is taken where it is installed.")
     @click.option(
@@ -45,13 +45,21 @@ def reaching_later(command: Callable[Concatenate[Callable[[], Launcher], P], R])
         metavar="FILE",
         help="Reach them by ssh: a file with a host a line, and rack=NAME behind it where that is known.",
     )
+    @click.option("--kubernetes", is_flag=True, help="Read the nodes from the API server that kubectl reaches.")
+    @click.option("--context", metavar="NAME", help="Context of kubectl; the current one by default.")
     @wraps(command)
     def with_choice(*words: P.args, **options: P.kwargs) -> R:
         slurm, ray, hosts = (options.pop(name) for name in ("slurm", "ray", "hosts"))
+        is_kubernetes, context = options.pop("kubernetes"), options.pop("context")
+        if context is not None and not is_kubernetes:
+            raise click.UsageError("--context is one of kubectl: give --kubernetes too")
 
         def choose() -> Launcher:
             return chosen_launcher(
-                bool(slurm), None if ray is None else str(ray), hosts if isinstance(hosts, Path) else None
+                bool(slurm),
+                None if ray is None else str(ray),
+                hosts if isinstance(hosts, Path) else None,
+                str(context or "") if is_kubernetes else None,
             )
 
         return command(choose, *words, **options)

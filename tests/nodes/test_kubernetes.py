@@ -1,0 +1,146 @@
+"""A cluster of Kubernetes is what its API server tells kubectl, here a script with recorded answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from capacity_tui.engine.errors import LauncherError
+from capacity_tui.engine.nodes import Inventory, chosen_launcher, detect_cluster
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
+from capacity_tui.tui.cli import main
+
+PRODUCT = "NVIDIA-H100-80GB-HBM3"
+FakeKubectl = Callable[[str], None]
+
+
+def node(name: str, gpus: int = 8, ready: str = "True", **changes: Any) -> dict[str, Any]:
+    labels = {
+        "nvidia.com/gpu.product": PRODUCT,
+        "nvidia.com/gpu.memory": "81559",
+        "nvidia.com/gpu.count": "8",
+        "nvidia.com/cuda.driver-version.full": "570.86.15",
+        "cloud.provider.com/topology-rack": "rack-1",
+        **changes.pop("labels", {}),
+    }
+    return {
+        "metadata": {"name": name, "labels": labels},
+        "spec": changes.pop("spec", {}),
+        "status": {
+            "capacity": {"cpu": "192", "memory": "2113548Ki", "nvidia.com/gpu": "8", **changes.pop("capacity", {})},
+            "allocatable": {"nvidia.com/gpu": str(gpus), **changes.pop("allocatable", {})},
+            "conditions": [{"type": "Ready", "status": ready, "reason": "NodeStatusUnknown"}],
+        },
+    }
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeKubectl:
+    """Put a script in the place of kubectl."""
+
+    def write(script: str) -> None:
+        path = tmp_path / "bin" / "kubectl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
+
+    return write
+
+
+def answer(kubectl: FakeKubectl, tmp_path: Path, *nodes: Mapping[str, Any]) -> Inventory:
+    recorded = tmp_path / "nodes.json"
+    recorded.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}))
+    kubectl(f'echo "$@" > {tmp_path}/asked; cat {recorded}')
+    return detect_cluster(chosen_launcher(kubernetes="prod"), "mine")
+
+
+def test_nodes_are_known_by_their_labels(kubectl: FakeKubectl, tmp_path: Path) -> None:
+    found = answer(kubectl, tmp_path, node("a"), node("b"), node("c", ready="Unknown"))
+    assert [entry.node for entry in found.nodes] == ["a", "b"]
+    first = found.nodes[0]
+    assert (first.device, first.devices, first.holders) == ("h100-sxm-80gb", 8, ("rack-1",))
+    assert first.memory_bytes == 2113548 * 1024
+    assert "NodeStatusUnknown" in found.silent["c"]
+    assert "--context=prod" in (tmp_path / "asked").read_text()
+
+
+@pytest.mark.parametrize(
+    ("product", "memory", "device"),
+    [
+        ("NVIDIA-A100-SXM4-80GB", "81920", "a100-sxm-80gb"),
+        ("NVIDIA-H200", "143771", "h200-sxm"),
+        ("Tesla-T4", "15360", "t4"),
+        ("NVIDIA-GeForce-RTX-4090", "24564", "rtx-4090"),
+        ("Some-New-Device", "1000", ""),
+    ],
+)
+def test_products_are_devices_of_the_catalogue(
+    kubectl: FakeKubectl, tmp_path: Path, product: str, memory: str, device: str
+) -> None:
+    labels = {"nvidia.com/gpu.product": product, "nvidia.com/gpu.memory": memory}
+    assert answer(kubectl, tmp_path, node("a", labels=labels)).nodes[0].device == device
+
+
+def test_cordons_taints_missing_devices_and_parts_are_told(kubectl: FakeKubectl, tmp_path: Path) -> None:
+    spec = {"unschedulable": True, "taints": [{"key": "team", "effect": "NoSchedule"}]}
+    parts = {"nvidia.com/mig-1g.10gb": "7"}
+    odd, cut = answer(
+        kubectl,
+        tmp_path,
+        node("odd", 7, spec=spec),
+        node("cut", 0, allocatable=parts, capacity={"nvidia.com/gpu": "0"}),
+    ).nodes
+    words = " ".join(odd.troubles)
+    assert all(word in words for word in ("cordoned", "team", "7 of 8"))
+    assert cut.traits["partitioned"] == "7 x 1g.10gb"
+    assert cut.devices == 8
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo 'error: You must be logged in to the server (Unauthorized)' >&2; exit 1",
+        "echo nonsense",
+        'echo \'{"items": [{"metadata": 5}]}\'',
+        "echo '{\"items\": []}'",
+    ],
+    ids=["denied", "nonsense", "strange", "empty"],
+)
+def test_what_cannot_be_read_is_an_error_that_says_what_to_do(kubectl: FakeKubectl, script: str) -> None:
+    kubectl(script)
+    with pytest.raises(LauncherError) as refused:
+        detect_cluster(Kubernetes(), "mine")
+    assert refused.value.hint
+
+
+def test_a_server_that_hangs_or_floods_is_given_up(kubectl: FakeKubectl, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl("exec sleep 60")
+    with pytest.raises(LauncherError):
+        Kubernetes(seconds=0.3).nodes()
+    kubectl("exec cat /dev/zero")
+    monkeypatch.setattr("capacity_tui.engine.nodes.kubernetes._MOST_BYTES", 2**20)
+    with pytest.raises(LauncherError):
+        Kubernetes().nodes()
+
+
+def test_no_kubectl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LauncherError):
+        Kubernetes().nodes()
+
+
+def test_plans_can_name_a_detected_cluster(
+    kubectl: FakeKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(kubectl, tmp_path, node("a"), node("b"))
+    assert main(["cluster", "detect", "--kubernetes", "--name", "pool", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["reached_by"] == "Kubernetes"
+    assert data["hardware"]
+    assert main(["plan", "--model", "llama-3.1-8b", "--gpu", "pool", "--seq", "4k"]) == 0
+    assert main(["cluster", "detect", "--context", "prod"]) == 2
