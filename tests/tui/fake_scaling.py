@@ -50,5 +50,8 @@ def _row(count: int, own: int, growth: str) -> ScaledRow:
     verdict = Verdict.DOES_NOT_FIT if count == 1 else Verdict.FITS
     is_knee = growth == STRONG and count == KNEE
     return ScaledRow(
-        count, change, verdict, cells, efficiency, 1 - efficiency, count == own, is_knee, count == COUNTS[-1]
+        *(count, change, verdict, cells, efficiency, 1 - efficiency, count == own, is_knee, count == COUNTS[-1]),
+        pace=3600 * 64 / count,
+        usd=100.0 + count,
+        price_source="one list" if count < COUNTS[-1] else "another",
     )

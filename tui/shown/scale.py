@@ -102,6 +102,9 @@ class ScaledRow:
         is_own: whether these are the plan's own devices.
         is_knee: whether the knee is here.
         is_bound: whether communication limits.
+        pace: how long it takes, or how fast it is, as the table shows it; None where that is not known.
+        usd: what it costs, likewise.
+        price_source: whose price that is; empty where it is not known.
     """
 
     devices: int
@@ -113,6 +116,9 @@ class ScaledRow:
     is_own: bool = False
     is_knee: bool = False
     is_bound: bool = False
+    pace: float | None = None
+    usd: float | None = None
+    price_source: str = ""
 
     @property
     def key(self) -> tuple[tuple[str, str], ...]:

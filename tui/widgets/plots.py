@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise, repeat
 from math import ceil, floor, log, log10
 from operator import itemgetter
@@ -214,13 +214,20 @@ def band_plot(
         for before, after in pairwise(dots_of):
             dots.connect(before, after)
         cells.update({cell: (drawn, "graph-1") for cell, drawn in dots.drawn(_CURVE)})
-    return [_band_row([cells.get((row, column), (" ", "")) for column in range(width)]) for row in range(height)]
+    return [Line(tuple(spans_of(cells, row, width))) for row in range(height)]
 
 
-def _band_row(cells: Sequence[tuple[str, str]]) -> Line:
-    """Return cells as a line, neighbours of one role as one piece."""
-    runs = groupby(cells, key=itemgetter(1))
-    return Line(tuple(Span("".join(glyph for glyph, _ in run), role) for role, run in runs))
+def spans_of(cells: Mapping[tuple[int, int], tuple[str, str]], row: int, width: int) -> Iterator[Span]:
+    """Yield the cells of a row, neighbours of one role as one piece.
+
+    Args:
+        cells: glyph and role by row and column; the others are blank.
+        row: which row.
+        width: cells from left to right.
+    """
+    shown = (cells.get((row, column), (" ", "")) for column in range(width))
+    for role, run in groupby(shown, key=itemgetter(1)):
+        yield Span("".join(glyph for glyph, _ in run), role)
 
 
 _WIDE_RANGE = 20.0
@@ -384,10 +391,4 @@ def _plane(
         x, y = chart.here
         row = round((1 - up.share(y)) * (height - 1))
         cells[row, round(across.share(x) * (width - 1))] = (HERE, "key")
-    return [tuple(_spans([cells.get((row, column), (" ", "")) for column in range(width)])) for row in range(height)]
-
-
-def _spans(cells: Sequence[tuple[str, str]]) -> Iterator[Span]:
-    """Yield neighbours of one role as one piece."""
-    for role, run in groupby(cells, key=itemgetter(1)):
-        yield Span("".join(glyph for glyph, _ in run), role)
+    return [tuple(spans_of(cells, row, width)) for row in range(height)]

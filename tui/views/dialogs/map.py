@@ -273,7 +273,8 @@ def _cell(shown: PlanMap, column: int, row: int) -> Span:
     text, role = "…", "dim"
     if tried is not None:
         mark = mark_of(tried.verdict)
-        text, role = f"{mark.text}{_figure(shown, tried):>6}", mark.role if pair in shown.settled else "dim"
+        role = f"{mark.role}-verdict" if pair in shown.settled else "dim"
+        text = f"{mark.text}{_figure(shown, tried):>6}"
     start = "▌" if here else "[" if is_own else " "
     return Span(f"{start}{left(text, CELL - 2)}{']' if is_own else ' '}", "key" if here else role)
 

@@ -259,7 +259,9 @@ class ComparisonTable(Panel):
     def _row_line(self, row: Row, columns: tuple[Column, ...], label: int, cell: int, selected: bool) -> Line:
         shown_rows = [column.row(row.key) for column in columns]
         deltas = [self._delta(row, column) for row, column in zip(shown_rows, columns, strict=True)]
-        if not _has_deltas(cell):
+        # A value is never cut for the difference beside it.
+        values = (_short(_text_of(row), cell, is_short=True) for row in shown_rows)
+        if not _has_deltas(cell) or any(cell_len(value) > cell - _DELTA - 1 for value in values):
             deltas = [("", "")] * len(columns)
         delta_width = _DELTA if _has_deltas(cell) else 0
         ends = [delta_width if row.share is not None else _after(delta) for delta, _ in deltas]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, zip_longest
 from math import log2
+from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual.binding import BindingType
 
 from capacity_tui.tui.actions import bindings
-from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, wrap
+from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, left, line, right, wrap
 from capacity_tui.tui.widgets.head import gauge
 from capacity_tui.tui.widgets.lines import GAP, DrawnLines, TableLayout
 from capacity_tui.tui.widgets.panel import Panel
-from capacity_tui.tui.widgets.plots import Tick, axis_line, log_plane, plot, samples_per_cell, side_by_side
+from capacity_tui.tui.widgets.plots import FRONT, HERE, Dots, Tick, axis_line, log_plane, side_by_side, spans_of
 
 if TYPE_CHECKING:
     from capacity_tui.tui.shown.comparison import Row
@@ -120,8 +122,14 @@ _LEAST_HEIGHT = 4
 _KILO = 1024
 
 
+_PACE, _COST = 1, 5
+"""Columns of the table that are drawn."""
+
+_UPRIGHT, _CURVE = "┊", "•"
+
+
 class ScaledPictures(DrawnLines):
-    """Two pictures side by side, or the first alone.
+    """Time and cost over devices side by side, or time alone.
 
     Args:
         glyphs: what they are drawn with.
@@ -144,61 +152,86 @@ class ScaledPictures(DrawnLines):
         self.repaint()
 
     def draw(self, width: int, height: int) -> list[Line]:
-        """Draw efficiency and waiting, side by side where there is room."""
+        """Draw time and cost over devices, side by side where there is room."""
         rows = self._plan.rows if self._plan else ()
         if len(rows) < 2 or height < _LEAST_HEIGHT:
             return []
         both = width >= 2 * _NARROWEST + _GAP
         size = (width - _GAP) // 2 if both else width
-        drawn = [self._picture("scaling efficiency", [row.efficiency for row in rows], rows, size, height, "graph-1")]
+        drawn = [self._picture(_PACE, [row.pace for row in rows], size, height, "graph-1")]
         if both:
-            waits = [row.waits for row in rows]
-            drawn.append(self._picture("share of step communicating", waits, rows, size, height, "graph-2"))
+            drawn.append(self._picture(_COST, [row.usd for row in rows], size, height, "graph-2"))
         return [side_by_side(lines, _GAP) for lines in zip(*drawn, strict=True)]
 
-    def _picture(
-        self,
-        title: str,
-        shares: Sequence[float | None],
-        rows: Sequence[ScaledRow],
-        width: int,
-        height: int,
-        role: str,
-    ) -> list[Line]:
-        """Return a curve under its title, with the counts below."""
-        places = [log2(row.devices) for row in rows]
-        samples = _between(places, shares, width * samples_per_cell(self._glyphs))
-        curve = plot(samples, width, height - 2, 1.0, self._glyphs)
+    def _picture(self, column: int, values: Sequence[float | None], width: int, height: int, role: str) -> list[Line]:
+        """Return a curve over both logarithmic axes, under its title and above the counts of devices.
+
+        It has the rows that fit. Upright lines say where the knee is, and from where on the price is of another list.
+
+        Args:
+            column: of the table, whose title and texts the axis has.
+            values: its numbers, row by row; None where there is none.
+            width: cells from left to right.
+            height: lines from top to bottom.
+            role: of the curve's colour.
+        """
+        plan = self._plan
+        scaled = zip(plan.rows if plan else (), values, strict=True)
+        known = [(row, value) for row, value in scaled if value and row.verdict.holds is not False]
+        if plan is None or len(known) < 2:
+            return [line(Span(left("", width)))] * height
+        highest, lowest = (ends(known, key=itemgetter(1)) for ends in (max, min))
+        texts = {0: highest[0].cells[column], height - 3: lowest[0].cells[column]}
+        gutter = max(map(cell_len, texts.values())) + 1
+        room, rows = width - gutter, height - 2
+        dots = Dots(room, rows, self._glyphs)
+        start, extent = log2(known[0][0].devices), log2(known[-1][0].devices / known[0][0].devices) or 1.0
+        bottom, span = log2(lowest[1]), log2(highest[1] / lowest[1]) or 1.0
+
+        def place(row: ScaledRow, value: float) -> tuple[int, int]:
+            across, up = (log2(row.devices) - start) / extent, (log2(value) - bottom) / span
+            return round(across * (dots.across - 1)), round((1 - up) * (dots.down - 1))
+
+        for before, after in pairwise(known):
+            dots.connect(place(*before), place(*after))
+        cells: dict[tuple[int, int], tuple[str, str]] = {}
+        shown = tuple(row for row, _ in known)
+        marks = [(round((log2(row.devices) - start) / extent * (room - 1)), words) for row, words in self._marks(shown)]
+        cells |= {(y, at): (_UPRIGHT, "dim") for y in range(rows) for at, _ in marks}
+        for number, (at, words) in enumerate(marks):
+            begin = at + 1 if at + 1 + cell_len(words) <= room else at - cell_len(words)
+            cells |= {(number, begin + index): (letter, "label") for index, letter in enumerate(words) if begin >= 0}
+        cells |= {cell: (drawn, role) for cell, drawn in dots.drawn(_CURVE)}
+        for row, value in known:
+            if row.devices == self._here or row.is_own:
+                cells[dots.cell(*place(row, value))] = (HERE, "key") if row.devices == self._here else (FRONT, "accent")
         return [
-            line(Span(clip(title, width).ljust(width), "label")),
-            *(line(Span(row, role)) for row in curve),
-            self._axis(places, rows, width),
+            line(Span(left(f"{plan.columns[column].title} over devices", width), "label")),
+            *(
+                Line((Span(right(texts.get(y, ""), gutter - 1) + " ", "dim"), *spans_of(cells, y, room)))
+                for y in range(rows)
+            ),
+            Line((Span(" " * gutter), *self._axis(shown, room).spans)),
         ]
 
-    def _axis(self, places: Sequence[float], rows: Sequence[ScaledRow], width: int) -> Line:
+    @staticmethod
+    def _marks(rows: Sequence[ScaledRow]) -> Iterator[tuple[ScaledRow, str]]:
+        """Yield rows at which something changes, each with what."""
+        for before, after in pairwise(rows):
+            if after.is_knee:
+                yield after, "knee"
+            elif after.price_source and before.price_source and after.price_source != before.price_source:
+                yield after, "other prices"
+
+    def _axis(self, rows: Sequence[ScaledRow], width: int) -> Line:
         """Return the counts below the curve, that of the cursor in any case."""
+        places = [log2(row.devices) for row in rows]
         start, extent = places[0], places[-1] - places[0] or 1.0
         ticks = [
             Tick((place - start) / extent, _short(row.devices), row.devices == self._here)
             for place, row in zip(places, rows, strict=True)
         ]
         return axis_line(ticks, width)
-
-
-def _between(places: Sequence[float], values: Sequence[float | None], count: int) -> list[float | None]:
-    """Return so many values from the first place to the last, in straight lines between those that are known."""
-    extent = places[-1] - places[0] or 1.0
-    samples: list[float | None] = []
-    for index in range(count):
-        at = places[0] + extent * index / max(count - 1, 1)
-        right = next((place for place in range(1, len(places)) if places[place] >= at), len(places) - 1)
-        low, high = values[right - 1], values[right]
-        if low is None or high is None:
-            samples.append(high if at >= places[right] else low if at <= places[right - 1] else None)
-            continue
-        share = (at - places[right - 1]) / (places[right] - places[right - 1])
-        samples.append(low + (high - low) * share)
-    return samples
 
 
 def _short(devices: int) -> str:

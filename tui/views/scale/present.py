@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 _TIMES = (Figure.ESTIMATED_TRAIN_TIME_SECONDS, Figure.STEP_SECONDS)
 _SERVED = (Figure.OUTPUT_TOKENS_PER_SECOND, Figure.STEP_SECONDS)
 _COSTS = (Figure.COST_USD, Figure.COST_USD_PER_MILLION_TOKENS)
+_FAILURES = (Figure.RELIABILITY_CALENDAR_SECONDS, Figure.RELIABILITY_FAILURES)
+
 _HEADS: Mapping[str, str] = {
     Figure.ESTIMATED_TRAIN_TIME_SECONDS: "time",
     Figure.OUTPUT_TOKENS_PER_SECOND: "tok/s",
@@ -97,6 +99,7 @@ class _Words:
         self._time = _known(case.estimate, _SERVED if served else _TIMES)
         self._cost = _known(case.estimate, _COSTS)
         self._has_layout = case.resolved.shape is not None
+        self._has_failures = self._time == Figure.ESTIMATED_TRAIN_TIME_SECONDS
 
     def plan(self, runs: Sequence[ScaledRun], *, is_complete: bool = False) -> ScaledPlan:
         """Return what is known so far."""
@@ -115,10 +118,13 @@ class _Words:
         yield TableColumn(_HEADS[self._cost])
         yield TableColumn("$/h saved", rank=1)
         yield TableColumn("memory", rank=3)
-        yield TableColumn("batch", rank=6)
+        if self._has_failures:
+            yield TableColumn("calendar", rank=5)
+            yield TableColumn("failures", rank=6)
+        yield TableColumn("batch", rank=8)
         if self._has_layout:
-            yield TableColumn("layout", rank=5, is_number=False)
-        yield TableColumn("limit", rank=7, is_number=False)
+            yield TableColumn("layout", rank=7, is_number=False)
+        yield TableColumn("limit", rank=9, is_number=False)
 
     def _row(self, run: ScaledRun, point: Scaling, knee: int | None) -> ScaledRow:
         estimate, plan = run.candidate.estimate, run.candidate.made.plan
@@ -133,6 +139,7 @@ class _Words:
             _text(estimate, self._cost),
             _saved(point),
             _NOTHING if held.share is None else format_percent(held.share),
+            *((_text(estimate, key) for key in _FAILURES) if self._has_failures else ()),
             format_number(point.batch),
             *((_layout(plan, self._case.plan),) if self._has_layout else ()),
             limit_label(point.limited_by),
@@ -147,6 +154,9 @@ class _Words:
             is_own=run.devices == self._devices,
             is_knee=point.devices == knee,
             is_bound=point.limited_by == "network",
+            pace=figure(estimate, self._time).number,
+            usd=figure(estimate, self._cost).number,
+            price_source=point.price_source,
         )
 
 
