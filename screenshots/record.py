@@ -19,13 +19,13 @@ import pyte
 from benchmarks.terminal import Terminal
 from screenshots.animation import Frame, Row, Run, animated
 
-COLUMNS, LINES = 100, 30
+COLUMNS, LINES = 120, 34
 TO = Path(__file__).parents[1] / "docs" / "recording.svg"
 MOST_BYTES = 400_000
 # What the emulator takes for text: questions to terminals newer than it.
 UNKNOWN = re.compile(rb"\x1b\[[<>=][\d;]*[a-zA-Z]|\x1b\[\?[\d;]*\$p")
 ENTER, TAB, ESCAPE, DOWN = "\r", "\t", "\x1b", "\x1b[B"
-LETTER = 0.07
+LETTER = 0.05
 """Seconds for which each letter of a typed text is shown."""
 
 
@@ -45,20 +45,22 @@ class Step:
 
 
 STEPS = (
-    Step("", 1.5, "I want to"),
-    Step("llama-3.1-70b lora 8xh100 4k 50M", 2.0, "8"),
-    Step(ENTER, 4.0, "fits"),
-    Step("2", 1.0),
-    *(Step(DOWN, 0.4) for _ in range(3)),
-    Step("+", 2.5),
-    Step("+", 2.5),
+    Step("", 0.6, "I want to"),
+    Step("llama-3.1-70b lora 8xh100 4k 50M", 1.2, "8"),
+    Step(ENTER, 3.0, "fits"),
+    Step("2", 0.5),
+    Step(DOWN, 0.4),
+    Step(DOWN, 2.5, "dora"),
+    Step(DOWN, 0.4),
+    Step("+", 2.5, "Sequence 4"),
     Step("u", 1.0),
-    Step("u", 1.0),
-    Step(" ", 1.2),
-    Step("f", 4.0, "tried"),
+    Step("a", 2.5, "Spot"),
+    Step(" ", 0.8),
+    Step("f", 3.5, "tried"),
     *(Step(DOWN, 0.5) for _ in range(2)),
-    Step(ENTER, 3.5),
-    Step("?", 3.5),
+    Step(ENTER, 2.0),
+    Step(ESCAPE, 1.5),
+    Step("E", 2.5, "Axolotl"),
     Step(ESCAPE, 1.5),
 )
 QUIET, PATIENCE = 1.0, 30.0
