@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import SupportsFloat
 
 from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.cluster import roomiest_disk
 from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.models import presumed_family
@@ -16,13 +17,13 @@ from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve import command_text
 from capacity_tui.engine.storage import Known as KnownOfPatterns
-from capacity_tui.engine.storage import PatternQuestion
-from capacity_tui.engine.units import format_count, format_number, format_percent, parse_quantity
+from capacity_tui.engine.storage import PatternQuestion, pattern_storage
+from capacity_tui.engine.units import format_bytes, format_count, format_number, format_percent, parse_quantity
 from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.shown.comparison import Chosen, Tried
 from capacity_tui.tui.shown.results import Field, Kind
 from capacity_tui.tui.shown.scale import SAMPLES, StoredPatterns
-from capacity_tui.tui.views.scale.present import stored_patterns, tried_size
+from capacity_tui.tui.views.scale.present import stored_patterns
 
 _USUAL = PatternQuestion(samples=100e6, tokens=500)
 """A corpus that a plan says nothing of: as many texts as patterns are planned for, each of a page."""
@@ -161,7 +162,7 @@ class PlanCorpus:
             question = self.edited(key, text).question
         except CapacityError as error:
             return Tried(Verdict.CANNOT_RUN, reason=error.title)
-        return tried_size(question, self.machine, self.catalog)
+        return _tried_size(question, self.machine, self.catalog)
 
     def patterns(self) -> StoredPatterns:
         """Return what its patterns take to keep."""
@@ -256,3 +257,19 @@ def _text(key: str, number: float) -> str:
     if number >= _IN_FULL:
         return format_count(number).replace(".0 ", " ")
     return format_number(number) if number == round(number) else f"{number:g}"
+
+
+def _tried_size(question: PatternQuestion, machine: Machine | None, catalog: Catalog) -> Tried:
+    """Return what the patterns of a corpus take of the disk of a machine.
+
+    Args:
+        question: the corpus.
+        machine: where they would be kept; None for nowhere in particular.
+        catalog: facts.
+    """
+    size = float(pattern_storage(question, catalog).total_bytes.value)
+    disk = None if machine is None else roomiest_disk(machine)
+    free = None if disk is None else disk.free_bytes.value
+    share = size / free if free else None
+    verdict = Verdict.UNKNOWN if share is None else Verdict.FITS if share <= 1 else Verdict.DOES_NOT_FIT
+    return Tried(verdict, time=format_bytes(size, "GB"), share=share)

@@ -33,8 +33,7 @@ from capacity_tui.engine.units import (
     format_quantity,
     format_seconds,
 )
-from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.shown.comparison import Row, Tried
+from capacity_tui.tui.shown.comparison import Row
 from capacity_tui.tui.shown.results import TableColumn
 from capacity_tui.tui.shown.scale import (
     WAITS,
@@ -320,22 +319,6 @@ def stored_patterns(question: PatternQuestion, machine: Machine | None, catalog:
         ),
         reach.get(_DISK),
     )
-
-
-def tried_size(question: PatternQuestion, machine: Machine | None, catalog: Catalog) -> Tried:
-    """Return what the patterns of a corpus take of the disk of a machine.
-
-    Args:
-        question: the corpus.
-        machine: where they would be kept; None for nowhere in particular.
-        catalog: facts.
-    """
-    size = float(pattern_storage(question, catalog).total_bytes.value)
-    disk = None if machine is None else roomiest_disk(machine)
-    free = None if disk is None else disk.free_bytes.value
-    share = size / free if free else None
-    verdict = Verdict.UNKNOWN if share is None else Verdict.FITS if share <= 1 else Verdict.DOES_NOT_FIT
-    return Tried(verdict, time=_size(size), share=share)
 
 
 def _pattern_room(machine: Machine | None) -> Iterator[tuple[str, tuple[float, str]]]:
