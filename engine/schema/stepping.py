@@ -105,10 +105,12 @@ def around(
         steps_a_side: steps down and up; where there are fewer one way, there are more the other.
 
     Returns:
-        The texts to give to the plan; none where there is no step, or too many choices.
+        The texts to give to the plan, of many choices those around its own; none where there is no step.
     """
     if field.kind == "choice":
-        return field.choices if len(field.choices) <= MOST_AROUND else ()
+        here = field.choices.index(field.text) if field.text in field.choices else 0
+        start = min(max(here - MOST_AROUND // 2, 0), max(len(field.choices) - MOST_AROUND, 0))
+        return field.choices[start : start + MOST_AROUND]
     value = field.value if field.value is not None else chosen.value if chosen else None
     if value is None:
         return ()

@@ -22,6 +22,10 @@ def test_values_around_follow_the_steps_of_the_field() -> None:
     stage = Field("stage", "Stage", "", "3", value=3, kind=Kind.INTEGER, minimum=0, maximum=3)
     assert around(stage) == ("0", "1", "2", "3")
     assert around(Field("text", "Text", "", "x")) == ()
+    for own in "ah":
+        many = Field("many", "Many", "", own, kind=Kind.CHOICE, choices=tuple("abcdefgh"))
+        assert own in around(many)
+        assert len(around(many)) == 6
 
 
 async def test_the_field_under_the_cursor_shows_what_other_values_come_to(make_app: MakeApp) -> None:
