@@ -67,7 +67,7 @@ class NodeFacts(BaseModel):
     devices: int = Field(0, ge=0)
     processor: str = ""
     processor_name: str = ""
-    sockets: int = Field(1, ge=1)
+    sockets: int = Field(default=1, ge=1)
     memory_bytes: int = Field(0, ge=0)
     ports: Ports | None = None
     traits: Mapping[str, str] = Field(default_factory=dict)

@@ -172,7 +172,10 @@ _POINT = re.compile(r"([a-z]\d)_(\d)(?=_)")
 def adapted(value: Plain) -> object:
     """Return the model and the adapters of a builder: ``torchtune.models.llama3_1.qlora_llama3_1_8b``."""
     kind, _, rest = str(value).rpartition(".")[2].partition("_")
-    methods = {"lora": {Key.TRAINING_METHOD: "lora"}, "qlora": {Key.TRAINING_METHOD: "lora", "bits": 4}}
+    methods: dict[str, dict[str, object]] = {
+        "lora": {Key.TRAINING_METHOD: "lora"},
+        "qlora": {Key.TRAINING_METHOD: "lora", "bits": 4},
+    }
     built = rest if kind in methods else f"{kind}_{rest}"
     return {**methods.get(kind, {}), "built_model": _POINT.sub(r"\1.\2", built).replace("_", "-")}
 
