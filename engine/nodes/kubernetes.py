@@ -10,10 +10,13 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
 from threading import Event, Timer
 
 from pydantic import BaseModel, Field, ValidationError
 
+from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.machine import match_accelerator
 from capacity_tui.engine.nodes.inventory import DEVICES, MEMORY, PARTITIONED, Inventory, NodeFacts
@@ -25,21 +28,22 @@ _SERVER_SECONDS = 30.0
 _MOST_BYTES = 256 * 2**20
 """Of an answer; a node is some 20 kB, a pod 10."""
 _MIB = 2**20
-_RESOURCES = (
-    *("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"),
-    *("habana.ai/gaudi", "google.com/tpu"),
-)
-_MIG = "nvidia.com/mig-"
-_PRODUCTS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-tpu-accelerator")
-_HOLDERS = (
-    "cloud.provider.com/topology-rack",
-    "topology.k8s.aws/network-node-layer-3",
-    "cloud.google.com/gce-topology-subblock",
-    "topology.kubernetes.io/zone",
-)
-"""Labels that name what is above a node, the nearest first."""
 _SUFFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?")
+
+
+class _Names(BaseModel):
+    """The content of ``profiles/kubernetes.yaml``: names of resources, and labels by what they say."""
+
+    devices: frozenset[str]
+    slices: str
+    labels: Mapping[str, tuple[str, ...]]
+    holders: tuple[str, ...]
+
+
+@cache
+def _names() -> _Names:
+    return _Names.model_validate(parse_shipped(files("capacity_tui.profiles") / "kubernetes.yaml"))
 
 
 class _Taint(BaseModel):
@@ -191,21 +195,23 @@ def _not_ready(node: _Node) -> str:
 def _facts(node: _Node) -> NodeFacts:
     labels, capacity, allocatable = node.metadata.labels, node.status.capacity, node.status.allocatable
     there, usable = _gpus(capacity), _gpus(allocatable)
-    mig = {key.removeprefix(_MIG): int(_amount(value)) for key, value in allocatable.items() if key.startswith(_MIG)}
+    slices = _names().slices
+    mig = {
+        key.removeprefix(slices): int(_amount(value)) for key, value in allocatable.items() if key.startswith(slices)
+    }
     parts = {key: count for key, count in mig.items() if count}
-    product = next((labels[key] for key in _PRODUCTS if key in labels), "").partition("-MIG-")[0]
-    memory_mib = labels.get("nvidia.com/gpu.memory", "")
+    product = _label(labels, "product").partition("-MIG-")[0]
+    memory_mib = _label(labels, "memory_mib")
     device, device_name = _device(product, int(memory_mib) * _MIB if memory_mib.isdecimal() and not parts else None)
-    counted = labels.get("nvidia.com/gpu.count", "")
+    counted = _label(labels, "count")
     devices = max(there, int(counted) if counted.isdecimal() else 0) if there or parts or product else 0
     memory = int(_amount(capacity.get("memory", "0")))
-    major = labels.get("nvidia.com/cuda.driver-version.full", "")
     traits = {
         DEVICES: f"{devices} x {device_name}" if devices else "",
         "processor": f"{capacity['cpu']} processors" if "cpu" in capacity else "",
         MEMORY: format_bytes(memory) if memory else "",
-        "driver": major,
-        "runtime": labels.get("nvidia.com/cuda.runtime-version.full", ""),
+        "driver": _label(labels, "driver"),
+        "runtime": _label(labels, "runtime"),
         PARTITIONED: ", ".join(f"{count} x {key}" for key, count in sorted(parts.items())),
     }
     return NodeFacts(
@@ -214,11 +220,16 @@ def _facts(node: _Node) -> NodeFacts:
         device_name=device_name,
         devices=devices,
         memory_bytes=memory,
-        processor_name=labels.get("node.kubernetes.io/instance-type", "") or labels.get("kubernetes.io/arch", ""),
+        processor_name=_label(labels, "machine"),
         traits={trait: value for trait, value in traits.items() if value},
         troubles=tuple(_troubles(node, there, usable)),
-        holders=tuple(labels[key] for key in _HOLDERS if key in labels),
+        holders=tuple(labels[key] for key in _names().holders if key in labels),
     )
+
+
+def _label(labels: Mapping[str, str], kind: str) -> str:
+    """Return the first label of a kind that a node has, empty without one."""
+    return next((labels[key] for key in _names().labels[kind] if labels.get(key)), "")
 
 
 def _troubles(node: _Node, there: int, usable: int) -> Iterator[str]:
@@ -229,7 +240,7 @@ def _troubles(node: _Node, there: int, usable: int) -> Iterator[str]:
             yield f"{condition.type}: {condition.reason}" if condition.reason else condition.type
     tainted = defaultdict(list)
     for taint in node.spec.taints:
-        if taint.key not in _RESOURCES and not taint.key.startswith("node.kubernetes.io/"):
+        if taint.key not in _names().devices and not taint.key.startswith("node.kubernetes.io/"):
             tainted[taint.effect].append(taint.key)
     for effect, keys in tainted.items():
         yield f"tainted {effect}: {', '.join(keys)}"
@@ -238,7 +249,7 @@ def _troubles(node: _Node, there: int, usable: int) -> Iterator[str]:
 
 
 def _gpus(resources: Mapping[str, str]) -> int:
-    return sum(int(_amount(resources[key])) for key in _RESOURCES if key in resources)
+    return sum(int(_amount(resources[key])) for key in _names().devices if key in resources)
 
 
 def _amount(text: str) -> float:

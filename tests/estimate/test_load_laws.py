@@ -161,7 +161,8 @@ def test_an_encoder_waits_for_whole_passes() -> None:
     assert speeds["largest_requests_per_second"] > 1000
     assert speeds["request_seconds"] < 0.1
     assert speeds["time_to_first_token_percentile_seconds"] < 0.2
-    busy = speeds_of("llamacpp", "bert-large", (512, 128), request_rate=230)
+    most = speeds_of("llamacpp", "bert-large", (512, 128), request_rate=1e6)["largest_requests_per_second"]
+    busy = speeds_of("llamacpp", "bert-large", (512, 128), request_rate=0.97 * most)
     assert busy["time_to_first_token_seconds"] > 2 / busy["largest_requests_per_second"]
 
 

@@ -323,7 +323,9 @@ def test_llamacpp_has_the_context_of_all_requests() -> None:
 
 
 def test_engines_that_read_no_file_are_said() -> None:
-    found = files_of(served("mlx", 1))
+    hardware, model = {"name": "apple-m3-ultra-80"}, {"name": "llama-3.1-70b"}
+    inference = {"engine": "mlx", "batch": 8}
+    found = files_of(resolved({"task": "infer", "model": model, "hardware": hardware, "inference": inference}))
     assert list(found) == ["environment.sh"]
     assert "mlx" in found["environment.sh"]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @click.option("--queue", metavar="NAME", default="", help="Local queue of Kueue that jobs of Kubernetes wait in.")
 @click.option("--topology", metavar="LABEL", default="", help="Label of Kubernetes' nodes that all of a job share.")
-@click.option("--product", metavar="NAME", default="", help="Value of nvidia.com/gpu.product that nodes must have.")
+@click.option("--product", metavar="NAME", default="", help="Product, as node labels have it, that nodes must have.")
 @output_options("table", "json", to_file=False)
 def export(
     target: str | None,
