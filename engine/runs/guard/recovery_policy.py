@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.estimate import Answer, Estimate
 from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.machine import Machine
+from capacity_tui.engine.numeric import largest
 from capacity_tui.engine.plan import Plan, all_fields
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard.failures import Failure, Trouble
@@ -25,9 +26,6 @@ from capacity_tui.engine.solve import Candidate, EstimatedPlan
 from capacity_tui.engine.solve.advice import remedies
 from capacity_tui.engine.units import format_bytes, format_percent
 from capacity_tui.engine.verdict import Verdict
-
-if TYPE_CHECKING:
-    from capacity_tui.engine.numeric import largest
 
 LEAST_SAVED = 0.05
 """Share of the estimated memory that a step has to save, so that it is worth a restart."""
