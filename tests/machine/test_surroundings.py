@@ -82,7 +82,7 @@ def test_a_virtual_machine_tells_no_speed(empty):
     write_table(empty, table(memory_device("DIMM 0", "", 16384, 0, 0)))
     found = probe_memory_modules(empty)
     assert found.modules.value[0].speed_mts is None
-    assert found.bandwidth.reason == "speed or width of the modules is not told"
+    assert found.bandwidth.reason == "speed or width of the modules is not reported"
 
 
 def test_memory_controllers_stand_in_for_the_firmware(empty, tmp_path):

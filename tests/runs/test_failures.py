@@ -33,14 +33,22 @@ def test_a_recorded_end_is_recognised(name: str) -> None:
 
 @pytest.mark.parametrize(("exit_code", "signal"), [(137, None), (-9, None), (None, 9)])
 def test_a_kill_counts_as_memory_unless_the_kernel_counted_none(exit_code: int | None, signal: int | None) -> None:
-    for kills, expected in ((None, "out_of_memory"), (1, "out_of_memory"), (0, None)):
+    for kills, expected in ((None, "out_of_memory"), (1, "out_of_memory"), (0, "killed")):
         found = failure_of(exit_code, signal, "", Kernel(kills))
-        assert (found.kind if found else None) == expected
+        assert found is not None
+        assert found.kind == expected
 
 
-def test_other_signals_say_nothing_of_memory() -> None:
-    assert failure_of(143) is None
-    assert failure_of(139) is None
+@pytest.mark.parametrize("kills", [None, 0, 1])
+def test_a_request_to_end_says_nothing_of_memory(kills: int | None) -> None:
+    found = failure_of(143, None, "", Kernel(kills))
+    assert found is not None
+    assert (found.kind, found.where) == ("killed", "")
+
+
+@pytest.mark.parametrize("exit_code", [130, 134, 139])
+def test_signals_of_a_keyboard_or_a_crash_are_no_reason_known(exit_code: int) -> None:
+    assert failure_of(exit_code) is None
 
 
 def test_alarms_stand_for_trouble() -> None:
