@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -23,19 +23,23 @@ def job() -> Job:
     return job
 
 
-def rows(block: Mapping[str, ExportRow]) -> Iterator[ExportRow]:
-    for row in block.values():
+def with_nested(rows: Iterable[ExportRow]) -> Iterator[ExportRow]:
+    """Yield rows, their conditions, and the rows of their options and items, at every depth."""
+    for row in rows:
         yield row
         if not isinstance(row, str):
-            yield from rows(row.get("options", {}))
+            conditions = row.get("when", [])
+            yield from with_nested(conditions if isinstance(conditions, list) else [conditions])
+            for section in (row.get("options", {}), *row.get("items", [])):
+                yield from with_nested(section.values())
 
 
 @pytest.mark.parametrize("block", _blocks())
 def test_a_row_has_one_source_and_known_words(block: str) -> None:
-    for row in rows(_blocks()[block]):
+    for row in with_nested(_blocks()[block].values()):
         if isinstance(row, str):
             continue
-        assert sum(name in row for name in ("is", "of", "options")) == 1, row
+        assert sum(name in row for name in ("is", "of", "options", "items")) == 1, row
         assert sum(name in row for name in ("in", "not", "words", "values")) <= 1, row
         if "words" in row:
             name, _, option = row["words"].partition(".")
@@ -59,6 +63,8 @@ def test_what_has_no_value_is_left_out_unless_it_is_written_as_null(job: Job) ->
         ({"of": "micro_batch", "values": {"3": "three"}, "else": "many"}, "many"),
         ({"of": "micro_batch", "when": {"of": "micro_batch", "in": [3]}}, None),
         ({"options": {"a": "micro_batch", "b": "save_steps"}}, {"a": 2}),
+        ({"items": [{"a": "micro_batch", "b": "save_steps"}]}, [{"a": 2}]),
+        ({"is": 3, "when": ["micro_batch", {"of": "micro_batch", "not": [2]}]}, None),
         ("given.real", 7),
     ],
 )

@@ -20,6 +20,7 @@ from capacity_tui.engine.present.results import to_builtins
 
 ExportRow: TypeAlias = str | Mapping[str, Any]
 _VARIABLE = re.compile(r'"\$\{[A-Z_]+:?[^"$`\\]*\}"')
+"""A word that the shell is to fill in, quotes included."""
 
 
 def exported(block: str, job: Job, **computed: object) -> dict[str, object]:
@@ -99,9 +100,6 @@ def _value(name: str, job: Job, computed: Mapping[str, object]) -> object:
         return attrgetter(name)(job)
     value = computed[first]
     return attrgetter(rest)(value) if rest else value
-
-
-"""A word that the shell is to fill in, quotes included."""
 
 
 def comment(lines: Iterable[str]) -> str:
