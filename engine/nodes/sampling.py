@@ -382,7 +382,7 @@ def keep_measured_kind(cluster: str, kind: SampledKind, folder: Path | None = No
     row = {
         "name": f"{kind.device} of {cluster}",
         "cluster": cluster,
-        **{name: value for name, value in asdict(measured).items() if name != "date"},
+        **{name: value for name, value in asdict(measured).items() if name not in ("date", "runs")},
         "source": f"cluster sample --kernels on {kind.node}, {kind.samples} timings",
         "checked": measured.date,
         "confidence": "B",

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from capacity_tui.engine.catalog.loading import cached_catalog
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.nodes import Inventory, chosen_launcher, detect_cluster
 from capacity_tui.engine.nodes.kubernetes import Kubernetes
@@ -135,12 +136,13 @@ def test_no_kubectl_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 
 def test_plans_can_name_a_detected_cluster(
-    kubectl: FakeKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kubectl: FakeKubectl, own_folders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answer(kubectl, tmp_path, node("a"), node("b"))
+    answer(kubectl, own_folders, node("a"), node("b"))
     assert main(["cluster", "detect", "--kubernetes", "--name", "pool", "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["reached_by"] == "Kubernetes"
     assert data["hardware"]
+    cached_catalog.cache_clear()  # as a new start of the program finds it
     assert main(["plan", "--model", "llama-3.1-8b", "--gpu", "pool", "--seq", "4k"]) == 0
     assert main(["cluster", "detect", "--context", "prod"]) == 2
