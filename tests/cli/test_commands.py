@@ -90,7 +90,8 @@ def test_plan_in_every_format(run, form: str) -> None:
     assert "gpt2-small" in outcome.out
 
 
-def test_brief_keeps_what_people_read_of_a_plan(run) -> None:
+def test_brief_keeps_what_people_read_of_a_plan(run, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")  # wide enough that no range of the full plan goes on in a second line
     full, brief = (run("plan", "plan.yaml", *words).out.splitlines() for words in ((), ("--brief",)))
     assert len(brief) <= 16 < len(full)
     assert brief[0] == full[0]
