@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.solve import Candidate
     from capacity_tui.engine.solve.need import Needed
-    from capacity_tui.engine.solve.search import Answer as SearchAnswer
     from capacity_tui.engine.solve.search import Question, Rejected
     from capacity_tui.engine.solve.search import SearchResult as FoundPlan
 
