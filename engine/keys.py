@@ -141,6 +141,7 @@ class Key(StrEnum):
     RECOVERY_DEVICE_LOST = "recovery.device_lost"
     RECOVERY_UNSTABLE = "recovery.unstable"
     RECOVERY_HANG = "recovery.hang"
+    RECOVERY_KILLED = "recovery.killed"
     RECOVERY_CHECKPOINT_EVERY = "recovery.checkpoint_every"
     REPORT_FORMAT = "report.format"
     REPORT_INCLUDE_PLOTS = "report.include_plots"

@@ -31,7 +31,7 @@ from capacity_tui.engine.estimate import (
 from capacity_tui.engine.estimate.timing import StepTime
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import FitError
-from capacity_tui.engine.numeric import mean
+from capacity_tui.engine.numeric import Number, mean
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.printable import ShownInNotebooks
 from capacity_tui.engine.record import dataclass
@@ -82,12 +82,12 @@ _WORDS = {
     "overhead": "launches and other overhead",
     "optimizer": "the optimizer's step",
     "pipeline_bubble": "idle pipeline stages",
+    "release": "a release that the plan does not name",
+    "count": "a way to count memory that few published runs share",
 }
 """What brings spread in, by the names of ``profiles/reliability.yaml``."""
 
-
-RELEASE = "release"
-"""What is unknown where a plan does not say of which release its software is."""
+_ROUNDING = 1e-9  # what sums of squared logarithms leave
 
 
 def unknown_swings(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
@@ -115,7 +115,7 @@ def _spreads(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
     for name, label in FIGURES.items():
         if range_ends(with_evidence(case, _evidence(case, name, _ANY)), of) == certain:
             continue
-        for part, alone in _parts(case, name):
+        for part, alone in _parts(case, name, of):
             low, high = range_ends(with_evidence(case, _evidence(case, name, alone)), of) or certain
             ratios = (float(alone.high), float(alone.low)) if is_rate else (float(alone.low), float(alone.high))
             # What remains of a range without any spread, such as interruptions, is no part's.
@@ -126,7 +126,7 @@ def _spreads(case: EstimatedPlan, of: str, value: float) -> Iterator[Swing]:
                 yield swing
 
 
-def _parts(case: EstimatedPlan, name: FigureName) -> Iterator[tuple[str, Range]]:
+def _parts(case: EstimatedPlan, name: FigureName, of: str) -> Iterator[tuple[str, Range]]:
     """Yield what brings spread into a time or into memory, each with the range it would have alone."""
     evidence = case.estimate.work.evidence
     if name in evidence.known:
@@ -138,12 +138,16 @@ def _parts(case: EstimatedPlan, name: FigureName) -> Iterator[tuple[str, Range]]
         for difference, variance in spread.nearest.squares.items():
             parts[f"{UNLIKE}{difference}"] = range_from(np.sqrt(variance), row)
         yield from parts.items()
-        if name != "memory" and evidence.oldest_rate < 1.0:
-            # What an older release adds to the spreads, so that all together reach as far as the range.
-            others = sum(math.log(mean(alone.high)) ** 2 for alone in parts.values())
-            beyond = math.log(1.0 / evidence.oldest_rate) ** 2 - others
-            if beyond > 0.0:
-                yield RELEASE, Range(1.0, math.exp(math.sqrt(beyond)))
+        # What an older release or a first sight adds to the spreads, so that all together reach as far as the range.
+        whole, last = (ranges.of(of), "count") if name == "memory" else (ranges[name], "release")
+        below, above = zip(*((alone.low, alone.high) for alone in parts.values()), strict=True)
+        yield last, Range(1.0 / _left(whole.low, below), _left(whole.high, above))
+
+
+def _left(end: Number, others: Sequence[Number]) -> float:
+    """Return the ratio, of at least 1, that takes independent others as far as an end."""
+    beyond = math.log(mean(end)) ** 2 - sum(math.log(mean(other)) ** 2 for other in others)
+    return math.exp(math.sqrt(beyond)) if beyond > _ROUNDING else 1.0
 
 
 _WITHOUT = Range(1.0, 1.0)

@@ -54,12 +54,15 @@ def test_samples_become_constants_that_plans_use(plan, capsys):
 def test_a_run_of_ones_own_is_met_from_then_on(plan, capsys):
     assert main(["calibrate", "--plan", plan, "--step-seconds", "1.5", "--peak-gib", "2"]) == 0
     told = capsys.readouterr()
-    assert told.out.count("as shipped") > 0
+    assert "own runs, step time" in told.out
+    assert "own runs, memory" in told.out
+    assert told.out.count("training") == 1, "a run is a record"
+    assert "as shipped" not in told.out, "it changes no constant"
     assert "0.0 %" not in told.out, "one number is always met"
     assert "from now on" in told.err
     assert step(capsys, plan)[0] == pytest.approx(1.5, rel=1e-3)
     assert main(["calibrate", "--plan", plan, "--step-seconds", "1.2", "--peak-gib", "2"]) == 0
-    assert "as shipped" not in capsys.readouterr().out
+    assert capsys.readouterr().out.count("training") == 2
 
 
 def test_a_run_much_faster_than_its_samples_is_met_beside_them(plan, capsys):

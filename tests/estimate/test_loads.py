@@ -87,7 +87,7 @@ def test_more_than_can_be_answered_is_said_to_saturate() -> None:
     assert speed.largest_requests_per_second is not None
     assert speed.requests_per_second.value == pytest.approx(speed.largest_requests_per_second.value)
     assert math.isinf(float(speed.time_to_first_token_seconds.value))
-    assert "the queue grows without end" in estimate.warnings[0].detail
+    assert "the queue grows without bound" in estimate.warnings[0].detail
 
 
 def test_what_the_cache_does_not_hold_of_a_batch_adds_nothing_to_its_rate() -> None:

@@ -46,7 +46,7 @@ def test_the_bits_of_a_frozen_weight_are_taken_apart() -> None:
     assert any("4 + 8/64 + 32/(64 × 256), 4.127 bits" in remark for remark in found.remarks)
     layers = next(each for each in found.derivations[0].inputs if each.name == "layers").derivation
     assert layers is not None
-    each = next(given for given in layers.inputs if given.name == "each").derivation
+    each = next(given for given in layers.inputs if given.name == "parameter_bytes").derivation
     assert each is not None
     assert each.formula == "each = bits / 8"
     assert [given.value for given in each.inputs] == [4.127]

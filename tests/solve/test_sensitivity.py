@@ -22,6 +22,7 @@ TRAINED = {
 PLANS = {
     "trained": TRAINED,
     "little known": {**TRAINED, "hardware": {"name": "tpu-v4", "devices": 1}},
+    "unnamed": {**TRAINED, "training": {**TRAINED["training"], "framework": None}},
     "priced": {**TRAINED, "pricing": {"usd_per_hour": 10.0}},
     "served": {
         "task": "infer",
@@ -154,8 +155,9 @@ def test_what_is_assumed_of_hardware_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("name", "of", "kinds"),
     [
-        ("trained", STEP, {"run"}),
-        ("trained", "memory.reserved_bytes", {"memory"}),
+        ("unnamed", STEP, {"run"}),
+        ("unnamed", "memory.reserved_bytes", {"memory"}),
+        ("trained", STEP, {"kernels"}),
         ("served", TOKEN, {"run", "kernels"}),
     ],
 )
@@ -165,6 +167,10 @@ def test_what_to_measure_next_narrows_the_range(name: str, of: str, kinds: set[s
     assert best.measurement.kind in kinds
     assert best.low <= best.narrowed_low < best.narrowed_high <= best.high
     assert 0.0 < best.share < 1.0
+
+
+def test_one_reading_is_less_sure_than_many_published_runs_of_a_framework() -> None:
+    assert sensitivity_of("trained", "memory.reserved_bytes").measure_next is None
 
 
 def test_nothing_that_is_measured_narrows_a_fit() -> None:

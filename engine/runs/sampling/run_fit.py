@@ -136,6 +136,10 @@ def _measured_run(
     if run.peak_bytes and run.peak_bytes < LEAST_SHARE * tensors:
         detail = f"{run.peak_bytes:.4g} B, estimated {_reserved(estimate):.4g} B"
         raise PlanError("the peak is below what the plan's tensors take", detail, "check plan and peak")
+    memory = device.memory_bytes
+    if run.peak_bytes and memory is not None and run.peak_bytes > float(memory):
+        detail = f"{run.peak_bytes:.4g} B of {float(memory):.4g} B"
+        raise PlanError("the peak is above the memory of the device", detail, "check hardware and peak")
     speed = _speed_factor(run.step_seconds, resolved, device, catalog) if run.step_seconds and not run.held_up else None
     if speed is None and not run.peak_bytes:
         return None
