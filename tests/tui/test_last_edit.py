@@ -71,7 +71,7 @@ async def test_a_small_terminal_drops_a_column_for_the_changes(make_app: MakeApp
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await press(pilot, "down", "+")
-        assert "▲×2.0" in row(pilot, "plans", "activations")
+        assert "▲+70%" in row(pilot, "plans", "peak / GPU")
         assert "[balanced]" in shown(pilot, "plans")
         assert "1–2 of 3" in shown(pilot, "plans")
 

@@ -110,6 +110,7 @@ def test_graph_puts_the_newest_at_the_right_and_leaves_gaps() -> None:
     assert plot([None, 0, 50, 100], 4, 1, 100, Glyphs.BLOCK) == [" ▁▄█"]
     assert plot([100, 100], 1, 2, 100, Glyphs.BRAILLE) == ["⣿", "⣿"]
     assert plot([100] * 9, 3, 1, 100, Glyphs.ASCII) == ["@@@"]
+    assert plot([100] * 9, 0, 2, 100, Glyphs.BRAILLE) == ["", ""]
 
 
 @given(st.text(alphabet="✓✗→━●◂▸▾▌…·×±–−Δ\u202fabc", max_size=20))

@@ -140,7 +140,7 @@ def plot(values: Sequence[float | None], width: int, height: int, maximum: float
     """
     per_cell = samples_per_cell(glyphs)
     steps = 4 if glyphs is Glyphs.BRAILLE else len(_BLOCKS) - 1
-    newest = list(values)[-width * per_cell :]
+    newest = list(values)[max(len(values) - width * per_cell, 0) :]
     padded = [*repeat(None, width * per_cell - len(newest)), *newest]
     levels = [_level(value, maximum, steps * height) for value in padded]
     return [_row(levels, row, steps, glyphs) for row in reversed(range(height))]
