@@ -50,7 +50,8 @@ async def test_taking_a_row_is_one_edit_that_undo_takes_back(make_app: MakeApp, 
         assert value(pilot, "hardware.name") == "a100-sxm-80gb"
         assert value(pilot, "hardware.devices") == "2"
         assert "u takes it back" in shown(pilot, "note")
-        assert "2×a100-sxm-80gb" in shown(pilot, "tabs")
+        comparison = pilot.app.session.store.comparison
+        assert comparison is not None and "2×a100-sxm-80gb" in comparison.title
         assert "▌ ✓ ● a100-sxm-80gb   2" in rows(pilot)[1]
         await press(pilot, "enter")
         assert "that is the plan already" in shown(pilot, "note")
