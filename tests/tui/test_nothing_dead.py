@@ -26,7 +26,7 @@ PLANS = {
     "training: {method: lora, tokens: 1e8, micro_batch: 2, global_batch: 32}\n"
     "hardware: {name: h100-sxm-80gb, devices: 2}\n",
     "qlora": "task: finetune\nmodel: {name: llama-3.1-8b}\n"
-    "training: {method: qlora, tokens: 1e8, micro_batch: 2}\nhardware: {name: rtx-4090}\n",
+    "training: {method: qlora, tokens: 1e8, micro_batch: 2, seq_len: 256}\nhardware: {name: rtx-4090}\n",
     "mixture": "model: {name: mixtral-8x7b}\n" + TRAINING + "hardware: {name: h100-sxm-80gb, devices: 64}\n"
     "parallelism: {ep: 8, tp: 2, zero: 1}\n",
     "serving": "task: infer\nmodel: {name: llama-3.1-8b}\n"
