@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from capacity_tui.engine.schema import share_of_range, stepped
-from capacity_tui.tui.shown.comparison import Chosen
+from capacity_tui.tui.shown.comparison import Chosen, MemoryPart, Usage
 from capacity_tui.tui.shown.results import AUTO, Field, Kind
 from capacity_tui.tui.terminal.text import Glyphs, clip, fit, left, line, right, to_ascii, wrap
 from capacity_tui.tui.views.plan.field_list import FieldList
+from capacity_tui.tui.widgets.answer_card import memory_bar
 from capacity_tui.tui.widgets.plots import plot
 
 
@@ -125,3 +126,14 @@ def test_an_upper_end_that_nobody_reaches_is_not_shown() -> None:
     panel.show_fields((tokens,), {}, {"training.tokens": ""}, {})
     assert panel._limits(tokens) == "was not given · step ×2 · from 1"
     assert panel._limits(replace(tokens, maximum=1024)).endswith("range 1–1 024")
+
+
+@pytest.mark.parametrize(("width", "names"), [(80, ["activations", "weights", "other"]), (58, ["used"])])
+def test_the_bar_of_memory_names_its_largest_parts_and_keeps_its_width(width: int, names: list[str]) -> None:
+    sizes = {"activations": 16.5, "optimizer": 11.0, "weights": 10.0, "logits": 8.0, "reserve": 6.0}
+    parts = tuple(MemoryPart(label=name, size=size) for name, size in sizes.items())
+    usage = Usage("", parts=parts, capacity=79.6, high=79.0, capacity_text="79.6 GiB", interval="41.6 GiB – 79.0 GiB")
+    text = "".join(span.text for span in memory_bar(usage, width).spans)
+    assert [name for name in (*sizes, "other", "used") if name in text] == names
+    assert cell_len(text) <= width
+    assert "79.6 GiB" in text

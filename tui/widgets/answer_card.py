@@ -17,7 +17,7 @@ from capacity_tui.tui.widgets.head import gauge, worded
 from capacity_tui.tui.widgets.lines import ClickedLines
 
 if TYPE_CHECKING:
-    from capacity_tui.tui.shown.comparison import Column, Headline, Usage
+    from capacity_tui.tui.shown.comparison import Column, Headline, MemoryPart, Usage
 
 _GAUGE = 10
 # The order in which parts of the answer give way; what the figures say themselves is a ``rank`` of ``Headline``.
@@ -114,7 +114,7 @@ def _figure(shown: Headline | Usage | None) -> str:
 _PART_GLYPHS, _PART_ROLES = "▇▓▒", ("graph-1", "graph-2", "graph-3", "graph-4")
 _LIKELY, _FREE, _LIMIT = "░", "·", "│"
 _LEAST_BAR = 24
-_REST = "other"
+_REST, _ALL = "other", "used"
 
 
 def memory_bar(usage: Usage, width: int) -> Line:
@@ -131,10 +131,13 @@ def memory_bar(usage: Usage, width: int) -> Line:
     if not extent:
         return line()
     likely = f"likely {usage.interval}" if usage.interval else ""
-    ends = (f"{usage.capacity_text}  {likely}", usage.capacity_text, "")
-    room = width - 2
-    end = next((text for text in ends if room - cell_len(text) >= _LEAST_BAR), "").rstrip()
-    room -= cell_len(end) + bool(usage.capacity)
+    room = width - 2 - bool(usage.capacity)
+    texts = (f"{usage.capacity_text}  {likely}".rstrip(), usage.capacity_text)
+    ends = [text for text in texts if room - cell_len(text) >= _LEAST_BAR] or [""]
+    # The range is drawn as well: its text gives way to names of the two largest parts.
+    wanted = min(len(usage.parts), 2)
+    end = next((text for text in ends if len(_with_room(usage, (room - cell_len(text)) / extent)) >= wanted), ends[-1])
+    room -= cell_len(end)
     cells: list[tuple[str, str]] = []
     at = 0.0
     for number, (name, size) in enumerate(_named_parts(usage, room / extent)):
@@ -154,16 +157,18 @@ def memory_bar(usage: Usage, width: int) -> Line:
     return line(" ", *spans, *((limit,) if usage.capacity else ()), Span(end, "label"))
 
 
+def _with_room(usage: Usage, cells_a_byte: float) -> list[MemoryPart]:
+    """Return the parts that have room for their names."""
+    return [part for part in usage.parts if part.size * cells_a_byte >= cell_len(part.label) + 1]
+
+
 def _named_parts(usage: Usage, cells_a_byte: float) -> Iterator[tuple[str, float]]:
     """Yield names and sizes of the parts that have room for their names, and the sum of the others."""
-    rest = 0.0
-    for part in usage.parts:
-        if part.size * cells_a_byte >= cell_len(part.label) + 1:
-            yield part.label, part.size
-        else:
-            rest += part.size
-    if rest:
-        yield _REST, rest
+    named = _with_room(usage, cells_a_byte)
+    yield from ((part.label, part.size) for part in named)
+    if len(named) < len(usage.parts):
+        rest = sum(part.size for part in usage.parts) - sum(part.size for part in named)
+        yield _REST if named else _ALL, rest
 
 
 def _named_cells(name: str, glyph: str, size: int) -> str:
