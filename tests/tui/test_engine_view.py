@@ -255,7 +255,8 @@ def test_rows_of_other_counts_say_where_their_micro_batch_is_another(engine: Cap
     training = "training: {seq_len: 2048, tokens: 1e9, micro_batch: 8, global_batch: 64}"
     plan = f"model: {{name: llama-3.2-1b}}\n{training}\nhardware: {{name: h100-sxm-80gb, devices: 8}}\n"
     *_, found = engine.open(plan).scaled("balanced", "strong")
-    layouts = {row.devices: row.cells[9] for row in found.rows}
+    layout = [column.title for column in found.columns].index("layout")
+    layouts = {row.devices: row.cells[layout] for row in found.rows}
     assert [layouts[count] for count in (4, 8, 16, 32)] == ["dp4", "dp8", "dp16, micro 4", "dp32, micro 2"]
 
 
