@@ -20,7 +20,7 @@ from capacity_tui.engine.machine import RECORDING_SCRIPT, Host, detect, recorded
 from capacity_tui.engine.machine.vendors import MEMORY_ERRORS
 from capacity_tui.engine.nodes.hardware import ClusterHardware, cluster_hardware
 from capacity_tui.engine.nodes.inventory import Inventory, NodeFacts, facts_of
-from capacity_tui.engine.nodes.kubernetes import Kubernetes
+from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
 from capacity_tui.engine.nodes.launcher import NODE_SECONDS, Launcher, NodeAnswer, Order, Ssh, read_hosts
 from capacity_tui.engine.nodes.ray_nodes import RayNodes
 from capacity_tui.engine.nodes.slurm import Slurm, racks_of, slurm_text
@@ -29,12 +29,20 @@ RAY_ADDRESS = "RAY_ADDRESS"
 
 
 def chosen_launcher(
-    slurm: bool = False, ray: str | None = None, hosts: Path | None = None, kubernetes: str | None = None
+    slurm: bool = False,
+    ray: str | None = None,
+    hosts: Path | None = None,
+    kubernetes: str | None = None,
+    namespace: str = "",
 ) -> Launcher:
     """Return what reaches the nodes of a cluster.
 
     Where nothing is named, Slurm's commands are taken if they are here, then the Ray cluster that ``RAY_ADDRESS`` of
     the environment names.
+
+    Args:
+        kubernetes: context of ``kubectl``; the current one where empty.
+        namespace: of its jobs; that of the context where empty.
 
     Raises:
         LauncherError: several are named, or none is there.
@@ -46,7 +54,7 @@ def chosen_launcher(
     if hosts is not None:
         return read_hosts(hosts)
     if kubernetes is not None:
-        return Kubernetes(kubernetes)
+        return Kubernetes(Kubectl(kubernetes, namespace))
     if ray is not None:
         return RayNodes(ray)
     if slurm or shutil.which("scontrol"):

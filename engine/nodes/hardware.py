@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.nodes.inventory import Change, Inventory, Kind, NodeFacts, Ports
+from capacity_tui.engine.nodes.inventory import Change, DeviceQueue, Inventory, Kind, NodeFacts, Ports
 from capacity_tui.engine.present import Part, TextPart, table_part
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_seconds
@@ -233,6 +233,10 @@ def inventory_as_dict(
         "silent": [{"node": node, "reason": reason} for node, reason in inventory.silent.items()],
         "hardware": hardware.row or None,
         "left_out": list(hardware.left_out),
+        "used": {node.node: node.used for node in inventory.nodes if node.used is not None},
+        "used_slices": {node.node: dict(node.used_slices) for node in inventory.nodes if node.used_slices},
+        "queues": [queue.model_dump() for queue in inventory.queues],
+        "notes": list(inventory.notes),
         "racks": {node.node: list(node.holders) for node in inventory.nodes if node.holders},
     }
     return data if changes is None else {**data, "changes": [asdict(change) for change in changes]}
@@ -255,8 +259,33 @@ def inventory_parts(inventory: Inventory, hardware: ClusterHardware, ascii_only:
     yield TextPart()
     for line in drawn_levels(inventory, ascii_only):
         yield TextPart(line)
+    yield from _use_parts(inventory)
     for left_out in hardware.left_out:
         yield TextPart(f"not in the hardware of plans: {left_out}", "quiet")
+
+
+def _use_parts(inventory: Inventory) -> Iterator[Part]:
+    """Yield what others had of the devices, and what queues may have, where that is known."""
+    counted = [node for node in inventory.nodes if node.used is not None and node.devices]
+    if counted:
+        used, devices = sum(node.used or 0 for node in counted), sum(node.devices for node in counted)
+        free = folded_names(node.node for node in counted if not node.used)
+        yield TextPart(f"used: {used} of {devices} devices" + (f"; nobody has any of {free}" if free else ""))
+    for node in inventory.nodes:
+        for profile, count in node.used_slices.items():
+            yield TextPart(f"used: {node.node}: {count} x {profile}")
+    if inventory.queues:
+        yield TextPart()
+        heads = ("queue", "namespace", "quota", "may borrow", "used", "waiting", "")
+        yield table_part(heads, map(_queue_row, inventory.queues), (2, 3, 4, 5))
+    for note in inventory.notes:
+        yield TextPart(note, "quiet")
+
+
+def _queue_row(queue: DeviceQueue) -> tuple[str, ...]:
+    borrows = "no limit" if queue.borrows is None else str(queue.borrows)
+    quota = "n/a" if queue.quota is None else str(queue.quota)
+    return (queue.name, queue.namespace, quota, borrows, str(queue.used), str(queue.pending), queue.why_held)
 
 
 def change_parts(changes: Sequence[Change]) -> Iterator[Part]:

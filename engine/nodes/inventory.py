@@ -57,6 +57,8 @@ class NodeFacts(BaseModel):
         traits: traits that equal nodes share, as words by trait.
         troubles: what is wrong with it, a sentence each.
         holders: the switches or racks above it, the nearest first.
+        used: devices that others had when it was seen; None where unknown.
+        used_slices: likewise of slices of devices, by profile.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -73,6 +75,8 @@ class NodeFacts(BaseModel):
     traits: Mapping[str, str] = Field(default_factory=dict)
     troubles: tuple[str, ...] = ()
     holders: tuple[str, ...] = ()
+    used: int | None = None
+    used_slices: Mapping[str, int] = Field(default_factory=dict)
 
     @property
     def family(self) -> str:
@@ -159,11 +163,39 @@ def _troubles(devices: list[Accelerator], errors: Mapping[int, int]) -> Iterator
             yield f"device {device.index} uses {lanes} of {lanes_max} PCIe lanes"
 
 
+class DeviceQueue(BaseModel):
+    """A queue of jobs, with what it may have of the devices of a cluster.
+
+    Attributes:
+        shared: the queue of the cluster behind it, which has the quota.
+        quota: devices that are its own; None where unknown.
+        borrows: of others at most; None for whatever they leave.
+        cohort: those that it shares with; empty for none.
+        used: devices that jobs have of it.
+        pending: jobs that wait.
+        why_held: why it takes none now; empty where it does.
+    """
+
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    name: str
+    namespace: str = ""
+    shared: str = ""
+    quota: int | None = None
+    borrows: int | None = 0
+    cohort: str = ""
+    used: int = 0
+    pending: int = 0
+    why_held: str = ""
+
+
 class Inventory(BaseModel):
     """A cluster as it was seen.
 
     Attributes:
         silent: why others gave no answer, by name.
+        queues: with quotas of devices, where it has such.
+        notes: what could not be found out.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -173,6 +205,8 @@ class Inventory(BaseModel):
     seen: datetime
     nodes: tuple[NodeFacts, ...] = ()
     silent: Mapping[str, str] = Field(default_factory=dict)
+    queues: tuple[DeviceQueue, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from capacity_tui.engine.nodes.jobs import follow_job
+from capacity_tui.engine.nodes.jobs import follow_job, queue_of
+from capacity_tui.engine.nodes.slurm import Slurm
 from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.plan.line import read_line
 from capacity_tui.engine.solve import answer, plan_of_line
@@ -140,7 +141,7 @@ def test_a_job_that_ends_before_its_time_or_is_preempted_goes_on_from_its_checkp
     assert {file.name for file in work.glob("told-*")} == {"told-0", "told-1"}, "tasks of all nodes were told to save"
     slurm.wait_for("the third turn", lambda: has_begun(3))
     (work / "enough").touch()
-    states = [each.state for each in follow_job(job, lambda: False, 0.1)]
+    states = [each.state for each in follow_job(queue_of(Slurm()), job, lambda: False, 0.1)]
     assert states[-1] == "COMPLETED"
     first, second, third = begins(work)
     assert first == 0 < second < third

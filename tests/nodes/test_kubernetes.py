@@ -12,7 +12,7 @@ import pytest
 from capacity_tui.engine.catalog.loading import cached_catalog
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.nodes import Inventory, chosen_launcher, detect_cluster
-from capacity_tui.engine.nodes.kubernetes import Kubernetes
+from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
 from capacity_tui.tui.cli import main
 
 PRODUCT = "NVIDIA-H100-80GB-HBM3"
@@ -102,6 +102,78 @@ def test_cordons_taints_missing_devices_and_parts_are_told(kubectl: FakeKubectl,
     assert cut.devices == 8
 
 
+def test_what_pods_have_and_what_queues_may_have_are_told(
+    kubectl: FakeKubectl, tmp_path: Path, capsys: pytest.CaptureFixture[str], own_folders: Path
+) -> None:
+    def asks(**resources: str) -> dict[str, Any]:
+        return {
+            "resources": {"limits": {f"nvidia.com/{key.replace('_', '-')}": value for key, value in resources.items()}}
+        }
+
+    quotas = [{"name": "nvidia.com/gpu", "nominalQuota": 8}, {"name": "cpu", "nominalQuota": "64"}]
+    used = [{"name": "nvidia.com/gpu", "total": "6"}]
+    sliced = node(
+        "sliced", 56, capacity={"nvidia.com/gpu": "56"}, labels={"nvidia.com/gpu.product": f"{PRODUCT}-MIG-1g.10gb"}
+    )
+    mixed = {"nvidia.com/mig-1g.10gb": "7"}
+    answers: dict[str, list[dict[str, Any]]] = {
+        "nodes": [node("a"), node("b"), node("cut", 7, allocatable=mixed), sliced],
+        "pods": [
+            {
+                "spec": {
+                    "nodeName": "a",
+                    "containers": [asks(gpu="2"), asks(gpu="1")],
+                    "initContainers": [asks(gpu="4")],
+                }
+            },
+            {"spec": {"nodeName": "a", "containers": [{}]}},
+            {"spec": {"nodeName": "cut", "containers": [asks(mig_1g_10gb="3")]}},
+            {"spec": {"nodeName": "sliced", "containers": [asks(gpu="5")]}},
+            {"spec": {"containers": [asks(gpu="8")]}},
+        ],
+        "localqueues.kueue.x-k8s.io": [
+            {"metadata": {"name": "q", "namespace": "team"}, "spec": {"clusterQueue": "all"}}
+        ],
+        "clusterqueues.kueue.x-k8s.io": [
+            {
+                "metadata": {"name": "all"},
+                "spec": {
+                    "cohort": "lab",
+                    "stopPolicy": "Hold",
+                    "resourceGroups": [{"flavors": [{"name": "h100", "resources": quotas}]}],
+                },
+                "status": {"flavorsReservation": [{"name": "h100", "resources": used}], "pendingWorkloads": 3},
+            }
+        ],
+    }
+    answers["pods"][2]["spec"]["containers"][0]["resources"]["limits"] = {"nvidia.com/mig-1g.10gb": "3"}
+    for kind, items in answers.items():
+        (tmp_path / f"{kind}.json").write_text(json.dumps({"items": items}))
+    kubectl(f'while [ "${{1#--}}" != "$1" ]; do shift; done; cat {tmp_path}/$2.json')
+    found = detect_cluster(Kubernetes(), "mine")
+    assert {facts.node: facts.used for facts in found.nodes} == {"a": 4, "b": 0, "cut": 0, "sliced": None}
+    assert [facts.used_slices for facts in found.nodes] == [{}, {}, {"1g.10gb": 3}, {"1g.10gb": 5}]
+    assert found.nodes[3].traits["partitioned"] == "56 x 1g.10gb"
+    (queue,) = found.queues
+    assert (queue.quota, queue.borrows, queue.used, queue.pending, queue.why_held) == (8, None, 6, 3, "stopped: Hold")
+    assert main(["cluster", "detect", "--kubernetes", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert all(words in shown for words in ("used: 4 of", "used: cut: 3 x 1g.10gb", "no limit"))
+
+
+def test_what_may_not_be_read_leaves_the_rest(kubectl: FakeKubectl, tmp_path: Path) -> None:
+    recorded = tmp_path / "nodes.json"
+    recorded.write_text(json.dumps({"items": [node("a")]}))
+    refusal = "Error from server (Forbidden): it is forbidden"
+    kubectl(f'case "$*" in *nodes*) cat {recorded} ;; *) echo "{refusal}" >&2; exit 1 ;; esac')
+    found = detect_cluster(Kubernetes(), "mine")
+    assert found.nodes[0].used is None
+    assert [note.partition(":")[0] for note in found.notes] == [
+        "what pods have is not known",
+        "queues of Kueue are not known",
+    ]
+
+
 @pytest.mark.parametrize(
     "script",
     [
@@ -122,9 +194,9 @@ def test_what_cannot_be_read_is_an_error_that_says_what_to_do(kubectl: FakeKubec
 def test_a_server_that_hangs_or_floods_is_given_up(kubectl: FakeKubectl, monkeypatch: pytest.MonkeyPatch) -> None:
     kubectl("exec sleep 60")
     with pytest.raises(LauncherError):
-        Kubernetes(seconds=0.3).nodes()
+        Kubernetes(Kubectl(seconds=0.3)).nodes()
     kubectl("exec cat /dev/zero")
-    monkeypatch.setattr("capacity_tui.engine.nodes.kubernetes._MOST_BYTES", 2**20)
+    monkeypatch.setattr("capacity_tui.engine.nodes.kubernetes.kubectl._MOST_BYTES", 2**20)
     with pytest.raises(LauncherError):
         Kubernetes().nodes()
 

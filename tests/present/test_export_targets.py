@@ -75,7 +75,8 @@ def test_a_training_on_one_node_is_a_job_with_all_devices_of_the_node() -> None:
     assert pod["containers"][0]["command"][-1] == "torchrun --nproc-per-node=8 --standalone train.py --lr 1e-4"
     assert pod["volumes"][0]["emptyDir"]["medium"] == "Memory"
     assert pod["nodeSelector"] == {"nvidia.com/gpu.product": WISHES.product}
-    assert job["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "team-a"}
+    made = {"app.kubernetes.io/managed-by": "capacity-tui"}
+    assert job["metadata"]["labels"] == {**made, "kueue.x-k8s.io/queue-name": "team-a"}
     assert train_job["spec"]["trainer"]["command"] == ["torchrun", "train.py", "--lr", "1e-4"]
 
 

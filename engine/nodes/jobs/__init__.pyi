@@ -6,9 +6,13 @@ from .job_texts import proposal_as_dict as proposal_as_dict
 from .job_texts import proposal_parts as proposal_parts
 from .proposal import JobProposal as JobProposal
 from .proposal import JobSettings as JobSettings
-from .proposal import propose_job as propose_job
+from .queues import ENDED as ENDED
+from .queues import JobQueue as JobQueue
 from .slurm_jobs import SlurmOptions as SlurmOptions
 from .slurm_jobs import queued_jobs as queued_jobs
 from .submitted_jobs import follow_job as follow_job
 from .submitted_jobs import list_jobs as list_jobs
+from .submitted_jobs import propose_job as propose_job
+from .submitted_jobs import queue_of as queue_of
+from .submitted_jobs import stop_job as stop_job
 from .submitted_jobs import submit_job as submit_job

@@ -274,6 +274,7 @@ def launch_of(
     checkpoints: Path | None = None,
     launcher: JobLauncher | None = None,
     is_guarded: bool = True,
+    is_resumed: bool = False,
 ) -> Launch:
     """Return what runs for a plan.
 
@@ -281,6 +282,7 @@ def launch_of(
         words: the command; nothing for a training script by its usual name.
         launcher: what starts the processes; as the plan's framework and the command want by default.
         is_guarded: whether it runs under a guard.
+        is_resumed: whether something else fills in the newest checkpoint.
 
     Raises:
         PlanError: a placeholder names no field of plans, or one that only a guard can fill.
@@ -289,8 +291,13 @@ def launch_of(
     command = tuple(words) or DEFAULT_COMMAND
     guardable = is_guarded and plan.task != "infer"
     values = values_of(plan)
-    checked = filled_words(command, values if not guardable else {**values, CHECKPOINT: CHECKPOINT, **_FROM_GUARD})
-    left_out = () if guardable else tuple(word for word in command if f"{{{CHECKPOINT}}}" in word)
+    mark = f"{{{CHECKPOINT}}}"
+    if guardable:
+        values = {**values, CHECKPOINT: CHECKPOINT, **_FROM_GUARD}
+    elif is_resumed:
+        values = {**values, CHECKPOINT: mark}
+    checked = filled_words(command, values)
+    left_out = () if guardable or is_resumed else tuple(word for word in command if mark in word)
     return Launch(command if guardable else checked, chosen, guardable, checkpoints, bool(words), left_out)
 
 

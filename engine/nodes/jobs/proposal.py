@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import QueueError
-from capacity_tui.engine.estimate import Answer
-from capacity_tui.engine.nodes.jobs.job_request import JobLauncher, JobRequest, Launch, launch_of, request_of, time_of
+from capacity_tui.engine.nodes.jobs.job_request import JobLauncher, JobRequest, Launch, time_of
 from capacity_tui.engine.nodes.jobs.partitions import (
     Partition,
     PartitionCost,
@@ -19,14 +17,11 @@ from capacity_tui.engine.nodes.jobs.partitions import (
     are_taken_whole,
     cluster_partitions,
     cost_on,
-    read_prices,
     type_in,
     why_not,
 )
 from capacity_tui.engine.nodes.jobs.slurm_jobs import SlurmOptions, batch_script, unused_end
-from capacity_tui.engine.nodes.launcher import Launcher, Ssh
-from capacity_tui.engine.nodes.slurm import Slurm, slurm_answer
-from capacity_tui.engine.plan.files import dump_plan
+from capacity_tui.engine.nodes.slurm import slurm_answer
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_seconds
 
@@ -63,7 +58,7 @@ class JobProposal:
     """A job as it would be submitted.
 
     Attributes:
-        engine: ``slurm``, ``ray`` or ``hosts``.
+        engine: ``slurm``, ``kubernetes`` or ``hosts``.
         script: what would be submitted, or run.
         offers: by partition, those of Slurm; the one that is chosen first.
         job: its number once it is submitted; empty before.
@@ -119,7 +114,12 @@ def slurm_proposal(
     )
 
 
-def remarks_of(request: JobRequest, launch: Launch, turns: int = 1) -> list[str]:
+_NOT_PUT_BACK = "without --checkpoints a job that is pre-empted starts from nothing, so it is not put back in the queue"
+
+
+def remarks_of(
+    request: JobRequest, launch: Launch, turns: int = 1, without_checkpoints: str = _NOT_PUT_BACK
+) -> list[str]:
     """Return what to know of a job before it is submitted."""
     remarks = []
     if not launch.is_given:
@@ -127,9 +127,7 @@ def remarks_of(request: JobRequest, launch: Launch, turns: int = 1) -> list[str]
     if request.limit_seconds is None:
         remarks.append("the plan gives no length, so no time is asked for: training.tokens, or --time")
     if not request.resumes:
-        remarks.append(
-            "without --checkpoints a job that is pre-empted starts from nothing, so it is not put back in the queue"
-        )
+        remarks.append(without_checkpoints)
     if turns > 1:
         remarks.append(
             f"it runs in {turns} turns: before each ends it is told to save, and goes on from its checkpoint"
@@ -285,7 +283,9 @@ class JobSettings:
         launcher: what starts its processes; as framework and command want by default.
         is_guarded: whether it runs under a guard.
         may_fail: whether a plan that does not fit is taken all the same.
-        partitions: of Slurm to look at; all by default.
+        partitions: of Slurm, or queues of Kueue, to look at; all by default.
+        image: what containers are started of; one with the plan's software where empty.
+        claim: persistent volume claim that holds the folder of checkpoints; empty for none.
     """
 
     command: Sequence[str] = ()
@@ -298,24 +298,5 @@ class JobSettings:
     partitions: Sequence[str] = ()
     options: SlurmOptions = field(default_factory=SlurmOptions)
     prices: Path | None = None
-
-
-def propose_job(answer: Answer, settings: JobSettings, nodes: Launcher) -> JobProposal:
-    """Return the job of an estimated plan; nothing is submitted.
-
-    Raises:
-        CapacityError: the plan does not fit, Slurm does not answer, or something that is named is not there.
-    """
-    request = request_of(
-        answer, settings.name, settings.limit_seconds, settings.checkpoints, may_fail=settings.may_fail
-    )
-    is_guarded = settings.is_guarded and isinstance(nodes, Slurm)
-    launch = launch_of(
-        answer.plan, settings.command, load_catalog(), settings.checkpoints, settings.launcher, is_guarded=is_guarded
-    )
-    if isinstance(nodes, Ssh):
-        return hosts_proposal(request, launch, nodes.hosts)
-    if not isinstance(nodes, Slurm):
-        raise QueueError(f"no jobs are written for {nodes.name}", hint="name --slurm, or --hosts FILE")
-    text = dump_plan(answer.plan)
-    return slurm_proposal(request, launch, settings.options, text, settings.partitions, read_prices(settings.prices))
+    image: str = ""
+    claim: str = ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
-from capacity_tui.engine.errors import LauncherError, QueueError
+from capacity_tui.engine.errors import LauncherError, PlanError, QueueError
 from capacity_tui.engine.nodes.jobs.job_request import (
     GRACE_SECONDS,
     PROGRAM,
@@ -18,7 +19,8 @@ from capacity_tui.engine.nodes.jobs.job_request import (
     seconds_of,
     time_of,
 )
-from capacity_tui.engine.nodes.slurm import slurm_answer, slurm_text
+from capacity_tui.engine.nodes.jobs.queues import ENDED, RUNNING, QueuedJob
+from capacity_tui.engine.nodes.slurm import names_of, slurm_answer, slurm_nodes, slurm_text
 from capacity_tui.engine.record import dataclass
 
 _PLAIN = re.compile(r"[\w.@+:/,=%*\[\]-]+")
@@ -186,50 +188,9 @@ _FIELDS = (
     *("JobIDRaw", "State", "Partition", "NNodes", "NodeList", "ElapsedRaw", "TimelimitRaw"),
     *("Submit", "Start", "End", "ConsumedEnergyRaw", "AllocTRES", "ExitCode", "JobName"),
 )
-_OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "BOOT_FAIL", "DEADLINE")
 _AGAIN = ("PREEMPTED", "REQUEUED", "NODE_FAIL")
 _MINUTE = 60.0
 _UNKNOWN_ENERGY = 2**63
-
-
-@dataclass(frozen=True)
-class QueuedJob:
-    """A job.
-
-    Attributes:
-        state: Slurm's word, such as ``RUNNING``.
-        on_nodes: which, as Slurm writes them; empty before it runs.
-        seconds: it ran, over all of its turns.
-        limit_seconds: of a turn; None without one.
-        submitted: ISO 8601 in local time; None where unknown.
-        start: when it began, or is predicted to; None where unknown.
-        reason: why it waits, in Slurm's word; empty otherwise.
-        gpus: of all nodes; None where unknown.
-        energy_joules: over all turns; None where nothing measures that.
-        exit_code: of it; None while it runs.
-    """
-
-    id: str
-    name: str
-    state: str
-    partition: str
-    nodes: int
-    on_nodes: str = ""
-    seconds: float = 0.0
-    limit_seconds: float | None = None
-    submitted: str | None = None
-    start: str | None = None
-    end: str | None = None
-    reason: str = ""
-    gpus: int | None = None
-    turns: int = 1
-    energy_joules: float | None = None
-    exit_code: int | None = None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended and is not requeued."""
-        return self.state in _OVER
 
 
 def queued_jobs(jobs: Sequence[str] = (), *, everyone: bool = False) -> tuple[QueuedJob, ...]:
@@ -344,7 +305,7 @@ def _turn(values: dict[str, str]) -> QueuedJob:
         end=time_of(values["End"]),
         gpus=int(gpus) if gpus.isdigit() else None,
         energy_joules=float(energy) if energy.isdigit() and 0 < int(energy) < _UNKNOWN_ENERGY else None,
-        exit_code=int(values["ExitCode"].partition(":")[0] or 0) if state in (*_OVER, *_AGAIN) else None,
+        exit_code=int(values["ExitCode"].partition(":")[0] or 0) if state in (*ENDED, *_AGAIN) else None,
     )
 
 
@@ -362,3 +323,72 @@ def _next_turn(before: QueuedJob, turn: QueuedJob) -> QueuedJob:
 
 def _number(job: str) -> int:
     return int(job) if job.isdigit() else 0
+
+
+class SlurmQueue:
+    """The queue of the Slurm that this machine's commands talk to, with its accounting where it has one."""
+
+    @property
+    def no_power(self) -> str:
+        """Why it says nothing of power."""
+        return "no node measures it: AcctGatherEnergyType in slurm.conf"
+
+    def cluster(self) -> str:
+        """Return what it calls itself."""
+        for line in slurm_text("scontrol", "show", "config").splitlines():
+            key, equals, value = line.partition("=")
+            if equals and key.strip() == "ClusterName":
+                return value.strip()
+        return "slurm"
+
+    def check(self, job: str) -> None:
+        """Refuse what is no number."""
+        if not job.isdigit():
+            raise PlanError(f"{job}: no number of a job", hint="jobs have numbers, such as 4711")
+
+    def submit(self, script: str) -> tuple[str, str]:
+        """Submit a batch script; a number is used once."""
+        job = slurm_text("sbatch", "--parsable", standard_input=script).strip().partition(";")[0]
+        if not job.isdigit():
+            raise QueueError("sbatch tells no number of the job", job)
+        return job, ""
+
+    def jobs(
+        self, names: Sequence[str], *, everyone: bool, since: str
+    ) -> tuple[tuple[QueuedJob, ...], tuple[str, ...]]:
+        """Return jobs of queue and accounting, the newest first."""
+        queued = queued_jobs(names, everyone=everyone)
+        accounted, why = accounted_jobs(names, since)
+        return merged(queued, accounted), (why,) if why else ()
+
+    def job_now(self, job: str) -> QueuedJob | None:
+        """Return a job from queue and accounting."""
+        queued = queued_jobs([job])
+        accounted, _ = accounted_jobs([job]) if not queued or queued[0].is_over else ((), "")
+        return next((known for known in merged(queued, accounted) if known.id == job), None)
+
+    def watts(self, jobs: Sequence[QueuedJob]) -> Mapping[str, float]:
+        """Return what nodes draw that Slurm measures."""
+        running = [job for job in jobs if job.state in RUNNING and job.on_nodes]
+        if not running:
+            return {}
+        drawn = {node.name: node.watts for node in slurm_nodes() if node.watts is not None}
+        readings = {job.id: [drawn.get(name) for name in names_of(job.on_nodes)] for job in running}
+        return {
+            job: sum(map(float, filter(None, all_of)))
+            for job, all_of in readings.items()
+            if all_of and None not in all_of
+        }
+
+    def end(self, job: str) -> None:
+        """Cancel a job; Slurm signals its processes first."""
+        slurm_text("scancel", job)
+
+    def ending(self, job: str) -> str:
+        """Return the command that cancels it."""
+        return f"scancel {job}"
+
+    def output(self, write: Callable[[str], None]) -> AbstractContextManager[Callable[[QueuedJob], None]]:
+        """Return nothing that writes: what a job prints is a file on a disk of its nodes."""
+        del write
+        return nullcontext(lambda _: None)

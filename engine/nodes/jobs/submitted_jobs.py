@@ -9,14 +9,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from capacity_tui.engine.catalog import load_catalog
 from capacity_tui.engine.errors import CapacityError, QueueError
 from capacity_tui.engine.estimate import Answer
 from capacity_tui.engine.files import make_folder, state_folder, write_atomically
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, safe_name
-from capacity_tui.engine.nodes.jobs.proposal import JobProposal, chosen_or_refused
-from capacity_tui.engine.nodes.jobs.slurm_jobs import QueuedJob, accounted_jobs, merged, queued_jobs
-from capacity_tui.engine.nodes.slurm import names_of, slurm_nodes, slurm_text
+from capacity_tui.engine.nodes.jobs.job_request import TRAIN_TIME, launch_of, request_of, safe_name
+from capacity_tui.engine.nodes.jobs.kubernetes_jobs import KubernetesQueue
+from capacity_tui.engine.nodes.jobs.kubernetes_proposal import kubernetes_proposal
+from capacity_tui.engine.nodes.jobs.partitions import read_prices
+from capacity_tui.engine.nodes.jobs.proposal import (
+    JobProposal,
+    JobSettings,
+    chosen_or_refused,
+    hosts_proposal,
+    slurm_proposal,
+)
+from capacity_tui.engine.nodes.jobs.queues import RUNNING, JobQueue, QueuedJob
+from capacity_tui.engine.nodes.jobs.slurm_jobs import SlurmQueue
+from capacity_tui.engine.nodes.kubernetes import Kubernetes
+from capacity_tui.engine.nodes.launcher import Launcher, Ssh
+from capacity_tui.engine.nodes.slurm import Slurm
+from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import RunRecord, as_data, history_entry, of_data
 from capacity_tui.engine.units import HOUR_SECONDS
@@ -35,6 +49,7 @@ class SubmittedJob:
         entry: what was predicted, as stored in the history.
         usd_per_hour: of its nodes; None where unknown.
         is_reported: whether the history has how it went.
+        uid: what tells it from another of the same name; empty where names are never used again.
     """
 
     cluster: str
@@ -42,6 +57,7 @@ class SubmittedJob:
     entry: RunRecord
     usd_per_hour: float | None = None
     is_reported: bool = False
+    uid: str = ""
 
     @property
     def file(self) -> Path:
@@ -61,6 +77,7 @@ class SubmittedJob:
             "entry": as_data(self.entry),
             "usd_per_hour": self.usd_per_hour,
             "told": self.is_reported,
+            "uid": self.uid,
         }
         write_atomically(self.file, json.dumps(data) + "\n", overwrite=True)
 
@@ -90,20 +107,7 @@ class SubmittedJob:
         return figures
 
 
-def cluster_name() -> str:
-    """Return what a Slurm calls itself.
-
-    Raises:
-        CapacityError: it is not here, or does not answer.
-    """
-    for line in slurm_text("scontrol", "show", "config").splitlines():
-        key, equals, value = line.partition("=")
-        if equals and key.strip() == "ClusterName":
-            return value.strip()
-    return "slurm"
-
-
-def store_job(proposal: JobProposal, answer: Answer, cluster: str) -> SubmittedJob:
+def store_job(proposal: JobProposal, answer: Answer, cluster: str, uid: str) -> SubmittedJob:
     """Keep what is predicted of a job that was submitted.
 
     Raises:
@@ -111,7 +115,8 @@ def store_job(proposal: JobProposal, answer: Answer, cluster: str) -> SubmittedJ
     """
     chosen = proposal.chosen
     entry = history_entry(answer, "run", details={"command": list(proposal.launch.words)})
-    job = SubmittedJob(cluster, proposal.job, entry, None if chosen is None else chosen.cost.usd_per_hour)
+    price = None if chosen is None else chosen.cost.usd_per_hour
+    job = SubmittedJob(cluster, proposal.job, entry, price, uid=uid)
     job.write()
     return job
 
@@ -143,6 +148,7 @@ def _read() -> Iterator[SubmittedJob]:
                 entry=of_data(data["entry"]),
                 usd_per_hour=float(price) if isinstance(price, int | float) else None,
                 is_reported=bool(data.get("told")),
+                uid=str(data.get("uid") or ""),
             )
         except (OSError, ValueError, TypeError, KeyError, CapacityError):
             continue
@@ -150,9 +156,6 @@ def _read() -> Iterator[SubmittedJob]:
 
 def _folder() -> Path:
     return state_folder() / "jobs"
-
-
-_RUNNING = ("RUNNING", "COMPLETING")
 
 
 @dataclass(frozen=True)
@@ -172,38 +175,44 @@ class JobList:
     newly_ended: tuple[tuple[SubmittedJob, RunRecord], ...]
 
 
-def list_jobs(numbers: Sequence[str] = (), *, everyone: bool = False, since: str = "now-7days") -> JobList:
+def list_jobs(
+    queue: JobQueue, names: Sequence[str] = (), *, everyone: bool = False, since: str = "now-7days"
+) -> JobList:
     """Return what is known of jobs.
 
     Args:
-        numbers: of jobs; all of the user's by default.
+        names: of jobs; all of the user's by default.
         everyone: whether to include those of others.
         since: how far back accounting is read, as sacct reads times.
 
     Raises:
-        CapacityError: Slurm is not here, or does not answer.
+        CapacityError: the queue is not here, does not answer, or a name is none.
     """
-    queued = queued_jobs(numbers, everyone=everyone)
-    accounted, why = accounted_jobs(numbers, since)
-    jobs = merged(queued, accounted)
-    submitted = stored_jobs(cluster_name())
-    watts = _watts(jobs)
-    notes = [why] if why else []
-    if not watts and any(job.state in _RUNNING for job in jobs):
-        notes.append("power: n/a (no node measures it: AcctGatherEnergyType in slurm.conf)")
-    return JobList(jobs, submitted, watts, tuple(notes), tuple(newly_ended(jobs, submitted)))
+    for name in names:
+        queue.check(name)
+    jobs, notes = queue.jobs(names, everyone=everyone, since=since)
+    uids = {job.id: job.uid for job in jobs}
+    stored = stored_jobs(queue.cluster())
+    submitted = {job: kept for job, kept in stored.items() if uids.get(job, kept.uid) == kept.uid}
+    watts = queue.watts(jobs)
+    if not watts and any(job.state in RUNNING for job in jobs):
+        notes = (*notes, f"power: n/a ({queue.no_power})")
+    return JobList(jobs, submitted, watts, notes, tuple(newly_ended(jobs, submitted)))
 
 
-def _watts(jobs: Sequence[QueuedJob]) -> dict[str, float]:
-    """Return what the nodes of jobs that run draw now."""
-    running = [job for job in jobs if job.state in _RUNNING and job.on_nodes]
-    if not running:
-        return {}
-    drawn = {node.name: node.watts for node in slurm_nodes() if node.watts is not None}
-    readings = {job.id: [drawn.get(name) for name in names_of(job.on_nodes)] for job in running}
-    return {
-        job: sum(map(float, filter(None, all_of))) for job, all_of in readings.items() if all_of and None not in all_of
-    }
+def queue_of(nodes: Launcher) -> JobQueue:
+    """Return the queue of what reaches some nodes.
+
+    Raises:
+        QueueError: nothing queues jobs there, or nothing that is known here.
+    """
+    if isinstance(nodes, Slurm):
+        return SlurmQueue()
+    if isinstance(nodes, Kubernetes):
+        return KubernetesQueue(nodes.kubectl)
+    if isinstance(nodes, Ssh):
+        raise QueueError("nothing queues jobs on hosts", hint="write the script with -o FILE, and run it")
+    raise QueueError(f"{nodes.name} has no queue that is read here", hint="name --slurm or --kubernetes")
 
 
 FOLLOW_SECONDS = 5.0
@@ -212,51 +221,93 @@ FOLLOW_SECONDS = 5.0
 _SHORTEST_WAIT = 0.1
 
 
-def submit_job(proposal: JobProposal, answer: Answer) -> JobProposal:
+def propose_job(answer: Answer, settings: JobSettings, nodes: Launcher) -> JobProposal:
+    """Return the job of an estimated plan; nothing is submitted.
+
+    Raises:
+        CapacityError: the plan does not fit, Slurm does not answer, or something that is named is not there.
+    """
+    request = request_of(
+        answer, settings.name, settings.limit_seconds, settings.checkpoints, may_fail=settings.may_fail
+    )
+    is_guarded = settings.is_guarded and isinstance(nodes, Slurm)
+    catalog = load_catalog()
+    launch = launch_of(
+        answer.plan,
+        settings.command,
+        catalog,
+        settings.checkpoints,
+        settings.launcher,
+        is_guarded=is_guarded,
+        is_resumed=isinstance(nodes, Kubernetes),
+    )
+    if isinstance(nodes, Ssh):
+        return hosts_proposal(request, launch, nodes.hosts)
+    prices = read_prices(settings.prices)
+    if isinstance(nodes, Kubernetes):
+        return kubernetes_proposal(answer, request, launch, settings, nodes.kubectl, catalog, prices)
+    if not isinstance(nodes, Slurm):
+        raise QueueError(f"no jobs are written for {nodes.name}", hint="name --slurm, --kubernetes or --hosts FILE")
+    return slurm_proposal(request, launch, settings.options, dump_plan(answer.plan), settings.partitions, prices)
+
+
+def submit_job(proposal: JobProposal, answer: Answer, queue: JobQueue) -> JobProposal:
     """Submit a job to the partition that is chosen, and keep what is predicted of it.
 
     Raises:
-        QueueError: no partition can take it, or Slurm refuses it.
+        QueueError: no partition can take it, or the queue refuses it.
         StorageError: what is predicted cannot be kept; the job is submitted.
     """
-    if proposal.engine == "hosts":
-        raise QueueError("nothing queues jobs on hosts", hint="write the script with -o FILE, and run it")
     chosen = chosen_or_refused(proposal)
-    cluster = cluster_name()
-    job = slurm_text("sbatch", "--parsable", standard_input=chosen.script).strip().partition(";")[0]
-    if not job.isdigit():
-        raise QueueError("sbatch tells no number of the job", job)
+    cluster = queue.cluster()
+    job, uid = queue.submit(chosen.script)
     submitted = proposal.submitted_as(job)
-    store_job(submitted, answer, cluster)
+    store_job(submitted, answer, cluster, uid)
     return submitted
 
 
-def job_now(job: str) -> QueuedJob | None:
-    """Return a job from queue and accounting; None where neither knows it.
+def stop_job(job: str, queue: JobQueue) -> None:
+    """End a job that was submitted from here; what others submitted is left alone.
 
     Raises:
-        CapacityError: Slurm is not here, or does not answer.
+        CapacityError: it was not, is over, or the queue does not answer.
     """
-    queued = queued_jobs([job])
-    accounted, _ = accounted_jobs([job]) if not queued or queued[0].is_over else ((), "")
-    return next((known for known in merged(queued, accounted) if known.id == job), None)
+    queue.check(job)
+    now = queue.job_now(job)
+    kept = stored_jobs(queue.cluster()).get(job)
+    if now is None or now.is_over:
+        raise QueueError(
+            f"job {job} is {'not known' if now is None else 'over already'}", hint="`cluster jobs` lists jobs"
+        )
+    if kept is None or kept.uid != now.uid:
+        raise QueueError(f"job {job} was not submitted from here", hint=f"`{queue.ending(job)}` ends it all the same")
+    queue.end(job)
 
 
-def follow_job(job: str, stopped: Callable[[], bool], seconds: float = FOLLOW_SECONDS) -> Iterator[QueuedJob]:
+def follow_job(
+    queue: JobQueue,
+    job: str,
+    stopped: Callable[[], bool],
+    seconds: float = FOLLOW_SECONDS,
+    write: Callable[[str], None] = lambda _: None,
+) -> Iterator[QueuedJob]:
     """Yield a job at every poll until it is over or forgotten.
 
     Args:
         stopped: whether to stop watching; the job continues.
+        write: gets the lines that the job prints, where the queue has them.
 
     Raises:
-        CapacityError: Slurm does not answer.
+        CapacityError: the queue does not answer.
     """
-    while (state := job_now(job)) is not None:
-        yield state
-        if state.is_over:
-            return
-        next_look = time.monotonic() + seconds
-        while time.monotonic() < next_look:
-            if stopped():
+    with queue.output(write) as output:
+        while (state := queue.job_now(job)) is not None:
+            output(state)
+            yield state
+            if state.is_over:
                 return
-            time.sleep(min(_SHORTEST_WAIT, seconds))
+            next_look = time.monotonic() + seconds
+            while time.monotonic() < next_look:
+                if stopped():
+                    return
+                time.sleep(min(_SHORTEST_WAIT, seconds))

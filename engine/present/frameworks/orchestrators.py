@@ -7,7 +7,8 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from capacity_tui.engine.catalog import Catalog, counted, named_release
+from capacity_tui.engine.catalog import Catalog, counted, load_catalog, named_release
+from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.estimate import Answer, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
@@ -16,6 +17,7 @@ from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
 from capacity_tui.engine.present.frameworks.serving import SERVERS, TENSORRT_OPTIONS, tensorrt_options
 from capacity_tui.engine.present.frameworks.trainer import ACCELERATE_FILE, DEEPSPEED_FILE
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.runs.guard import CHECKPOINT
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import FP16_BYTES, HOUR_SECONDS
 
@@ -50,12 +52,22 @@ class Wishes:
         queue: local queue of Kueue; empty for none.
         topology: label of nodes that all of a job share, such as a rack's; empty for any.
         product: what GPU feature discovery calls the device; empty for any.
+        name: of it all; model and task where empty.
+        image: what containers are started of; one with the plan's software where empty.
+        claim: persistent volume claim that holds the folder of checkpoints; empty for none.
+        checkpoints: folder that the command leaves checkpoints in, as a container sees it; empty where unknown.
+        seconds: after which it may be ended; by the upper end of its predicted time where None.
     """
 
     words: tuple[str, ...] = ()
     queue: str = ""
     topology: str = ""
     product: str = ""
+    name: str = ""
+    image: str = ""
+    claim: str = ""
+    checkpoints: str = ""
+    seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +123,7 @@ class Container:
     @property
     def image(self) -> object:
         """What is started."""
-        return exported("container", self.job, container=self)["image"]
+        return self.wishes.image or exported("container", self.job, container=self)["image"]
 
     @property
     def port(self) -> object:
@@ -122,6 +134,31 @@ class Container:
     def published(self) -> list[str]:
         """The same as Compose maps it."""
         return [] if self.port is None else [f"{self.port}:{self.port}"]
+
+    @property
+    def mounts(self) -> list[dict[str, str]]:
+        """Where a container finds its volumes."""
+        mounts = [{"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108 - what loaders and NCCL use
+        return [*mounts, {"name": "checkpoints", "mountPath": self.wishes.checkpoints}] if self.claim else mounts
+
+    @property
+    def volumes(self) -> list[dict[str, object]]:
+        """Shared memory, and the claim with the checkpoints."""
+        volumes: list[dict[str, object]] = [
+            {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": self.shared_memory}}
+        ]
+        kept: dict[str, object] = {"name": "checkpoints", "persistentVolumeClaim": {"claimName": self.claim}}
+        return [*volumes, kept] if self.claim else volumes
+
+    @property
+    def claim(self) -> str | None:
+        """Persistent volume claim with the checkpoints."""
+        return self.wishes.claim or None
+
+    @property
+    def checkpoints(self) -> str | None:
+        """Folder of checkpoints."""
+        return self.wishes.checkpoints or None
 
     @property
     def queue(self) -> str | None:
@@ -239,17 +276,25 @@ class Container:
             return SERVERS[self.software].command(self.job).rstrip("\n")
         words = _script(self.wishes.words)
         if not words[0].endswith(".py"):
-            return shlex.join(words)
+            return resuming(words)
         options = meeting if self.nodes > 1 else ("--standalone",)
-        return " ".join(("torchrun", f"--nproc-per-node={self.per_node}", *options, shlex.join(words)))
+        return " ".join(("torchrun", f"--nproc-per-node={self.per_node}", *options, resuming(words)))
 
     def _between(self, nodes: str, rank: str, head: str) -> str:
         """Return the command of one of several nodes, by the variables that say which it is and where the first is."""
         if not self.trains and self.nodes > 1:
             return _OVER_NODES[self.software].format(rank=rank, head=head, port=PORT, command=self.torchrun())
-        return self.torchrun(
+        command = self.torchrun(
             f"--nnodes={nodes}", f"--node-rank={rank}", f"--master-addr={head}", f"--master-port={PORT}"
         )
+        return self._resumed(command) if self._asks_for_checkpoint else command
+
+    @property
+    def _asks_for_checkpoint(self) -> bool:
+        return any(f"{{{CHECKPOINT}}}" in word for word in self.wishes.words)
+
+    def _resumed(self, command: str) -> str:
+        return f"{newest_checkpoint(self.wishes.checkpoints)}exec {command}"
 
     @property
     def command(self) -> list[str]:
@@ -265,7 +310,8 @@ class Container:
     def own_command(self) -> list[str]:
         """What Kubeflow's trainer runs, which sets the variables of torchrun itself."""
         words = _script(self.wishes.words)
-        return ["torchrun", *words] if words[0].endswith(".py") else [*words]
+        command = ["torchrun", *words] if words[0].endswith(".py") else [*words]
+        return ["bash", "-c", self._resumed(resuming(command))] if self._asks_for_checkpoint else command
 
     @property
     def script(self) -> str:
@@ -277,6 +323,50 @@ class Container:
     def lines(self) -> list[str]:
         """What dstack runs on each node."""
         return [self._between("$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP")]
+
+
+_VARIABLE = "checkpoint"
+
+
+def resuming(words: Sequence[str]) -> str:
+    """Return a command as text of a shell that fills in the newest checkpoint where there is one.
+
+    A word that asks for it is left out with the option before it where there is none.
+    """
+    mark, parts = f"{{{CHECKPOINT}}}", list[str]()
+    for word in words:
+        before, is_asked, after = word.partition(mark)
+        if not is_asked:
+            parts.append(shlex.quote(word))
+            continue
+        filled = "".join((before and shlex.quote(before), f'"${_VARIABLE}"', after and shlex.quote(after)))
+        takes = word == mark and parts and parts[-1].startswith("-") and "=" not in parts[-1]
+        option = f"{parts.pop()} " if takes else ""
+        parts.append(f"${{{_VARIABLE}:+{option}{filled}}}")
+    return " ".join(parts)
+
+
+def newest_checkpoint(folder: str) -> str:
+    """Return lines of bash that find the newest complete checkpoint in a folder, by what the catalogue knows of them.
+
+    Raises:
+        PlanError: no folder is named.
+    """
+    if len(folder.split()) != 1:
+        raise PlanError(
+            f"the command has {{{CHECKPOINT}}}, and where checkpoints are is not said",
+            hint="add --checkpoints DIR, without blanks",
+        )
+    rows = [row for row in load_catalog().checkpoint_files.values() if row.holds or row.newest]
+    globs = " ".join(f"{shlex.quote(folder)}/{name}" for row in rows for name in row.names)
+    lines = [f"{_VARIABLE}=", f"for found in $(ls -td {globs} 2>/dev/null); do", "case ${found##*/} in"]
+    for row in rows:
+        tests = [f'ls "$found"/{glob} >/dev/null 2>&1' for glob in row.holds]
+        if row.newest:
+            tests.append(f'[[ "$found" =~ [a-z_]0*"$(tr -dc 0-9 <"${{found%/*}}/{row.newest}")"$ ]]')
+        lines.append(f"{'|'.join(row.names)}) {' && '.join(tests)} || continue ;;")
+    lines += ["esac", f"{_VARIABLE}=$found", "break", "done", ""]
+    return "\n".join(lines)
 
 
 def _script(words: Sequence[str]) -> Sequence[str]:
@@ -291,10 +381,11 @@ def container_of(answer: Answer, job: Job, catalog: Catalog, wishes: Wishes) -> 
     row = catalog.accelerators.get(device.id)
     time = figure(estimate, Figure.RELIABILITY_CALENDAR_SECONDS).value
     longest = mean(time.high) if isinstance(time, Interval) else None
-    name = re.sub(r"[^a-z0-9]+", "-", f"{job.plan.model.name or 'model'}-{job.plan.task or 'train'}".casefold())
+    seconds = None if longest is None else round(longest * _MARGIN + HOUR_SECONDS)
+    name = wishes.name or f"{job.plan.model.name or 'model'}-{job.plan.task or 'train'}"
     return Container(
         job=job,
-        name=name.strip("-")[:LONGEST_NAME].rstrip("-"),
+        name=object_name(name),
         device=device.id,
         vendor="" if row is None else row.vendor,
         device_gib=0.0 if row is None else row.memory_mib / _MIB_OF_GIB,
@@ -302,8 +393,14 @@ def container_of(answer: Answer, job: Job, catalog: Catalog, wishes: Wishes) -> 
         host_gib=mean(estimate.memory.host_bytes) / _GIB,
         weights_gib=mean(estimate.memory.parts.get("weights", 0.0)) / _GIB,
         model_gib=mean(estimate.model.parameters) * FP16_BYTES / _GIB,
-        seconds=None if longest is None else round(longest * _MARGIN + HOUR_SECONDS),
+        seconds=seconds if wishes.seconds is None else wishes.seconds,
     )
+
+
+def object_name(text: str) -> str:
+    """Return a text as Kubernetes names objects: lower case letters, digits and dashes, a letter first."""
+    name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).lstrip("-0123456789")[:LONGEST_NAME].strip("-")
+    return name or "job"
 
 
 def estimate_lines(answer: Answer) -> Iterator[str]:

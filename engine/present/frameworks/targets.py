@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Catalog, named_release, nearest
@@ -24,6 +25,7 @@ from capacity_tui.engine.present.frameworks.orchestrators import (
 )
 from capacity_tui.engine.present.frameworks.serving import SERVERS, serving_files
 from capacity_tui.engine.present.summary import headline
+from capacity_tui.engine.runs.guard import CHECKPOINT, filled_words, values_of
 
 ORCHESTRATORS: Mapping[str, str] = MappingProxyType(
     {"kubernetes": "Kubernetes", "skypilot": "SkyPilot", "dstack": "dstack", "compose": "Docker Compose"}
@@ -81,14 +83,16 @@ def export_files(target: str, answer: Answer, catalog: Catalog, wishes: Wishes =
 def _files(
     target: str, heading: Sequence[str], job: Job, answer: Answer, catalog: Catalog, wishes: Wishes
 ) -> Iterator[tuple[str, str]]:
+    values = values_of(job.plan)
     if target in ORCHESTRATORS:
-        container = container_of(answer, job, catalog, wishes)
+        words = filled_words(wishes.words, {**values, CHECKPOINT: f"{{{CHECKPOINT}}}"})
+        container = container_of(answer, job, catalog, replace(wishes, words=words))
         if target == "kubernetes":
             yield from kubernetes_files(heading, container)
         else:
             yield from one_file(target, f"{target}.yaml", heading, container)
     elif target in LAUNCHERS:
-        body = launch_command(target, job, wishes.words)
+        body = launch_command(target, job, filled_words(wishes.words, values))
         yield f"{target}.sh", script([*heading, f"Written for {LAUNCHERS[target]}."], [], body)
         if target == "accelerate":
             yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)

@@ -1,4 +1,4 @@
-"""``cluster submit`` and ``jobs``: batch jobs for plans, and the queue with predicted beside actual figures."""
+"""``cluster submit``, ``jobs`` and ``stop``: jobs for plans, and the queue with predicted beside actual figures."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from capacity_tui.tui.cli.plan_sources import (
 
 if TYPE_CHECKING:
     from capacity_tui.engine.nodes import Launcher
-    from capacity_tui.engine.nodes.jobs import JobLauncher, JobProposal, JobSettings
+    from capacity_tui.engine.nodes.jobs import JobLauncher, JobProposal, JobQueue, JobSettings
     from capacity_tui.engine.plan.line import PlanFlags
 
 
 @click.command()
-@click.argument("numbers", nargs=-1, metavar="[JOB]...")
+@click.argument("names", nargs=-1, metavar="[JOB]...")
 @click.option("--all", "everyone", is_flag=True, help="Those of everyone, not only yours.")
 @click.option(
     "--since",
@@ -36,35 +36,54 @@ if TYPE_CHECKING:
     show_default=True,
     help="How far back accounting is read, as sacct reads times.",
 )
+@click.option("--follow", is_flag=True, help="Follow one JOB to its end; Ctrl-C leaves it running.")
 @history_option
 @output_options("table", "json", "yaml")
 @reaching
 def jobs(
     nodes: Launcher,
-    numbers: tuple[str, ...],
+    names: tuple[str, ...],
     everyone: bool,
     since: str,
+    follow: bool,
     no_history: bool,
     output: Output,
-) -> None:
+) -> int:
     """List jobs: state, predicted start, time beside what was predicted, energy where nodes measure it.
 
     What was submitted from here and has ended is kept in the history, with what was predicted of it.
     """
-    from capacity_tui.engine.errors import PlanError
-    from capacity_tui.engine.nodes.jobs import jobs_as_dict, jobs_parts, list_jobs
+    from capacity_tui.engine.nodes.jobs import jobs_as_dict, jobs_parts, list_jobs, queue_of
 
-    if nodes.name != "Slurm":
-        raise PlanError(f"{nodes.name} has no queue that is read here", hint="Slurm's is, with --slurm")
-    for number in numbers:
-        if not number.isdigit():
-            raise PlanError(f"{number}: no number of a job", hint="jobs have numbers, such as 4711")
-    listed = list_jobs(numbers, everyone=everyone, since=since)
+    queue = queue_of(nodes)
+    if follow:
+        if len(names) != 1:
+            raise click.UsageError("--follow takes one JOB")
+        queue.check(names[0])
+        return _followed(names[0], queue)
+    listed = list_jobs(queue, names, everyone=everyone, since=since)
     for kept, entry in listed.newly_ended:
         keep_entries([entry], no_history)
         if not no_history:
             replace(kept, is_reported=True).write()
     output.report(lambda: jobs_as_dict(listed), lambda: jobs_parts(listed))
+    return 0
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="JOB...")
+@reaching
+def stop(nodes: Launcher, names: tuple[str, ...]) -> None:
+    """End jobs that were submitted from here; their processes are told first, and can save.
+
+    Jobs of others, and others of the same name, are left alone.
+    """
+    from capacity_tui.engine.nodes.jobs import queue_of, stop_job
+
+    queue = queue_of(nodes)
+    for name in names:
+        stop_job(name, queue)
+        tell(f"job {name} is told to end")
 
 
 NO_PARTITION, FAILED = 1, 1
@@ -86,6 +105,8 @@ class Options(TypedDict):
     no_guard: bool
     prices: Path | None
     force: bool
+    image: str
+    claim: str
 
 
 @click.command()
@@ -98,7 +119,7 @@ class Options(TypedDict):
     "partitions",
     multiple=True,
     metavar="NAME",
-    help="Look at this partition alone; may be repeated. All by default.",
+    help="Look at this partition, or local queue of Kueue, alone; may be repeated. All by default.",
 )
 @click.option("--account", metavar="NAME", default="", help="Account that pays.")
 @click.option("--qos", metavar="NAME", default="", help="Quality of service.")
@@ -128,6 +149,8 @@ class Options(TypedDict):
     type=click.Choice(["torchrun", "queue", "command"]),
     help="What starts the processes: torchrun on each node, the queue, or CMD itself.",
 )
+@click.option("--image", metavar="NAME", default="", help="Image of containers on Kubernetes.")
+@click.option("--claim", metavar="NAME", default="", help="Volume claim of Kubernetes with the folder --checkpoints.")
 @click.option("--no-guard", is_flag=True, help="Put no `guard` around CMD; then nodes need no capacity-tui.")
 @click.option(
     "--prices",
@@ -151,13 +174,13 @@ def submit(
     output: Output,
     **options: Unpack[Options],
 ) -> int:
-    """Write a batch script for a plan, say where it would start when and for how much, and submit it if asked.
+    """Write a batch script or manifest for a plan, say where it would start when and for how much; submit it if asked.
 
     Placeholders in CMD are keys of the plan, such as {training.micro_batch}; a `guard` around it answers trouble as the
     plan says. -o FILE writes the script. Exit code 1 where no partition can take the job, or the job that is followed
     fails.
     """
-    from capacity_tui.engine.nodes.jobs import propose_job, submit_job
+    from capacity_tui.engine.nodes.jobs import propose_job, queue_of, submit_job
     from capacity_tui.engine.solve import answer
 
     if file is not None and flags.is_given:
@@ -166,12 +189,15 @@ def submit(
     plan = changed_plan(source_of(name, flags).plan(), settings)
     estimated = answer(plan, machine_for(plan))
     proposal = propose_job(estimated, _settings(command, options), nodes)
-    if submit or follow:
-        proposal = submit_job(proposal, estimated)
+    if not (submit or follow):
+        _show(proposal, output)
+        return 0 if proposal.script else NO_PARTITION
+    queue = queue_of(nodes)
+    proposal = submit_job(proposal, estimated, queue)
     _show(proposal, output)
     if follow:
-        return _followed(proposal.job)
-    return 0 if proposal.script else NO_PARTITION
+        return _followed(proposal.job, queue)
+    return 0
 
 
 def _settings(command: tuple[str, ...], options: Options) -> JobSettings:
@@ -191,6 +217,8 @@ def _settings(command: tuple[str, ...], options: Options) -> JobSettings:
         partitions=options["partitions"],
         options=SlurmOptions(options["account"], options["qos"], options["more"]),
         prices=options["prices"],
+        image=options["image"],
+        claim=options["claim"],
     )
 
 
@@ -208,19 +236,21 @@ def _show(proposal: JobProposal, output: Output) -> None:
     Output().parts(proposal_parts(proposal, with_script=shows_script))
 
 
-def _followed(job: str) -> int:
-    """Say what becomes of a job whenever that changes; return whether it failed."""
-    from capacity_tui.engine.nodes.jobs import follow_job, job_line
+def _followed(job: str, queue: JobQueue) -> int:
+    """Say what becomes of a job whenever that changes, and what it prints; return whether it failed."""
+    from capacity_tui.engine.nodes.jobs import ENDED, follow_job, job_line
 
     shown: tuple[object, ...] = ()
     state = ""
     with interrupted() as stopped:
-        for job_state in follow_job(job, stopped):
+        for job_state in follow_job(queue, job, stopped, write=say):
             now = (job_state.state, job_state.turns, job_state.on_nodes, job_state.start)
             if now != shown:
                 say(job_line(job_state))
             shown, state = now, job_state.state
         if stopped():
-            tell(f"job {job} goes on: `scancel {job}` ends it, `cluster jobs` tells of it")
+            tell(f"job {job} goes on: `cluster stop {job}` ends it, `cluster jobs` tells of it")
             return 0
+    if not state or state not in ENDED:
+        tell(f"job {job} is not there any more")
     return 0 if state == _COMPLETED else FAILED

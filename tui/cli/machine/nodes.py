@@ -47,12 +47,14 @@ def reaching_later(command: Callable[Concatenate[Callable[[], Launcher], P], R])
     )
     @click.option("--kubernetes", is_flag=True, help="Read the nodes from the API server that kubectl reaches.")
     @click.option("--context", metavar="NAME", help="Context of kubectl; the current one by default.")
+    @click.option("--namespace", metavar="NAME", help="Namespace of Kubernetes; that of the context by default.")
     @wraps(command)
     def with_choice(*words: P.args, **options: P.kwargs) -> R:
         slurm, ray, hosts = (options.pop(name) for name in ("slurm", "ray", "hosts"))
-        is_kubernetes, context = options.pop("kubernetes"), options.pop("context")
-        if context is not None and not is_kubernetes:
-            raise click.UsageError("--context is one of kubectl: give --kubernetes too")
+        is_kubernetes, context, namespace = (options.pop(name) for name in ("kubernetes", "context", "namespace"))
+        for option, value in (("--context", context), ("--namespace", namespace)):
+            if value is not None and not is_kubernetes:
+                raise click.UsageError(f"{option} is one of kubectl: give --kubernetes too")
 
         def choose() -> Launcher:
             return chosen_launcher(
@@ -60,6 +62,7 @@ def reaching_later(command: Callable[Concatenate[Callable[[], Launcher], P], R])
                 None if ray is None else str(ray),
                 hosts if isinstance(hosts, Path) else None,
                 str(context or "") if is_kubernetes else None,
+                str(namespace or ""),
             )
 
         return command(choose, *words, **options)

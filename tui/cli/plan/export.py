@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 @click.option("--queue", metavar="NAME", default="", help="Local queue of Kueue that jobs of Kubernetes wait in.")
 @click.option("--topology", metavar="LABEL", default="", help="Label of Kubernetes' nodes that all of a job share.")
 @click.option("--product", metavar="NAME", default="", help="Product, as node labels have it, that nodes must have.")
+@click.option("--image", metavar="NAME", default="", help="Image that containers are started of.")
+@click.option("--claim", metavar="NAME", default="", help="Volume claim of Kubernetes with the folder --checkpoints.")
+@click.option("--checkpoints", metavar="DIR", default="", help="Where the command leaves checkpoints, in containers.")
 @output_options("table", "json", to_file=False)
 def export(
     target: str | None,
@@ -37,6 +40,9 @@ def export(
     queue: str,
     topology: str,
     product: str,
+    image: str,
+    claim: str,
+    checkpoints: str,
     output: Output,
 ) -> None:
     """Write a plan for what starts it: kubernetes, skypilot, dstack, compose, torchrun, vllm and others.
@@ -62,7 +68,8 @@ def export(
     plan = changed_plan(source_of(file, flags).plan(), settings)
     machine = machine_for(plan)
     answered = answer(fill(plan, "balanced", machine, catalog).plan, machine, catalog)
-    files = export_files(target, answered, catalog, Wishes(words, queue, topology, product))
+    wishes = Wishes(words, queue, topology, product, image=image, claim=claim, checkpoints=checkpoints)
+    files = export_files(target, answered, catalog, wishes)
     if folder is not None:
         make_folder(folder)
         for name, text in files.items():

@@ -3,47 +3,32 @@
 from __future__ import annotations
 
 import itertools
-import re
-import shutil
-import subprocess
-import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cache
-from importlib.resources import files
-from threading import Event, Timer
+from threading import Event
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from capacity_tui.engine.catalog import parse_shipped
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.machine import match_accelerator
 from capacity_tui.engine.nodes.inventory import DEVICES, MEMORY, PARTITIONED, Inventory, NodeFacts
+from capacity_tui.engine.nodes.kubernetes.kubectl import Kubectl
+from capacity_tui.engine.nodes.kubernetes.kueue import device_queues
+from capacity_tui.engine.nodes.kubernetes.resources import (
+    Container,
+    amount,
+    devices_in,
+    is_any_device,
+    names,
+    slices_in,
+)
 from capacity_tui.engine.nodes.launcher import NodeAnswer, Order
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.units import format_bytes
 
-_SERVER_SECONDS = 30.0
-_MOST_BYTES = 256 * 2**20
-"""Of an answer; a node is some 20 kB, a pod 10."""
 _MIB = 2**20
-_SUFFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)?")
-
-
-class _Names(BaseModel):
-    """The content of ``profiles/kubernetes.yaml``: names of resources, and labels by what they say."""
-
-    devices: frozenset[str]
-    slices: str
-    labels: Mapping[str, tuple[str, ...]]
-    holders: tuple[str, ...]
-
-
-@cache
-def _names() -> _Names:
-    return _Names.model_validate(parse_shipped(files("capacity_tui.profiles") / "kubernetes.yaml"))
+_SLICED = "-MIG-"
 
 
 class _Taint(BaseModel):
@@ -83,16 +68,41 @@ class _Nodes(BaseModel):
     items: tuple[_Node, ...]
 
 
+class _PodSpec(BaseModel):
+    node: str = Field(default="", alias="nodeName")
+    containers: tuple[Container, ...] = ()
+    first: tuple[Container, ...] = Field(default=(), alias="initContainers")
+
+    @property
+    def asked(self) -> Counter[str]:
+        """Devices and slices that it holds: of all containers at once, or of one that goes before them."""
+        together: Counter[str] = sum((_devices(container) for container in self.containers), Counter())
+        for container in self.first:
+            together |= _devices(container)
+        return together
+
+
+def _devices(container: Container) -> Counter[str]:
+    return Counter({key: int(amount(value)) for key, value in container.asked.items() if is_any_device(key)})
+
+
+class _Pod(BaseModel):
+    spec: _PodSpec = Field(default_factory=_PodSpec)
+
+
+class _Pods(BaseModel):
+    items: tuple[_Pod, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Kubernetes:
     """The cluster of a context of ``kubectl``.
 
     Attributes:
-        context: its name in the configuration of ``kubectl``; the current one where empty.
+        kubectl: with the context of the cluster.
     """
 
-    context: str = ""
-    seconds: float = _SERVER_SECONDS
+    kubectl: Kubectl = Kubectl()
 
     @property
     def name(self) -> str:
@@ -127,61 +137,33 @@ class Kubernetes:
         if not ready:
             reason = next(iter(silent.values()), "there are none")
             raise LauncherError("no node is ready", f"{len(nodes)} known; {reason}", "`kubectl get nodes` tells more")
+        used, notes = self._used()
+        queues, queue_notes = device_queues(self.kubectl)
         return Inventory(
             name=name,
             reached_by=self.name,
             seen=datetime.now(UTC).replace(microsecond=0),
-            nodes=tuple(_facts(node) for node in ready),
+            nodes=tuple(_facts(node, None if used is None else used.get(node.metadata.name, {})) for node in ready),
             silent=silent,
+            queues=queues,
+            notes=(*notes, *queue_notes),
         )
 
-    def _nodes(self) -> tuple[_Node, ...]:
-        text = self._text("get", "nodes", "--output=json")
+    def _used(self) -> tuple[Mapping[str, Mapping[str, int]] | None, tuple[str, ...]]:
+        """Return what pods have of each node's devices and slices, by resource, and why that is unknown where it is."""
+        over = "--field-selector=status.phase!=Succeeded,status.phase!=Failed"
         try:
-            return _Nodes.model_validate_json(text).items
-        except ValidationError as error:
-            where = ".".join(map(str, error.errors()[0]["loc"]))
-            hint = "see whether `kubectl get nodes -o json` prints nodes"
-            raise LauncherError("kubectl: the answer makes no sense", where[:200], hint) from error
+            pods = self.kubectl.read(_Pods, "get", "pods", "--all-namespaces", over).items
+        except LauncherError as error:
+            return None, (f"what pods have is not known: {error.title}",)
+        used: dict[str, Counter[str]] = defaultdict(Counter)
+        for pod in pods:
+            if pod.spec.node:
+                used[pod.spec.node] += pod.spec.asked
+        return used, ()
 
-    def _text(self, *words: str) -> str:
-        """Return what kubectl prints.
-
-        Raises:
-            LauncherError: it is not there, hangs, is refused, or never ends.
-        """
-        if shutil.which("kubectl") is None:
-            raise LauncherError("kubectl is not installed here", hint="run this where kubectl reaches the cluster")
-        context = (f"--context={self.context}",) if self.context else ()
-        command = ("kubectl", *context, f"--request-timeout={self.seconds:g}s", *words)
-        with tempfile.TemporaryFile() as errors:
-            process = subprocess.Popen(  # noqa: S603 - kubectl itself
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors
-            )
-            timer = Timer(self.seconds, process.kill)
-            timer.start()
-            output = b""
-            try:
-                output = b"" if process.stdout is None else process.stdout.read(_MOST_BYTES + 1)
-                is_late = not timer.is_alive()
-            finally:
-                timer.cancel()
-                if len(output) > _MOST_BYTES:
-                    process.kill()
-                code = process.wait()
-                if process.stdout is not None:
-                    process.stdout.close()
-            errors.seek(0)
-            complaint = errors.read(_MIB).decode(errors="replace").strip().splitlines()
-        if is_late:
-            hint = "`kubectl version` tells whether the server answers"
-            raise LauncherError(f"kubectl: no answer within {self.seconds:g} s", hint=hint)
-        if len(output) > _MOST_BYTES:
-            raise LauncherError(f"kubectl: more than {format_bytes(_MOST_BYTES)} of an answer")
-        if code != 0:
-            why = complaint[-1][:200] if complaint else f"exit code {code}"
-            raise LauncherError(f"kubectl: {why}", hint="`kubectl auth can-i list nodes` tells what you may see")
-        return output.decode(errors="replace")
+    def _nodes(self) -> tuple[_Node, ...]:
+        return self.kubectl.read(_Nodes, "get", "nodes").items
 
 
 def _not_ready(node: _Node) -> str:
@@ -192,20 +174,21 @@ def _not_ready(node: _Node) -> str:
     return ""
 
 
-def _facts(node: _Node) -> NodeFacts:
+def _facts(node: _Node, used: Mapping[str, int] | None) -> NodeFacts:
     labels, capacity, allocatable = node.metadata.labels, node.status.capacity, node.status.allocatable
-    there, usable = _gpus(capacity), _gpus(allocatable)
-    slices = _names().slices
-    mig = {
-        key.removeprefix(slices): int(_amount(value)) for key, value in allocatable.items() if key.startswith(slices)
-    }
-    parts = {key: count for key, count in mig.items() if count}
-    product = _label(labels, "product").partition("-MIG-")[0]
+    there, usable, parts = devices_in(capacity), devices_in(allocatable), slices_in(allocatable)
+    product, is_sliced, profile = _label(labels, "product").partition(_SLICED)
     memory_mib = _label(labels, "memory_mib")
+    taken = None if used is None else devices_in(used)
+    taken_parts = {} if used is None else slices_in(used)
+    if is_sliced:  # of devices that are all cut alike, slices go by the name of devices
+        parts, taken_parts = {profile: usable}, {} if taken is None else {profile: taken}
+        there, usable, taken = 0, 0, None
     device, device_name = _device(product, int(memory_mib) * _MIB if memory_mib.isdecimal() and not parts else None)
     counted = _label(labels, "count")
-    devices = max(there, int(counted) if counted.isdecimal() else 0) if there or parts or product else 0
-    memory = int(_amount(capacity.get("memory", "0")))
+    known = int(counted) if counted.isdecimal() and not is_sliced else 0
+    devices = max(there, known) if there or parts or product else 0
+    memory = int(amount(capacity.get("memory", "0")))
     traits = {
         DEVICES: f"{devices} x {device_name}" if devices else "",
         "processor": f"{capacity['cpu']} processors" if "cpu" in capacity else "",
@@ -219,17 +202,19 @@ def _facts(node: _Node) -> NodeFacts:
         device=device,
         device_name=device_name,
         devices=devices,
+        used=taken,
+        used_slices={key: count for key, count in taken_parts.items() if count},
         memory_bytes=memory,
         processor_name=_label(labels, "machine"),
         traits={trait: value for trait, value in traits.items() if value},
         troubles=tuple(_troubles(node, there, usable)),
-        holders=tuple(labels[key] for key in _names().holders if key in labels),
+        holders=tuple(labels[key] for key in names().holders if key in labels),
     )
 
 
 def _label(labels: Mapping[str, str], kind: str) -> str:
     """Return the first label of a kind that a node has, empty without one."""
-    return next((labels[key] for key in _names().labels[kind] if labels.get(key)), "")
+    return next((labels[key] for key in names().labels[kind] if labels.get(key)), "")
 
 
 def _troubles(node: _Node, there: int, usable: int) -> Iterator[str]:
@@ -240,22 +225,12 @@ def _troubles(node: _Node, there: int, usable: int) -> Iterator[str]:
             yield f"{condition.type}: {condition.reason}" if condition.reason else condition.type
     tainted = defaultdict(list)
     for taint in node.spec.taints:
-        if taint.key not in _names().devices and not taint.key.startswith("node.kubernetes.io/"):
+        if taint.key not in names().devices and not taint.key.startswith("node.kubernetes.io/"):
             tainted[taint.effect].append(taint.key)
     for effect, keys in tainted.items():
         yield f"tainted {effect}: {', '.join(keys)}"
     if usable < there:
         yield f"{usable} of {there} devices can be had"
-
-
-def _gpus(resources: Mapping[str, str]) -> int:
-    return sum(int(_amount(resources[key])) for key in _names().devices if key in resources)
-
-
-def _amount(text: str) -> float:
-    """Return a quantity of Kubernetes, such as ``2113548Ki``; 0 for what is none."""
-    match = _QUANTITY.fullmatch(text.strip())
-    return float(match[1]) * _SUFFIXES.get(match[2] or "", 1) if match else 0.0
 
 
 def _device(product: str, memory_bytes: int | None) -> tuple[str, str]:

@@ -1,0 +1,396 @@
+"""Jobs of Kubernetes: what ``kubectl`` creates of a manifest, how it goes, what it prints, and its end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
+from threading import Event, Thread
+
+from pydantic import BaseModel, Field
+
+from capacity_tui.engine.errors import PlanError, QueueError
+from capacity_tui.engine.nodes.jobs.job_request import time_of
+from capacity_tui.engine.nodes.jobs.queues import QueuedJob
+from capacity_tui.engine.nodes.kubernetes import Container, Kubectl, KubectlError, LineStream, devices_of
+
+MADE = "app.kubernetes.io/managed-by=capacity-tui"
+"""Label of what the exports write."""
+QUEUE = "kueue.x-k8s.io/queue-name"
+_INDEX = "batch.kubernetes.io/job-completion-index"
+_OWNERS = ("jobset.sigs.k8s.io/jobset-name", "batch.kubernetes.io/job-name", "job-name")
+_KINDS = ("jobs.batch", "jobsets.jobset.x-k8s.io")
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_DISRUPTED = "DisruptionTarget"
+_FAILURES = {"DeadlineExceeded": "TIMEOUT"}
+_LONGEST_REASON = 160
+
+
+class _Condition(BaseModel):
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class _Metadata(BaseModel):
+    name: str
+    uid: str = ""
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+    namespace: str = ""
+    created: str = Field(default="", alias="creationTimestamp")
+    deleted: str = Field(default="", alias="deletionTimestamp")
+
+
+class _PodSpec(BaseModel):
+    node: str = Field(default="", alias="nodeName")
+    containers: tuple[Container, ...] = ()
+
+
+class _Template(BaseModel):
+    spec: _PodSpec = Field(default_factory=_PodSpec)
+
+
+class _Spec(BaseModel):
+    parallelism: int = 1
+    suspend: bool = False
+    limit: float | None = Field(default=None, alias="activeDeadlineSeconds")
+    template: _Template = Field(default_factory=_Template)
+
+
+class _InnerJob(BaseModel):
+    spec: _Spec = Field(default_factory=_Spec)
+
+
+class _ReplicatedJob(BaseModel):
+    template: _InnerJob = Field(default_factory=_InnerJob)
+
+
+class _OuterSpec(_Spec):
+    replicated: tuple[_ReplicatedJob, ...] = Field(default=(), alias="replicatedJobs")
+
+
+class _Status(BaseModel):
+    conditions: tuple[_Condition, ...] = ()
+    start: str = Field(default="", alias="startTime")
+    end: str = Field(default="", alias="completionTime")
+    failed: int = 0
+    restarts: int = 0
+
+
+class _Workload(BaseModel):
+    """A Job or a JobSet."""
+
+    metadata: _Metadata
+    spec: _OuterSpec = Field(default_factory=_OuterSpec)
+    status: _Status = Field(default_factory=_Status)
+
+
+class _Workloads(BaseModel):
+    items: tuple[_Workload, ...]
+
+
+class _Moment(BaseModel):
+    reason: str = ""
+    message: str = ""
+    code: int | None = Field(default=None, alias="exitCode")
+    start: str = Field(default="", alias="startedAt")
+    end: str = Field(default="", alias="finishedAt")
+
+
+class _ContainerState(BaseModel):
+    state: Mapping[str, _Moment] = Field(default_factory=dict)
+
+
+class _PodStatus(BaseModel):
+    phase: str = ""
+    reason: str = ""
+    conditions: tuple[_Condition, ...] = ()
+    containers: tuple[_ContainerState, ...] = Field(default=(), alias="containerStatuses")
+
+
+class _Pod(BaseModel):
+    metadata: _Metadata
+    spec: _PodSpec = Field(default_factory=_PodSpec)
+    status: _PodStatus = Field(default_factory=_PodStatus)
+
+    @property
+    def main(self) -> Mapping[str, _Moment]:
+        """How its container stands: waiting, running or terminated."""
+        return self.status.containers[0].state if self.status.containers else {}
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it may still do something."""
+        return self.status.phase in ("Pending", "Running")
+
+    @property
+    def disruption(self) -> str:
+        """Why it was taken away by others; empty where it was not."""
+        condition = _true(self.status.conditions, _DISRUPTED)
+        return condition.reason or _DISRUPTED if condition else self.status.reason
+
+
+class _Pods(BaseModel):
+    items: tuple[_Pod, ...]
+
+
+class KubernetesQueue:
+    """The jobs of a namespace."""
+
+    def __init__(self, kubectl: Kubectl) -> None:
+        self._kubectl = kubectl
+
+    @property
+    def no_power(self) -> str:
+        """Why it says nothing of power."""
+        return "Kubernetes measures none"
+
+    def cluster(self) -> str:
+        """Return context and namespace."""
+        given = self._kubectl
+        context = given.context or given.text("config", "current-context").strip() or "kubernetes"
+        return f"{context}-{given.namespace}" if given.namespace else context
+
+    def check(self, job: str) -> None:
+        """Refuse what names no object."""
+        if not _NAME.fullmatch(job):
+            raise PlanError(f"{job!r:.80}: no name of a job", hint="names have lower case letters, digits and dashes")
+
+    def submit(self, script: str) -> tuple[str, str]:
+        """Create what a manifest describes; nothing that is there is changed."""
+        try:
+            made = self._kubectl.text(
+                "create", "--validate=warn", "--filename=-", "--output=json", standard_input=script
+            )
+        except KubectlError as error:
+            if error.reason == "AlreadyExists":
+                hint = "give it another with --name, or end that one: `cluster stop`"
+                raise QueueError("a job of this name is there already", error.title, hint) from error
+            raise
+        try:
+            workload = _Workload.model_validate_json(made)
+        except ValueError as error:
+            hint = "`kubectl get jobs,pods` tells whether there is one now"
+            raise QueueError("kubectl does not say what it created", made[:200], hint) from error
+        return workload.metadata.name, workload.metadata.uid
+
+    def jobs(
+        self, names: Sequence[str], *, everyone: bool, since: str
+    ) -> tuple[tuple[QueuedJob, ...], tuple[str, ...]]:
+        """Return what was written here, or everything, the newest first; what is deleted is forgotten."""
+        del since
+        selection = () if everyone else (f"--selector={MADE}",)
+        pods = self._kubectl.read(_Pods, "get", "pods", *selection).items
+        found = [job for kind in _KINDS for job in self._workloads(kind, *selection)]
+        chosen = [job for job in found if not names or job.metadata.name in names]
+        chosen.sort(key=lambda job: job.metadata.created, reverse=True)
+        return tuple(_queued(job, _own(pods, job.metadata.name)) for job in chosen), ()
+
+    def job_now(self, job: str) -> QueuedJob | None:
+        """Return a job that was written here."""
+        jobs, _ = self.jobs([job], everyone=False, since="")
+        return jobs[0] if jobs else None
+
+    def watts(self, jobs: Sequence[QueuedJob]) -> Mapping[str, float]:
+        """Return nothing: Kubernetes measures no power."""
+        del jobs
+        return {}
+
+    def end(self, job: str) -> None:
+        """Delete a job with its pods, which are told to end and have their grace period for it."""
+        for kind in _KINDS:
+            for workload in self._workloads(kind, f"--selector={MADE}"):
+                if workload.metadata.name == job:
+                    self._kubectl.text("delete", f"{kind}/{job}", "--wait=false", "--output=name")
+                    return
+        raise QueueError(f"job {job} is not there any more")
+
+    def ending(self, job: str) -> str:
+        """Return the command that deletes it."""
+        return f"kubectl delete job/{job}"
+
+    def output(self, write: Callable[[str], None]) -> AbstractContextManager[Callable[[QueuedJob], None]]:
+        """Return what follows the output of a job's first pod."""
+        return PodOutput(self._kubectl, write)
+
+    def _workloads(self, kind: str, *selection: str) -> tuple[_Workload, ...]:
+        """Return the objects of a kind; none where the cluster does not know it."""
+        try:
+            return self._kubectl.read(_Workloads, "get", kind, *selection).items
+        except KubectlError as error:
+            if kind != _KINDS[0] and error.is_unknown_kind:
+                return ()
+            raise
+
+
+def _own(pods: Sequence[_Pod], name: str) -> list[_Pod]:
+    """Return the pods of a job, the oldest first."""
+    own = [pod for pod in pods if next(filter(None, map(pod.metadata.labels.get, _OWNERS)), "") == name]
+    return sorted(own, key=lambda pod: (pod.metadata.created, pod.metadata.name))
+
+
+def _queued(job: _Workload, pods: Sequence[_Pod]) -> QueuedJob:
+    inner = job.spec.replicated[0].template.spec if job.spec.replicated else job.spec
+    first = [pod for pod in pods if pod.metadata.annotations.get(_INDEX, "0") == "0"]
+    active = [pod for pod in pods if pod.is_active and not pod.metadata.deleted]
+    last = first[-1] if first else None
+    state, reason = _state(job, active, last)
+    done = None if last is None else last.main.get("terminated")
+    per_node = sum(map(devices_of, inner.template.spec.containers))
+    end = job.status.end or (done.end if done and state not in ("RUNNING", "PENDING") else "")
+    return QueuedJob(
+        id=job.metadata.name,
+        name=job.metadata.name,
+        state=state,
+        partition=job.metadata.labels.get(QUEUE, job.metadata.namespace),
+        nodes=inner.parallelism,
+        on_nodes=",".join(sorted({pod.spec.node for pod in active if pod.spec.node})),
+        seconds=sum(map(_seconds, first)),
+        limit_seconds=inner.limit,
+        submitted=_local(job.metadata.created),
+        start=_local(job.status.start),
+        end=_local(end),
+        reason=reason[:_LONGEST_REASON],
+        gpus=per_node * inner.parallelism or None,
+        turns=max(1, len(first), job.status.restarts + 1),
+        exit_code=None if done is None or state in ("RUNNING", "PENDING") else done.code,
+        uid=job.metadata.uid,
+        printed_by=last.metadata.name if last and last.main.keys() & {"running", "terminated"} else "",
+    )
+
+
+def _state(job: _Workload, active: Sequence[_Pod], last: _Pod | None) -> tuple[str, str]:
+    """Return the state of a job in Slurm's words, and why it waits or failed."""
+    ended = [condition for condition in job.status.conditions if condition.status == "True"]
+    if any(condition.type in ("Complete", "Completed") for condition in ended):
+        return "COMPLETED", ""
+    if failed := _true(ended, "Failed"):
+        return _FAILURES.get(failed.reason, "FAILED"), failed.message or failed.reason
+    if job.metadata.deleted:
+        return "COMPLETING", "it was told to end"
+    if active and all("running" in pod.main for pod in active):
+        return "RUNNING", ""
+    if not active and last is not None and last.disruption and not job.spec.suspend:
+        return "PREEMPTED", last.disruption
+    return "PENDING", _why_waiting(job, active)
+
+
+def _why_waiting(job: _Workload, active: Sequence[_Pod]) -> str:
+    queue = job.metadata.labels.get(QUEUE)
+    if job.spec.suspend:
+        return f"waits for the quota of {queue}" if queue else "suspended"
+    return next(filter(None, map(_why_pod_waits, active)), "" if active else "no pod yet")
+
+
+def _why_pod_waits(pod: _Pod) -> str:
+    scheduled = next((entry for entry in pod.status.conditions if entry.type == "PodScheduled"), None)
+    if scheduled is not None and scheduled.status == "False":
+        return scheduled.message or scheduled.reason
+    waiting = pod.main.get("waiting")
+    return "" if waiting is None else waiting.message or waiting.reason
+
+
+def _true(conditions: Sequence[_Condition], kind: str) -> _Condition | None:
+    return next((entry for entry in conditions if entry.type == kind and entry.status == "True"), None)
+
+
+def _seconds(pod: _Pod) -> float:
+    """Return how long a pod's container has run, or ran."""
+    ran = pod.main.get("running") or pod.main.get("terminated")
+    start = None if ran is None else _moment(ran.start)
+    if ran is None or start is None:
+        return 0.0
+    return max(0.0, ((_moment(ran.end) or datetime.now(UTC)) - start).total_seconds())
+
+
+def _moment(text: str) -> datetime | None:
+    with suppress(ValueError):
+        return datetime.fromisoformat(text).astimezone(UTC) if text else None
+    return None
+
+
+def _local(text: str) -> str | None:
+    moment = _moment(text)
+    return None if moment is None else time_of(moment.astimezone().replace(tzinfo=None).isoformat())
+
+
+_RECONNECT_SECONDS = 1.0
+_LAST_WORDS_SECONDS = 10.0
+_DIGITS = 9
+
+
+class PodOutput:
+    """Writes what the first pod of a job prints, then the next one, and goes on where a connection broke."""
+
+    def __init__(self, kubectl: Kubectl, write: Callable[[str], None]) -> None:
+        self._kubectl, self._write = kubectl, write
+        self._pod = ""
+        self._reader: _PodReader | None = None
+
+    def __enter__(self) -> Callable[[QueuedJob], None]:
+        """Return what is told of the job at every poll."""
+        return self._look
+
+    def __exit__(self, *_: object) -> None:
+        """End the connection."""
+        if self._reader is not None:
+            self._reader.stop()
+
+    def _look(self, job: QueuedJob) -> None:
+        if self._reader is not None and (job.printed_by != self._pod or job.is_over):
+            self._reader.finish()
+            self._reader = None
+        if job.printed_by and job.printed_by != self._pod:
+            self._pod = job.printed_by
+            self._reader = _PodReader(self._kubectl, self._pod, self._write)
+            if job.is_over:
+                self._reader.finish()
+
+
+class _PodReader:
+    """Reads the output of one pod in a thread."""
+
+    def __init__(self, kubectl: Kubectl, pod: str, write: Callable[[str], None]) -> None:
+        self._kubectl, self._pod, self._write = kubectl, pod, write
+        self._is_over, self._is_stopped = Event(), Event()
+        self._stream: LineStream | None = None
+        self._thread = Thread(target=self._read, name=f"output of {pod}", daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Wait for the last lines of a pod that is over."""
+        self._is_over.set()
+        self._thread.join(_LAST_WORDS_SECONDS)
+        self.stop()
+
+    def stop(self) -> None:
+        """Read no more."""
+        self._is_stopped.set()
+        self._is_over.set()
+        if self._stream is not None:
+            self._stream.end()
+        self._thread.join(_RECONNECT_SECONDS)
+
+    def _read(self) -> None:
+        last = ""
+        while not self._is_stopped.is_set():
+            is_final = self._is_over.is_set()
+            since = (f"--since-time={last}",) if last else ()
+            self._stream = self._kubectl.stream("logs", "--follow", "--timestamps", *since, f"pod/{self._pod}")
+            for line in self._stream:
+                stamp, _, text = line.partition(" ")
+                if _comparable(stamp) > _comparable(last):
+                    self._write(text)
+                    last = stamp
+            if is_final:
+                return
+            self._is_over.wait(_RECONNECT_SECONDS)
+
+
+def _comparable(stamp: str) -> str:
+    """Return a time in RFC 3339 with all digits of a second, so that later ones are larger."""
+    whole, _, rest = stamp.removesuffix("Z").partition(".")
+    return f"{whole}.{rest:0<{_DIGITS}}" if whole else ""

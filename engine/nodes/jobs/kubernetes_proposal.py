@@ -1,0 +1,156 @@
+"""A job of Kubernetes before it is created: its manifest for every queue, and why one cannot take it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.errors import CapacityError, PlanError, QueueError
+from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.nodes.inventory import DeviceQueue, Inventory
+from capacity_tui.engine.nodes.jobs.job_request import JobRequest, Launch
+from capacity_tui.engine.nodes.jobs.partitions import PartitionCost, Prices, cost_on
+from capacity_tui.engine.nodes.jobs.proposal import JobProposal, JobSettings, Offer, remarks_of
+from capacity_tui.engine.nodes.kubernetes import Kubectl, KubectlError, Kubernetes
+from capacity_tui.engine.present.frameworks import Wishes, export_files, object_name
+
+_NO_REHEARSAL = ("dry run", "dryrun", "dry-run")
+_JOB_FILE = "job.yaml"
+_STARTS_AGAIN = "without --checkpoints a job that is evicted starts from nothing"
+
+
+def kubernetes_proposal(
+    answer: Answer,
+    request: JobRequest,
+    launch: Launch,
+    settings: JobSettings,
+    kubectl: Kubectl,
+    catalog: Catalog,
+    prices: tuple[Prices, str],
+) -> JobProposal:
+    """Return a job for every local queue of Kueue, or for the namespace where there are none.
+
+    The API server is asked whether it would create it; nothing is created.
+
+    Raises:
+        CapacityError: kubectl or the server does not answer, the plan trains nothing, or there is no such queue.
+    """
+    if answer.plan.task == "infer":
+        raise PlanError("a plan that serves is no job", hint="`capacity-tui export kubernetes` writes its deployment")
+    folder = settings.checkpoints
+    if folder is not None and not PurePosixPath(folder).is_absolute():
+        raise PlanError(f"{folder}: no folder of a container", hint="--checkpoints /NAME, an absolute path")
+    try:
+        inventory, unknown = Kubernetes(kubectl).inventory(""), []
+    except CapacityError as error:
+        if not kubectl.answers():
+            raise
+        inventory, unknown = None, [f"nodes and queues are not known: {error.title}"]
+    wishes = Wishes(
+        words=_words(launch),
+        product=_product(answer, inventory, catalog),
+        name=object_name(settings.name or request.name),
+        image=settings.image,
+        claim=settings.claim,
+        checkpoints="" if folder is None else str(folder),
+        seconds=None if settings.limit_seconds is None else round(settings.limit_seconds),
+    )
+    remarks = [*remarks_of(request, launch, without_checkpoints=_STARTS_AGAIN), *unknown]
+    if folder is not None and not settings.claim:
+        remarks.append("no --claim: checkpoints are in the container, and go with it")
+    offers = []
+    for queue in _queues(inventory, kubectl, settings):
+        script = export_files("kubernetes", answer, catalog, replace(wishes, queue=queue.shared and queue.name))[
+            _JOB_FILE
+        ]
+        why = next(_reasons(queue, request, inventory), "")
+        if not why:
+            why, remark = _rehearsed(kubectl, script)
+            remarks += [remark] if remark else []
+        cost: PartitionCost = cost_on(queue.name, request, *prices)
+        offers.append(Offer(queue.name, request, "" if why else script, why, None, "", None, 1, cost))
+    offers.sort(key=lambda offer: bool(offer.why_not))
+    best = offers[0] if offers and not offers[0].why_not else None
+    if best is not None and inventory is not None:
+        remarks += _free(request, inventory)
+    return JobProposal(
+        "kubernetes", request, launch, best.script if best else "", tuple(offers), tuple(dict.fromkeys(remarks))
+    )
+
+
+def _words(launch: Launch) -> tuple[str, ...]:
+    """Return what a container runs: the command, left to itself where it starts its own processes."""
+    if launch.launcher == "queue":
+        raise PlanError("Kubernetes starts one process a node", hint="--launcher torchrun, or command")
+    is_own = launch.launcher == "command" and launch.words[0].endswith(".py")
+    return ("bash", "-c", shlex.join(launch.words)) if is_own else launch.words
+
+
+def _product(answer: Answer, inventory: Inventory | None, catalog: Catalog) -> str:
+    """Return the product that nodes must have, where a cluster has unlike devices; empty for any."""
+    device = answer.resolved.cluster.device.id
+    row = catalog.accelerators.get(device)
+    nodes = () if inventory is None else tuple(node for node in inventory.nodes if node.devices)
+    own = next((node.device_name for node in nodes if node.device == device), "")
+    is_mixed = len({node.family for node in nodes}) > 1
+    return own.replace(" ", "-") if own and is_mixed and row is not None and row.vendor == "NVIDIA" else ""
+
+
+def _queues(inventory: Inventory | None, kubectl: Kubectl, settings: JobSettings) -> list[DeviceQueue]:
+    """Return the queues of the namespace, or the namespace itself."""
+    namespace = kubectl.current_namespace()
+    known = [] if inventory is None else [queue for queue in inventory.queues if queue.namespace == namespace]
+    named = settings.partitions
+    for name in named:
+        if known and name not in [queue.name for queue in known]:
+            raise QueueError(f"no queue is called {name}", hint=f"known: {', '.join(queue.name for queue in known)}")
+    if named and not known:  # they cannot be listed; the server says whether they are there
+        return [DeviceQueue(name=name, namespace=namespace, shared=name) for name in named]
+    return [queue for queue in known if not named or queue.name in named] or [DeviceQueue(name=namespace)]
+
+
+def _reasons(queue: DeviceQueue, request: JobRequest, inventory: Inventory | None) -> Iterator[str]:
+    if queue.why_held:
+        yield queue.why_held
+    if queue.quota is not None and queue.borrows is not None and request.devices > queue.quota + queue.borrows:
+        more = f" and {queue.borrows} that it may borrow" if queue.borrows else ""
+        yield f"its quota is {queue.quota} devices{more}, {request.devices} are needed"
+    known = [] if inventory is None else [node for node in inventory.nodes if node.device]
+    if request.is_on_gpus and known:
+        own = request.device.partition(" ")[0]
+        able = [node for node in known if node.device == own and node.devices >= request.per_node]
+        if len(able) < request.nodes:
+            others = sorted({node.device for node in known if node.device != own})
+            instead = f"; there are {', '.join(others)}" if others and not able else ""
+            yield f"{len(able) or 'no'} nodes with {request.per_node} x {own}, {request.nodes} needed{instead}"
+
+
+def _rehearsed(kubectl: Kubectl, script: str) -> tuple[str, str]:
+    """Return why the server would not create a job, and what else is to be known of that."""
+    words = ("create", "--validate=warn", "--filename=-", "--output=name")
+    try:
+        kubectl.text(*words, "--dry-run=server", standard_input=script)
+    except KubectlError as error:
+        if error.is_unknown_kind:
+            return (
+                f"{error.title.removeprefix('kubectl: ')}: a job on several nodes takes JobSet, which is not installed",
+                "",
+            )
+        if error.reason == "AlreadyExists":
+            return "a job of this name is there already: give it another with --name", ""
+        if not any(word in error.title.casefold() for word in _NO_REHEARSAL):
+            return error.title, ""
+        kubectl.text(*words, "--dry-run=client", standard_input=script)
+        return "", "the server cannot rehearse it, so only kubectl has looked at it"
+    return "", ""
+
+
+def _free(request: JobRequest, inventory: Inventory) -> list[str]:
+    """Return what of the nodes that a job takes is free now."""
+    own = request.device.partition(" ")[0]
+    able = [node for node in inventory.nodes if node.device == own and node.used is not None]
+    free = sum(node.devices - (node.used or 0) >= request.per_node for node in able)
+    return [f"{free} nodes are free for it now, {request.nodes} needed"] if able else []

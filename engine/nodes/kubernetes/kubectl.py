@@ -1,0 +1,185 @@
+"""``kubectl`` as it is installed: what it prints, refused, hung or not, and what it goes on printing."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from threading import Timer
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from capacity_tui.engine.errors import LauncherError
+from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_bytes
+
+_SERVER_SECONDS = 30.0
+_MOST_BYTES = 256 * 2**20
+"""Of an answer; a node is some 20 kB, a pod 10."""
+_MIB = 2**20
+_PREFIX = re.compile(r"^(?:error|Error from server(?: \((?P<reason>\w+)\))?): ")
+_NO_SUCH_KIND = ("doesn't have a resource type", "no matches for kind", "could not find the requested resource")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class KubectlError(LauncherError):
+    """``kubectl`` gave no answer of use.
+
+    Attributes:
+        reason: of the API server, in its word, such as ``AlreadyExists``; empty without one.
+    """
+
+    reason = ""
+
+    @property
+    def is_unknown_kind(self) -> bool:
+        """Whether the cluster has no objects of the kind that was asked for."""
+        return any(words in self.title for words in _NO_SUCH_KIND)
+
+
+@dataclass(frozen=True, slots=True)
+class Kubectl:
+    """The cluster of a context.
+
+    Attributes:
+        context: its name in the configuration of ``kubectl``; the current one where empty.
+        namespace: of jobs, queues and pods; that of the context where empty.
+    """
+
+    context: str = ""
+    namespace: str = ""
+    seconds: float = _SERVER_SECONDS
+
+    def command(self, *words: str) -> tuple[str, ...]:
+        """Return a command with what says where it goes."""
+        context = (f"--context={self.context}",) if self.context else ()
+        namespace = (f"--namespace={self.namespace}",) if self.namespace else ()
+        return ("kubectl", *context, *namespace, *words)
+
+    def read(self, model: type[Model], *words: str) -> Model:
+        """Return what kubectl prints as JSON.
+
+        Raises:
+            KubectlError: it is not there, hangs, is refused, never ends, or makes no sense.
+        """
+        text = self.text(*words, "--output=json")
+        try:
+            return model.model_validate_json(text)
+        except ValidationError as error:
+            where = ".".join(map(str, error.errors()[0]["loc"]))
+            hint = f"see what `kubectl {' '.join(words)} -o json` prints"
+            raise KubectlError("kubectl: the answer makes no sense", where[:200], hint) from error
+
+    def text(self, *words: str, standard_input: str = "") -> str:
+        """Return what kubectl prints.
+
+        Raises:
+            KubectlError: it is not there, hangs, is refused, or never ends.
+        """
+        _check_installed()
+        command = self.command(f"--request-timeout={self.seconds:g}s", *words)
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
+            given.write(standard_input.encode())
+            given.seek(0)
+            process = subprocess.Popen(  # noqa: S603 - kubectl itself
+                command, stdin=given, stdout=subprocess.PIPE, stderr=errors, start_new_session=True
+            )
+            timer = Timer(self.seconds, _kill, (process,))
+            timer.start()
+            output = b""
+            try:
+                output = b"" if process.stdout is None else process.stdout.read(_MOST_BYTES + 1)
+                is_late = not timer.is_alive()
+            finally:
+                timer.cancel()
+                if len(output) > _MOST_BYTES:
+                    _kill(process)
+                code = process.wait()
+                if process.stdout is not None:
+                    process.stdout.close()
+            errors.seek(0)
+            complaint = errors.read(_MIB).decode(errors="replace").strip().splitlines()
+        if is_late:
+            hint = "`kubectl version` tells whether the server answers"
+            raise KubectlError(f"kubectl: no answer within {self.seconds:g} s", hint=hint)
+        if len(output) > _MOST_BYTES:
+            raise KubectlError(f"kubectl: more than {format_bytes(_MOST_BYTES)} of an answer")
+        if code != 0:
+            raise _refusal(complaint[-1] if complaint else f"exit code {code}", words)
+        return output.decode(errors="replace")
+
+    def answers(self) -> bool:
+        """Return whether the API server answers at all."""
+        try:
+            self.text("get", "--raw=/version")
+        except KubectlError as error:
+            return error.reason == "Forbidden"
+        return True
+
+    def current_namespace(self) -> str:
+        """Return the namespace of jobs.
+
+        Raises:
+            KubectlError: kubectl is not there, or cannot read its configuration.
+        """
+        if self.namespace:
+            return self.namespace
+        return self.text("config", "view", "--minify", "--output=jsonpath={..namespace}").strip() or "default"
+
+    def stream(self, *words: str) -> LineStream:
+        """Return the lines that kubectl goes on printing.
+
+        Raises:
+            KubectlError: it is not there.
+        """
+        _check_installed()
+        return LineStream(self.command(*words))
+
+
+class LineStream:
+    """Lines of a process as it prints them, until it ends or is ended from another thread."""
+
+    def __init__(self, command: tuple[str, ...]) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - kubectl itself
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the lines."""
+        with self._process:
+            for line in self._process.stdout or ():
+                yield line.decode(errors="replace").rstrip("\r\n")
+
+    def end(self) -> None:
+        """End the process; whoever reads its lines comes to their end."""
+        _kill(self._process)
+
+
+def _check_installed() -> None:
+    if shutil.which("kubectl") is None:
+        raise KubectlError("kubectl is not installed here", hint="run this where kubectl reaches the cluster")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End kubectl with what it started, such as a plug-in that logs in."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _refusal(complaint: str, words: tuple[str, ...]) -> KubectlError:
+    match = _PREFIX.match(complaint)
+    title = complaint[match.end() :] if match else complaint
+    allowed = " ".join(word for word in words[:2] if not word.startswith("-"))
+    error = KubectlError(f"kubectl: {title[:300]}", hint=f"`kubectl auth can-i {allowed}` tells what you may do")
+    error.reason = (match["reason"] or "") if match else ""
+    return error
