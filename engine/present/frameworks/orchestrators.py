@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import math
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from capacity_tui.engine.catalog import Catalog, counted, load_catalog, named_release
-from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.catalog import Catalog, counted, named_release
 from capacity_tui.engine.estimate import Answer, figure
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import mean
-from capacity_tui.engine.present.frameworks.exports import as_yaml, command, exported, yaml_lines
+from capacity_tui.engine.present.frameworks.exports import as_yaml, exported, yaml_lines
 from capacity_tui.engine.present.frameworks.job import Job, layout_remarks
+from capacity_tui.engine.present.frameworks.launchers import (
+    DEFAULT_COMMAND,
+    PORT,
+    newest_checkpoint,
+    resuming,
+    script_words,
+)
 from capacity_tui.engine.present.frameworks.serving import SERVERS, TENSORRT_OPTIONS, tensorrt_options
-from capacity_tui.engine.present.frameworks.trainer import ACCELERATE_FILE, DEEPSPEED_FILE
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.guard import CHECKPOINT
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import FP16_BYTES, HOUR_SECONDS
 
-DEFAULT_COMMAND = ("train.py",)
-_PYTHON = ("python", "python3")
-PORT = round(counted("meeting-port"))
 LONGEST_NAME = 50
 """Of an object of Kubernetes, with room for what is put behind it."""
 _PROCESSORS, _SHARED_GIB = counted("container-processors"), counted("container-shared-memory")
@@ -274,7 +275,7 @@ class Container:
         """
         if not self.trains:
             return SERVERS[self.software].command(self.job).rstrip("\n")
-        words = _script(self.wishes.words)
+        words = script_words(self.wishes.words)
         if not words[0].endswith(".py"):
             return resuming(words)
         options = meeting if self.nodes > 1 else ("--standalone",)
@@ -309,7 +310,7 @@ class Container:
     @property
     def own_command(self) -> list[str]:
         """What Kubeflow's trainer runs, which sets the variables of torchrun itself."""
-        words = _script(self.wishes.words)
+        words = script_words(self.wishes.words)
         command = ["torchrun", *words] if words[0].endswith(".py") else [*words]
         return ["bash", "-c", self._resumed(resuming(command))] if self._asks_for_checkpoint else command
 
@@ -323,56 +324,6 @@ class Container:
     def lines(self) -> list[str]:
         """What dstack runs on each node."""
         return [self._between("$DSTACK_NODES_NUM", "$DSTACK_NODE_RANK", "$DSTACK_MASTER_NODE_IP")]
-
-
-_VARIABLE = "checkpoint"
-
-
-def resuming(words: Sequence[str]) -> str:
-    """Return a command as text of a shell that fills in the newest checkpoint where there is one.
-
-    A word that asks for it is left out with the option before it where there is none.
-    """
-    mark, parts = f"{{{CHECKPOINT}}}", list[str]()
-    for word in words:
-        before, is_asked, after = word.partition(mark)
-        if not is_asked:
-            parts.append(shlex.quote(word))
-            continue
-        filled = "".join((before and shlex.quote(before), f'"${_VARIABLE}"', after and shlex.quote(after)))
-        takes = word == mark and parts and parts[-1].startswith("-") and "=" not in parts[-1]
-        option = f"{parts.pop()} " if takes else ""
-        parts.append(f"${{{_VARIABLE}:+{option}{filled}}}")
-    return " ".join(parts)
-
-
-def newest_checkpoint(folder: str) -> str:
-    """Return lines of bash that find the newest complete checkpoint in a folder, by what the catalogue knows of them.
-
-    Raises:
-        PlanError: no folder is named.
-    """
-    if len(folder.split()) != 1:
-        raise PlanError(
-            f"the command has {{{CHECKPOINT}}}, and where checkpoints are is not said",
-            hint="add --checkpoints DIR, without blanks",
-        )
-    rows = [row for row in load_catalog().checkpoint_files.values() if row.holds or row.newest]
-    globs = " ".join(f"{shlex.quote(folder)}/{name}" for row in rows for name in row.names)
-    lines = [f"{_VARIABLE}=", f"for found in $(ls -td {globs} 2>/dev/null); do", "case ${found##*/} in"]
-    for row in rows:
-        tests = [f'ls "$found"/{glob} >/dev/null 2>&1' for glob in row.holds]
-        if row.newest:
-            tests.append(f'[[ "$found" =~ [a-z_]0*"$(tr -dc 0-9 <"${{found%/*}}/{row.newest}")"$ ]]')
-        lines.append(f"{'|'.join(row.names)}) {' && '.join(tests)} || continue ;;")
-    lines += ["esac", f"{_VARIABLE}=$found", "break", "done", ""]
-    return "\n".join(lines)
-
-
-def _script(words: Sequence[str]) -> Sequence[str]:
-    """Return a command as launchers take it: a script of Python without Python itself; other programs as they are."""
-    is_script = len(words) > 1 and words[0] in _PYTHON and words[1].endswith(".py")
-    return words[1:] if is_script else words or DEFAULT_COMMAND
 
 
 def container_of(answer: Answer, job: Job, catalog: Catalog, wishes: Wishes) -> Container:
@@ -401,21 +352,6 @@ def object_name(text: str) -> str:
     """Return a text as Kubernetes names objects: lower case letters, digits and dashes, a letter first."""
     name = re.sub(r"[^a-z0-9]+", "-", text.casefold()).lstrip("-0123456789")[:LONGEST_NAME].strip("-")
     return name or "job"
-
-
-def estimate_lines(answer: Answer) -> Iterator[str]:
-    """Yield what was estimated of a plan, for the head of its files."""
-    estimate = answer.estimate
-    yield f"Estimated: {estimate.verdict_text}"
-    for key in (
-        Figure.ESTIMATED_TRAIN_TIME_SECONDS,
-        Figure.RELIABILITY_CALENDAR_SECONDS,
-        Figure.COST_USD,
-        Figure.COST_USD_PER_HOUR,
-    ):
-        value = figure(estimate, key)
-        if value.number is not None:
-            yield f"  {value.title}: {value.text}" + (f" ({value.range_text})" if value.range_text else "")
 
 
 def kubernetes_files(heading: Sequence[str], container: Container) -> Iterator[tuple[str, str]]:
@@ -454,34 +390,3 @@ def _remarks(container: Container) -> list[str]:
     else:
         remarks += SERVERS[container.software].remarks(container.job)
     return remarks
-
-
-def launch_command(program: str, job: Job, words: Sequence[str]) -> str:
-    """Return the command that starts a training on every node of a plan with one of the usual programs."""
-    script, head = list(_script(words)), '"${MASTER_ADDR:?first node}"'
-    rank, several = '"${NODE_RANK:?number of this node}"', job.nodes > 1
-    options: list[Sequence[str]] = []
-    if program == "torchrun":
-        meeting = (("--node-rank", rank), ("--master-addr", head), ("--master-port", str(PORT)))
-        options = [(f"--nnodes={job.nodes}",), *meeting] if several else [("--standalone",)]
-        return command(["torchrun"], [(f"--nproc-per-node={job.per_node}",), *options, script])
-    if program == "accelerate":
-        meeting = (("--machine_rank", rank), ("--main_process_ip", head), ("--main_process_port", str(PORT)))
-        options = [("--config_file", ACCELERATE_FILE), *(meeting if several else ())]
-        return command(["accelerate", "launch"], [*options, script])
-    if program == "deepspeed":
-        options = [("--num_nodes", str(job.nodes)), ("--hostfile", "hostfile")] if several else []
-        script += ["--deepspeed", DEEPSPEED_FILE]
-        return command(["deepspeed"], [*options, ("--num_gpus", str(job.per_node)), script])
-    options = [("--hostfile", "hostfile")] if several else []
-    counts = (("-np", str(job.devices)), ("--map-by", f"ppr:{job.per_node}:node"))
-    return command(["mpirun"], [*counts, *options, ("-x", "MASTER_ADDR"), ["python3", *script]])
-
-
-LAUNCHERS: Mapping[str, str] = {
-    "torchrun": "PyTorch 2 (torch/distributed/run.py)",
-    "accelerate": "Accelerate 1 (accelerate/commands/launch.py)",
-    "deepspeed": "DeepSpeed 0.17 (deepspeed/launcher/runner.py)",
-    "mpirun": "Open MPI 4 and 5",
-}
-"""Programs that start the processes of a training, and the release that their command is written for."""

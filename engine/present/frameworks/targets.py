@@ -8,19 +8,18 @@ from types import MappingProxyType
 
 from capacity_tui.engine.catalog import Catalog, named_release, nearest
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.estimate import Answer
+from capacity_tui.engine.estimate import Answer, figure
+from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan.imports import kept_plan
 from capacity_tui.engine.present.frameworks import trainer
 from capacity_tui.engine.present.frameworks.exports import script
 from capacity_tui.engine.present.frameworks.job import Job, job_of
+from capacity_tui.engine.present.frameworks.launchers import LAUNCHERS, launch_command
 from capacity_tui.engine.present.frameworks.orchestrators import (
-    LAUNCHERS,
     SPANS_NODES,
     Wishes,
     container_of,
-    estimate_lines,
     kubernetes_files,
-    launch_command,
     one_file,
 )
 from capacity_tui.engine.present.frameworks.serving import SERVERS, serving_files
@@ -74,7 +73,7 @@ def export_files(target: str, answer: Answer, catalog: Catalog, wishes: Wishes =
         possible = targets_of(answer, catalog)
         hint = f"possible: {', '.join(possible)}" if possible else ""
         raise PlanError(f"{TARGETS[target]} cannot run this plan: {why}", hint=hint)
-    heading = [headline(answer.plan, answer.estimate), *estimate_lines(answer)]
+    heading = [headline(answer.plan, answer.estimate), *_estimate_lines(answer)]
     files = dict(_files(target, heading, job, answer, catalog, wishes))
     kept = kept_plan(job.plan, job.steps)
     return {name: text if name.endswith(".json") else f"{text}\n{kept}" for name, text in files.items()}
@@ -124,3 +123,18 @@ def _why_not_there(target: str, job: Job) -> str:
     if target == "compose" and several:
         return f"Compose starts containers on one machine, and the plan has {job.nodes} nodes"
     return ""
+
+
+def _estimate_lines(answer: Answer) -> Iterator[str]:
+    """Yield what was estimated of a plan, for the head of its files."""
+    estimate = answer.estimate
+    yield f"Estimated: {estimate.verdict_text}"
+    for key in (
+        Figure.ESTIMATED_TRAIN_TIME_SECONDS,
+        Figure.RELIABILITY_CALENDAR_SECONDS,
+        Figure.COST_USD,
+        Figure.COST_USD_PER_HOUR,
+    ):
+        value = figure(estimate, key)
+        if value.number is not None:
+            yield f"  {value.title}: {value.text}" + (f" ({value.range_text})" if value.range_text else "")
