@@ -184,8 +184,8 @@ class KubernetesQueue:
         del since
         selection = () if everyone else (f"--selector={MADE}",)
         pods = self._kubectl.read(_Pods, "get", "pods", *selection).items
-        found = [job for kind in _KINDS for job in self._workloads(kind, *selection)]
-        chosen = [job for job in found if not names or job.metadata.name in names]
+        workloads = [job for kind in _KINDS for job in self._workloads(kind, *selection)]
+        chosen = [job for job in workloads if not names or job.metadata.name in names]
         chosen.sort(key=lambda job: job.metadata.created, reverse=True)
         return tuple(_queued(job, _own(pods, job.metadata.name)) for job in chosen), ()
 
