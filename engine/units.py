@@ -247,7 +247,7 @@ def format_significant(value: float | None) -> str:
         return NOT_AVAILABLE
     if abs(value) >= 1e6:
         return format_count(value, decimals=2)
-    if value == round(value) or abs(value) >= 1e4:
+    if value == round(value) or abs(value) >= 1e3:
         return format_number(value)
     return f"{value:.3e}" if abs(value) < 1e-3 else f"{value:.4g}"
 
@@ -256,6 +256,15 @@ def format_quantity(value: float | None, unit: str = "") -> str:
     """Return a value as its unit is written everywhere: ``B``, ``B/s``, ``s``, ``FLOP``, ``%``, ``USD`` and so on."""
     write = _WRITERS.get(unit)
     return _with_unit(format_significant(value), unit) if write is None else write(value)
+
+
+def _expected(count: float | None) -> str:
+    """Return how often something is expected on average: ``653``, ``1.3``, ``< 0.01``."""
+    if count is None or not math.isfinite(count):
+        return NOT_AVAILABLE
+    if 0 < count < 0.01:
+        return "< 0.01"
+    return format_number(count) if count >= 10 else f"{count:.2g}"
 
 
 def _two_units(count: int, ratio: int, large_name: str, small_name: str) -> str:
@@ -388,7 +397,9 @@ _WRITERS: Mapping[str, Callable[[float | None], str]] = {
     "FLOP/s": lambda value: format_flops(value, per_second=True),
     **{unit: partial(format_rate, unit=unit) for unit in ("tok/s", "samples/s", "images/s", "rows/s", "requests/s")},
     "USD": lambda usd: format_money(usd, 0 if usd is not None and abs(usd) >= _NO_CENTS_FROM else 2),
-    "USD/M": lambda usd: format_money(usd, 0 if usd is not None and abs(usd) >= _NO_CENTS_FROM else 3),
+    "USD/M": lambda usd: format_money(usd, 3 if abs(usd or 0.0) < 10 else 2 if abs(usd or 0.0) < _NO_CENTS_FROM else 0),
+    "h": lambda hours: format_seconds(None if hours is None else hours * HOUR_SECONDS),
+    "failures": _expected,
     "USD/request": _price,
     **{unit: partial(_three_figures, unit=unit) for unit in ("GPU-h", "device-h")},
     "W": format_power,

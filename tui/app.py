@@ -228,6 +228,8 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
     def action_leave(self) -> None:
         """Quit, after a warning where something is unsaved."""
         if self.session.may_leave():
+            if self.session.guide.has_begun and not self.session.guide.is_over:
+                self.session.end_guide()
             self.session.unsaved.give_up()
             self.exit()
 

@@ -18,7 +18,7 @@ from capacity_tui.engine.plan.files import dump_plan
 from capacity_tui.engine.present import ExplanationText, explanation_text
 from capacity_tui.engine.present.pictures import PICTURES, Picture, picture_of
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve import EstimatedPlan, explain
+from capacity_tui.engine.solve import EstimatedPlan, explain, ladder
 from capacity_tui.engine.solve.advice import offers
 from capacity_tui.engine.solve.modes import Comparison as EngineComparison
 from capacity_tui.engine.solve.modes import (
@@ -30,7 +30,7 @@ from capacity_tui.engine.solve.modes import (
     to_the_limit,
 )
 from capacity_tui.tui.shown.comparison import Advice, Comparison, Row, Tried
-from capacity_tui.tui.shown.results import Export, Field
+from capacity_tui.tui.shown.results import Export, Field, SizedModel
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.cloud.question import OffersQuestion
 from capacity_tui.tui.views.cluster.present import clustered
@@ -113,6 +113,14 @@ class PlanDocument:
         if self.sizes(key):
             raise PlanError("a layout has no limit of its own", hint="+ and - step through the layouts that can be")
         return to_the_limit(self._mode(mode).plan, key, self.machine, self.catalog)
+
+    def ladder(self) -> tuple[SizedModel, ...]:
+        """Return the largest models that the plan's hardware tunes and runs, comfortably and on the edge."""
+        rungs = ladder(self.plan, self.machine, self.catalog)
+        return tuple(
+            SizedModel(one.way, one.model, one.room, one.share, one.speed, one.is_comfortable, one.values)
+            for one in rungs
+        )
 
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""

@@ -18,6 +18,7 @@ from textual.worker import get_current_worker
 
 from capacity_tui.engine.errors import CapacityError
 from capacity_tui.engine.files import config_folder
+from capacity_tui.tui.guide import Guide
 from capacity_tui.tui.requests import Fault, Handlers, Request, reported
 from capacity_tui.tui.settings import Settings, expanded, save_setting, settings_file, shortened, write_file
 from capacity_tui.tui.store import Store
@@ -90,7 +91,7 @@ class Session:
         trouble: why there are no new numbers, None where there are.
         was_typed: whether any key came yet.
         left_behind: what an earlier run left behind and nobody has decided on; empty for nothing.
-        shows_hint: whether a first-time user is shown how to begin.
+        guide: what a first-time user may try next.
     """
 
     def __init__(self, app: App[None], load_engine: Callable[[], Engine], settings: Settings, glyphs: Glyphs) -> None:
@@ -109,7 +110,7 @@ class Session:
         self.trouble: Fault | None = None
         self.was_typed = False
         self.left_behind = ""
-        self.shows_hint = settings.hint
+        self.guide = Guide(settings.hint)
         self._engine = EngineLoader(load_engine)
         self._newest: WeakKeyDictionary[DOMNode, dict[str, int]] = WeakKeyDictionary()
         self._turns: dict[str, threading.Lock] = {}
@@ -329,9 +330,9 @@ class Session:
         self.trouble = trouble
         self.answers.publish(None)
 
-    def hide_hint(self) -> None:
-        """Tell nobody any more how to begin."""
-        self.shows_hint = False
+    def end_guide(self) -> None:
+        """Tell nobody any more how to begin, now or at the next start."""
+        self.guide.end()
         self.answers.publish(None)
         self.remember("hint", False)
 

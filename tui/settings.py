@@ -88,7 +88,7 @@ class Settings:
         glyphs: ``braille``, ``block`` or ``ascii``; empty for the best the terminal can show.
         mouse: whether the mouse is captured.
         live_seconds: time between two live samples.
-        hint: whether the line for the first run is shown.
+        hint: whether the guided start of five keys is still to come.
         start: whether the program asks what is wanted where it is started without a plan.
         history: another file or a MongoDB URI for the history of runs, or ``off``; empty for the usual file.
         keys: keys by id of the action, in place of the default ones.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.present.pictures import Picture
     from capacity_tui.engine.solve.modes import FieldLimit
     from capacity_tui.tui.shown.comparison import Advice, Comparison, HardwareRow, Row, Tried
-    from capacity_tui.tui.shown.results import Choice, Export, Field, Question, TableColumn, Understood
+    from capacity_tui.tui.shown.results import Choice, Export, Field, Question, SizedModel, TableColumn, Understood
     from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep, RunRow, Sampler, WatchedRun
     from capacity_tui.tui.shown.scale import Clustered, Corpus, ScaledPlan
 
@@ -62,6 +62,9 @@ class Document(Protocol):
 
         Refused like ``edited``.
         """
+
+    def ladder(self) -> tuple[SizedModel, ...]:
+        """Return the largest models that the plan's hardware tunes and runs, comfortably and on the edge."""
 
     def compare(self) -> Comparison:
         """Estimate the plan in its modes."""

@@ -14,6 +14,7 @@ from capacity_tui.engine.machine import FitError, MeasuredRun, Provenance, Quant
 from capacity_tui.engine.numeric import Curve, Number
 from capacity_tui.engine.plan import HardwareFacts
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_number
 
 DeviceKind = Literal["gpu", "tpu", "cpu"]
 
@@ -378,7 +379,7 @@ class Cluster:
     @property
     def words(self) -> str:
         """The devices, and the instances that are rented for them: ``16 x h100-sxm-80gb in 2 x aws-p5-48xlarge``."""
-        return self.mix or f"{self.devices:g} x {self.part}{self.device.id}" + (
+        return self.mix or f"{format_number(self.devices)} x {self.part}{self.device.id}" + (
             f" in {self.rented}" if self.rented else ""
         )
 

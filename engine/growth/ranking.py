@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate import equation
 from capacity_tui.engine.growth.measuring import Measurement, Measuring, Setting
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_number
 
 _ALIKE = 0.25
 """How far the exponent may be from 1 with which what gets done grows over a setting that is a size."""
@@ -170,7 +171,7 @@ def parse_grid(texts: Sequence[str], measuring: Measuring) -> tuple[Setting, ...
             "nothing in the command changes", hint="write {depth} where a value goes, and --grid depth=3..10"
         )
     if math.prod(map(len, axes.values())) > MOST_SETTINGS:
-        raise CapacityError("too many settings", hint=f"{MOST_SETTINGS:,} at most: take fewer values")
+        raise CapacityError("too many settings", hint=f"{format_number(MOST_SETTINGS)} at most: take fewer values")
     return tuple(dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
 
 

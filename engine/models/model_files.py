@@ -23,6 +23,7 @@ from capacity_tui.engine.models.transformer.shape import (
 )
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_number
 
 LARGEST_CONFIG = 4 * 2**20
 _MAGIC = b"GGUF"
@@ -150,7 +151,7 @@ class _Reader:
         if kind == _TEXT:
             self.texts += length
             if self.texts > _MOST_ELEMENTS:
-                raise self._refusal("too many texts", f"more than {_MOST_ELEMENTS:,}")
+                raise self._refusal("too many texts", f"more than {format_number(_MOST_ELEMENTS)}")
             return self._list(lambda: self._text(_LONGEST_TEXT), length, keep)
         code = self._code(kind)
         if keep:
@@ -176,7 +177,7 @@ class _Reader:
     def _count(self, code: str, largest: int) -> int:
         count = int(self._number(code))
         if count > largest:
-            raise self._refusal("a count is out of range", f"{count:,}")
+            raise self._refusal("a count is out of range", format_number(count))
         return count
 
     def _number(self, code: str) -> float:
@@ -278,7 +279,7 @@ def read_json(file: Path, largest: int) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise reading_error(error, file) from error
     if len(content) > largest:
-        raise PlanError("too large for a model's description", f"more than {largest:,} bytes", place=place)
+        raise PlanError("too large for a model's description", f"more than {format_number(largest)} bytes", place=place)
     try:
         data = json.loads(content)
     except json.JSONDecodeError as error:

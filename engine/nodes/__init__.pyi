@@ -14,6 +14,7 @@ from .launcher import Launcher as Launcher
 from .occupancy import ALL_NODES as ALL_NODES
 from .occupancy import NODE_STATES as NODE_STATES
 from .occupancy import MapRow as MapRow
+from .occupancy import NodeState as NodeState
 from .occupancy import Occupancy as Occupancy
 from .occupancy import change_to_available as change_to_available
 from .occupancy import kept_occupancy as kept_occupancy

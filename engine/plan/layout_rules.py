@@ -22,6 +22,7 @@ from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.sections import ParallelismSection
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
+from capacity_tui.engine.units import format_number
 
 Flags = NDArray[np.bool_]
 # Embedding and loss may take the place of a layer each (Megatron-LM, account_for_embedding_in_pipeline_split and
@@ -107,8 +108,8 @@ class LayoutRule:
     def figures(self, layout: Layout) -> str:
         """Return the sizes of a single layout that show the rule broken."""
         return self.numbers.format(
-            model=f"{float(layout.model):,.0f}",
-            **{field.name: f"{float(getattr(layout, field.name)):,.0f}" for field in fields(layout)},
+            model=format_number(float(layout.model)),
+            **{field.name: format_number(float(getattr(layout, field.name))) for field in fields(layout)},
         )
 
 

@@ -1,5 +1,6 @@
 from .command import RunningCommand as RunningCommand
 from .live_run import LiveRun as LiveRun
+from .live_run import example_run as example_run
 from .live_run import list_runs as list_runs
 from .live_run import need_process as need_process
 from .live_run import output_file as output_file

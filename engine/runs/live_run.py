@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import cast
 
@@ -24,6 +25,8 @@ from capacity_tui.engine.errors import CapacityError, Place, StorageError
 from capacity_tui.engine.files import state_folder
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history.records import RunRecord, as_data, of_data
+
+_PROFILES = "capacity_tui.profiles"
 
 _PROCESSES = Path("/proc")
 
@@ -202,6 +205,15 @@ def read_run(folder: Path) -> LiveRun:
     except (OSError, ValueError, TypeError, KeyError) as error:
         hint = "capacity-tui history list shows what is past"
         raise StorageError("the folder holds no run", str(error), hint, Place(str(folder))) from error
+
+
+def example_run() -> LiveRun:
+    """Return the run that comes with the program, to show what is kept of one: made up, as its entry says.
+
+    Raises:
+        StorageError: it was not installed with the program.
+    """
+    return read_run(Path(str(files(_PROFILES) / "examples" / "run")))
 
 
 def list_runs(folder: Path | None = None) -> tuple[LiveRun, ...]:

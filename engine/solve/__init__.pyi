@@ -15,6 +15,8 @@ from .changes import estimate_changes as estimate_changes
 from .hardware_settings import as_planned as as_planned
 from .hardware_settings import settings_for as settings_for
 from .hardware_settings import settings_for_plan as settings_for_plan
+from .ladder import Rung as Rung
+from .ladder import ladder as ladder
 from .one_line import changed_by_line as changed_by_line
 from .one_line import command_text as command_text
 from .one_line import command_words as command_words

@@ -105,7 +105,7 @@ def propose(machine: Machine | None = None, hardware: str | None = None, catalog
     Args:
         hardware: other hardware, such as ``8xH100-SXM``.
     """
-    facts, rows = catalog or load_catalog(), _proposal()
+    facts, rows = catalog or load_catalog(), proposal()
     start = plan_from_data(rows["plan"])
     if hardware:
         start = edited(start, {Key.HARDWARE_NAME: hardware}, facts).plan
@@ -151,6 +151,14 @@ def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, cat
         plan: the plan, whose model does not count.
         names: of models, the largest first.
     """
+    comfortable, edge = fitting_models(plan, names, machine, catalog)
+    return LargestModel(comfortable and comfortable[0], edge and edge[0], names[-1])
+
+
+def fitting_models(
+    plan: Plan, names: Sequence[str], machine: Machine | None, catalog: Catalog
+) -> tuple[tuple[str, ModePlan] | None, tuple[str, ModePlan] | None]:
+    """Return the largest model that fits with room to spare, and the largest that fits at all where it is larger."""
     edge = None
     for name in names:
         try:
@@ -158,10 +166,10 @@ def largest_model(plan: Plan, names: Sequence[str], machine: Machine | None, cat
         except CapacityError:
             continue
         if _is_comfortable(filled):
-            return LargestModel(name, edge, names[-1])
+            return (name, filled), edge
         if filled.estimate.fits and edge is None:
-            edge = name
-    return LargestModel(None, edge, names[-1])
+            edge = name, filled
+    return None, edge
 
 
 def _is_comfortable(filled: ModePlan) -> bool:
@@ -174,11 +182,12 @@ def _is_comfortable(filled: ModePlan) -> bool:
 
 def open_plan(task: str | None = None) -> Plan:
     """Return a plan that leaves to the modes all that they can choose in a task, the model too."""
-    return plan_from_data(_proposal()["open" if task in (None, *TRAINED) else "open_otherwise"])
+    return plan_from_data(proposal()["open" if task in (None, *TRAINED) else "open_otherwise"])
 
 
 @cache
-def _proposal() -> dict[str, Any]:
+def proposal() -> dict[str, Any]:
+    """Return what is proposed where nobody has a plan yet."""
     rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "proposal.yaml")
     return rows
 

@@ -18,6 +18,7 @@ from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, OneLine, 
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan
+from capacity_tui.engine.solve.ladder import usual_models
 from capacity_tui.engine.solve.modes.fallbacks import is_written, touched_fields
 from capacity_tui.engine.solve.modes.modes import with_placeholders
 from capacity_tui.engine.units import format_count
@@ -83,13 +84,13 @@ def plan_of_line(
     if line.task == FIT and not line.has(_MODEL):
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("nothing says what is fitted", hint=hint, place=Place(field=_MODEL))
-    plan = edited(open_plan(line.task), {_MODEL: _sized(facts)[-1], **values}, facts).plan
+    plan = edited(open_plan(line.task), {_MODEL: usual_models(facts)[-1], **values}, facts).plan
     if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts)):
         engine, where = guess
         plan = edited(plan, {Key.INFERENCE_ENGINE: engine}, facts).plan
         assumed.append(Assumption(Key.INFERENCE_ENGINE, engine, f"engine: {engine}, usual for {where}"))
     if not line.has(_MODEL):
-        largest = largest_model(plan, _sized(facts), machine, facts)
+        largest = largest_model(plan, usual_models(facts), machine, facts)
         name = largest.comfortable or largest.edge or largest.smallest
         plan = edited(plan, {_MODEL: name}, facts).plan
         assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
@@ -150,13 +151,6 @@ def _why_largest(largest: LargestModel) -> str:
         return f"{name}: {why}"
     edge = f" ({largest.edge} is on the edge)" if largest.edge else ""
     return f"{largest.comfortable}: the largest well-known model that fits with room to spare{edge}"
-
-
-def _sized(catalog: Catalog) -> list[str]:
-    """Return the usual language models, the largest first."""
-    known = (catalog.architectures[name] for name in vocabulary().models if name in catalog.architectures)
-    rows = [row for row in known if row.kind == "decoder" and row.params_total and not row.experts]
-    return [row.id for row in sorted(rows, key=lambda row: -(row.params_total or 0))]
 
 
 def _length(line: OneLine) -> Iterator[Assumption]:

@@ -39,7 +39,7 @@ from capacity_tui.tui.shown.comparison import (
     Tried,
     Usage,
 )
-from capacity_tui.tui.shown.results import AUTO, Choice, Export, Field, Suggestion, Understood
+from capacity_tui.tui.shown.results import AUTO, Choice, Export, Field, SizedModel, Suggestion, Understood
 from capacity_tui.tui.shown.runs import BenchmarkOutcome, BenchmarkStep
 from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
 
@@ -157,6 +157,12 @@ class FakeDocument(TakesRuns):
             if not spec.minimum <= value <= (spec.maximum or value):
                 raise PlanError(f"{text} is out of range", hint=allowed)
         return replace(self, values=tuple({**dict(self.values), key: text}.items()))
+
+    def ladder(self) -> tuple[SizedModel, ...]:
+        return (
+            SizedModel("fine-tune: QLoRA", "llama-3-8b", "comfortable", "71 %", "782 tok/s", True),
+            SizedModel("run: Q4_K_M, llama.cpp", "qwen2.5-14b", "on the edge", "97 %", "43 tok/s", False),
+        )
 
     def limit(self, mode: str, key: str) -> FieldLimit:
         for value in range(1, 1024):

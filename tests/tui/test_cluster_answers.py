@@ -74,3 +74,16 @@ def test_a_kept_cluster_stands_where_no_slurm_is(monkeypatch: pytest.MonkeyPatch
             assert everything.counts == "64 planned · 64 free · 8 down"
             assert everything.change == {"hardware.devices": 128}
             assert "not known" in last.queue.remarks[0]
+
+
+def test_an_example_stands_where_no_cluster_is_and_cannot_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    opened = CapacityEngine().open("model: {name: gpt2}\nhardware: {name: rtx-4090}\n")
+    *_, last = opened.clustered(opened.compare().columns[0].mode)
+    assert last.nodes is not None
+    assert last.nodes.is_example
+    everything, *rows = last.nodes.rows["node"]
+    assert everything.counts.startswith("1 planned")
+    assert all(row.refusal.startswith("EXAMPLE") and not row.change for row in (everything, *rows))
+    assert last.queue.rows
+    assert last.queue.remarks[0].startswith("EXAMPLE")

@@ -159,9 +159,9 @@ async def test_no_color_uses_the_terminals_own_theme(make_app: MakeApp, monkeypa
 async def test_hint_of_the_first_run_goes_for_good(make_app: MakeApp, own_folders: Path) -> None:
     async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
         await settle(pilot)
-        assert "? lists all keys" in shown(pilot, "note")
+        assert "1 of 5" in shown(pilot, "note")
         await press(pilot, "escape")
-        assert "? lists all keys" not in shown(pilot, "note")
+        assert "of 5" not in shown(pilot, "note")
         assert "hint = false" in (own_folders / "config" / "settings.toml").read_text()
 
 
@@ -182,4 +182,18 @@ async def test_escape_shows_all_panels_again(make_app: MakeApp) -> None:
         assert not pilot.app.screen.query_one("#plans").display
         await press(pilot, "escape")
         assert pilot.app.screen.query_one("#plans").display
-        assert "? lists all keys" in shown(pilot, "note")
+        assert "1 of 5" in shown(pilot, "note")
+
+
+async def test_the_guided_start_goes_on_with_each_key_that_was_tried_and_ends_for_good(
+    make_app: MakeApp, own_folders: Path
+) -> None:
+    async with make_app(settings={"hint": True}).run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        for number, keys in enumerate((["down", "plus"], ["a"], ["space", "f"], ["space", "r"]), start=2):
+            await press(pilot, *keys)
+            await press(pilot, "escape" if "space" in keys else "down")
+            assert f"{number} of 5" in shown(pilot, "note")
+        await press(pilot, "E", "escape", "down")
+        assert "of 5" not in shown(pilot, "note")
+        assert "hint = false" in (own_folders / "config" / "settings.toml").read_text()

@@ -102,3 +102,15 @@ def test_what_is_over_is_told_once_by_its_folder_or_by_the_history(reader, plann
     with pytest.raises(CapacityError, match="nothing can be learnt"):
         reader.calibrate(older.id)
     writer.forget()
+
+
+def test_before_the_first_run_an_example_stands_there_that_says_so_and_teaches_nothing(reader):
+    (row,) = reader.rows()
+    assert (row.standing, row.cells[0], row.has_plan) == (Standing.EXAMPLE, "example", True)
+    run = reader.run(row.id, 1.0)
+    assert run.head.startswith("EXAMPLE, made up")
+    assert {"step time", "loss", "device memory"} <= {graph.title for graph in run.graphs}
+    assert all(graph.is_inside for graph in run.graphs)
+    assert reader.document(row.id).model.name == "llama-3.1-8b"
+    with pytest.raises(CapacityError, match="example"):
+        reader.calibrate(row.id)

@@ -17,7 +17,7 @@ from capacity_tui.tui.app import CapacityApp
 from capacity_tui.tui.engine_view import choices
 from capacity_tui.tui.plan_document import PlanDocument
 from capacity_tui.tui.shown.comparison import ORDERS, Tried
-from capacity_tui.tui.views.dialogs.picker import TriedPicker
+from capacity_tui.tui.views.dialogs.picker import TriedPicker, best_of
 from capacity_tui.tui.views.plan.field_list import sweep_lines
 from capacity_tui.tui.widgets.lines import Lines
 
@@ -147,3 +147,24 @@ def test_a_row_has_the_cost_of_the_job_and_whose_price_that_is() -> None:
     assert cheap.cost_usd and dear.cost_usd and cheap.cost.startswith("$")
     assert cheap.source.split()[0] != dear.source.split()[0] == "AWS"
     assert ORDERS["fit"](cheap) < ORDERS["fit"](dear)
+
+
+def test_the_best_of_what_fits_are_marked() -> None:
+    tried = {
+        "slow": Tried(Verdict.FITS, seconds=9.0, cost_usd=1.0, share=0.5),
+        "fast": Tried(Verdict.FITS, seconds=3.0, cost_usd=2.0, share=0.2),
+        "tight": Tried(Verdict.TIGHT, seconds=1.0, cost_usd=0.1, share=0.1),
+    }
+    assert best_of(tried) == {"slow": "cheapest", "fast": "fastest safest"}
+
+
+async def test_the_largest_models_of_the_hardware_are_a_list_on_the_model(make_app: Callable[..., CapacityApp]) -> None:
+    app = make_app()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "M")
+        shown = [line.plain for line in app.screen.query_one(".dialog Lines", Lines).lines]
+        assert "fine-tune: QLoRA" in shown[0]
+        assert "71 %" in shown[0]
+        assert "! qwen2.5-14b" in shown[1]
+        await press(pilot, "escape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich import box
@@ -34,6 +35,11 @@ _LONGEST_WORD = 16
 """Characters of a word that are kept together if that is possible."""
 
 _INDENT = 4
+
+_NARROWEST_NAME = 24
+"""Cells below which names of figures do not fold further."""
+
+_RANGE = re.compile(r"\d.* to .*\d")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> Listing:
@@ -163,7 +169,7 @@ def rich_parts(parts: Iterable[Part]) -> Iterator[RenderableType]:
         if isinstance(part, TextPart):
             yield _line(part)
         elif isinstance(part, SectionsPart):
-            yield _figures(part) if part.has_aside else _columns(part)
+            yield _Figures(part) if part.has_aside else _columns(part)
         elif isinstance(part, CodePart):
             yield Text(part.text)
         elif isinstance(part, PicturePart):
@@ -180,19 +186,36 @@ def _line(part: TextPart) -> Text:
     return Text.assemble((part.subject, "bold"), ": ", text) if part.subject else text
 
 
-def _figures(part: SectionsPart) -> Table:
-    """Return figures under titles, each with its aside in brackets; what has but an aside is left to pages."""
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(no_wrap=True)
-    grid.add_column(no_wrap=True, justify="right")
-    grid.add_column(style="dim", overflow="fold")
-    for section in part.sections:
-        if section.title:
-            grid.add_row(Text(section.title, style="bold"))
-        for label, value, aside in section.rows:
-            if value:
-                grid.add_row(Text(f"  {label}"), Text(value), Text(f"({aside})" if aside else ""))
-    return grid
+@dataclass(frozen=True)
+class _Figures:
+    """Figures under titles, each with its aside in brackets; what has but an aside is left to pages.
+
+    Ranges stay whole: where there is no room for all, long names fold before them.
+    """
+
+    part: SectionsPart
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the figures in columns as wide as there is room for."""
+        rows = [row for section in self.part.sections for row in section.rows if row[1]]
+        names, values = (max((len(row[column]) for row in rows), default=0) for column in (0, 1))
+        ranges = max((len(aside) + 2 for *_, aside in rows if _RANGE.search(aside)), default=0)
+        room = options.max_width - values - ranges - 2 * _GAP - _INDENT // 2
+        grid = Table(box=None, show_header=False, pad_edge=False)
+        grid.add_column(width=min(names, max(room, _NARROWEST_NAME)) + _INDENT // 2, overflow="fold")
+        grid.add_column(no_wrap=True, justify="right", min_width=values)
+        grid.add_column(style="dim", overflow="fold")
+        for section in self.part.sections:
+            if section.title:
+                grid.add_row(Text(section.title, style="bold"))
+            for label, value, aside in section.rows:
+                if value:
+                    name = label.lstrip()
+                    indent = _INDENT // 2 + len(label) - len(name)
+                    grid.add_row(
+                        Padding(Text(name), (0, 0, 0, indent)), Text(value), Text(f"({aside})" if aside else "")
+                    )
+        yield grid
 
 
 def _columns(part: SectionsPart) -> Table:

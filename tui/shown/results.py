@@ -95,6 +95,29 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class SizedModel:
+    """The largest model of one way to use hardware.
+
+    Attributes:
+        way: what is done and how.
+        model: its name.
+        room: how it fits, in words.
+        share: how much of the memory it takes.
+        speed: how fast it is.
+        is_comfortable: whether there is room to spare.
+        change: what makes the plan one of it.
+    """
+
+    way: str
+    model: str
+    room: str
+    share: str
+    speed: str
+    is_comfortable: bool
+    change: Mapping[str, object] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
     """What the word under the cursor of a line may become.
 

@@ -19,6 +19,7 @@ class Standing(StrEnum):
     ENDED = "ended"
     FAILED = "failed"
     PAST = "past"
+    EXAMPLE = "an example, made up"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,14 @@ class NodeMap:
         rows: the rows of each level.
         usual: the level that is read at a glance.
         source: where this comes from.
+        is_example: whether they are made up.
     """
 
     levels: tuple[str, ...]
     rows: Mapping[str, tuple[NodesRow, ...]] = field(hash=False)
     usual: str
     source: str
+    is_example: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,10 +87,15 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         if name.startswith(FIGURE):
             self.session.figures.publish(name.removeprefix(FIGURE))
             return
+        self.session.guide.take(name)
         for hearing in (self, self.app.screen_stack[0], self.app):
             if isinstance(hearing, Commanded) and name in hearing.commands:
                 hearing.commands[name]()
                 return
+
+    def on_screen_resume(self) -> None:
+        """Say what is to be said by now."""
+        self._note.renew()
 
     def on_key(self, event: events.Key) -> None:
         """Stop saying what was said when the next key comes; while the views are listed, take the key for one."""
@@ -202,6 +207,7 @@ class Views:
         """Show a view, unless it is shown or a dialog lies over the one that is."""
         if view == self.shown or not isinstance(self._app.screen, ViewScreen):
             return
+        self._session.guide.take(f"view.{view}")
         if view == "plan":
             self._app.pop_screen()
             return

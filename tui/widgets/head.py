@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from capacity_tui.engine.printable import printable
 from capacity_tui.engine.verdict import Verdict
-from capacity_tui.tui.actions import ACTIONS, PANELS, VIEWS, Action, heard_in, key_codes, key_names
+from capacity_tui.tui.actions import ACTIONS, VIEWS, Action, heard_in, key_codes, key_names
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import MOVED, Line, Span, clip, fit, line, spread
 from capacity_tui.tui.widgets.lines import Bar
@@ -190,24 +190,26 @@ class NoteLine(Bar):
         session: what every screen works with.
     """
 
-    HINT = f"Arrows move, + - step, enter types, 1-{len(PANELS)} panels, ? lists all keys, esc hides it"
-
     def __init__(self, session: Session) -> None:
         super().__init__(id="note")
         self._session = session
         self._status: Span | None = None
+        self._seen = -1
 
     def on_mount(self) -> None:
         """Listen to what is to be said."""
         self._session.status.subscribe(self, self._show_status)
-        self._session.answers.subscribe(self, lambda _: self._renew())
-        self._renew()
+        self._session.answers.subscribe(self, lambda _: self.renew())
+        self.renew()
 
     def clear_status(self) -> None:
-        """Say what stands again."""
-        if self._status is not None:
+        """Say what stands again, now that another key came."""
+        if self._session.guide.go_on():
+            self._session.end_guide()
+        self._seen = self._session.store.revision
+        if self._status is not None or not self._session.guide.is_over:
             self._status = None
-            self._renew()
+            self.renew()
 
     def build(self, width: int) -> Line:
         """Show the first note that there is, in the longest of its wordings that has room."""
@@ -220,9 +222,10 @@ class NoteLine(Bar):
 
     def _show_status(self, status: Span) -> None:
         self._status = status
-        self._renew()
+        self.renew()
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """Say what is to be said by now, if anything."""
         # The lowest terminals have no line to spare for nothing.
         self.set_class(not self._note(), "-empty")
         self.repaint()
@@ -233,9 +236,17 @@ class NoteLine(Bar):
             return (self._status,)
         if trouble := self._trouble():
             return (trouble,)
-        if changed := self._changed():
+        changed, hint = self._changed(), self._hint()
+        if changed and not (hint and self._seen == self._session.store.revision):
             return changed
-        sources = (self._shortage, self._moved, self._left_behind, self._warning, self._hint, self._of_the_columns)
+        if hint and self._session.guide.has_begun:
+            return hint
+        if note := self._first_of(self._shortage, self._moved, self._left_behind, self._warning):
+            return note
+        return hint or self._first_of(self._of_the_columns)
+
+    @staticmethod
+    def _first_of(*sources: Callable[[], Span | None]) -> tuple[Span, ...]:
         return next(((note,) for source in sources if (note := source())), ())
 
     def _trouble(self) -> Span | None:
@@ -311,9 +322,9 @@ class NoteLine(Bar):
         comparison = self._session.store.comparison
         return Span(comparison.remarks[0], "label") if comparison and comparison.remarks else None
 
-    def _hint(self) -> Span | None:
-        """Return how to begin, for whoever is here for the first time."""
-        return Span(self.HINT, "value") if self._session.shows_hint else None
+    def _hint(self) -> tuple[Span, ...]:
+        """Return what to try next, for whoever is here for the first time."""
+        return tuple(Span(text, "value") for text in self._session.guide.wordings())
 
 
 def _difference(before: Row, after: Row, in_full: bool) -> str:

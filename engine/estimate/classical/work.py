@@ -197,7 +197,7 @@ def _conditioning(spec: ClassicalSpec) -> Iterator[Note]:
         yield Note("ill_conditioned", "The normal equations square the condition number", detail)
     elif spec.condition is None and spec.precision == "fp32":
         detail = (
-            f"In fp32 nothing is left of the result from a condition number of {limit:,.0f} on; use fp64 or "
+            f"In fp32 nothing is left of the result from a condition number of {format_number(limit)} on; use fp64 or "
             "linear_regression_qr."
         )
         yield Note("ill_conditioned", "The normal equations square the condition number", detail)

@@ -88,7 +88,7 @@ _ROWS = (
            saying_nothing=is_rarely_interrupted, trained=("calendar",),
            help="Time of the whole job with what failures cost: restarts, work done again, checkpoints, planned stops. "
                 "It is when the model is there, once machines are."),
-    Metric(Figure.RELIABILITY_FAILURES, "expected failures", "", of_calendar(lambda r: r.failures), LESS,
+    Metric(Figure.RELIABILITY_FAILURES, "expected failures", "failures", of_calendar(lambda r: r.failures), LESS,
            "failures", has_ends=True, block="time", saying_nothing=is_rarely_interrupted,
            help="How many times a device, a node or the network stops the job on average. Each costs a restart and "
                 "the work since the last checkpoint."),

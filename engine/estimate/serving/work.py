@@ -14,6 +14,7 @@ from capacity_tui.engine.estimate.serving.steady import steady_state
 from capacity_tui.engine.estimate.work import Loaded, ModelFacts, Note, Phase, Served, Work
 from capacity_tui.engine.models.transformer import decode_flops_per_token, forward_flops_per_token, prompt_flops
 from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.units import format_number
 
 METHOD = "operator roofline of prefill and decode, memory term by term"
 _PEAK, _MEAN = "when every sequence has reached its full length", "with the requests that run at once"
@@ -94,7 +95,8 @@ def _too_small(run: ServingRun, details: Mapping[str, Number]) -> tuple[Note, ..
     if np.all(sequences >= run.batch):
         return ()
     held, wanted = float(np.min(sequences)), float(np.max(run.batch))
-    detail = f"it holds {held:,.0f} sequences of this length, the batch has {wanted:,.0f}: the others wait"
+    counts = f"{format_number(held)} sequences of this length, the batch has {format_number(wanted)}"
+    detail = f"it holds {counts}: the others wait"
     return (Note("cache_too_small", "the engine's share of memory is too small for the batch", detail),)
 
 
@@ -106,6 +108,6 @@ def _overloaded(run: ServingRun, loaded: Loaded) -> tuple[Note, ...]:
         return (Note("saturated", "more requests arrive than can be answered", detail),)
     if arriving == 0 and np.any(run.batch < run.users):
         held, sent = float(np.min(run.layout.dp * run.batch)), float(np.max(run.layout.dp * run.users))
-        detail = f"{held:,.0f} of {sent:,.0f} requests run: the others wait for their turn"
+        detail = f"{format_number(held)} of {format_number(sent)} requests run: the others wait for their turn"
         return (Note("requests_wait", "fewer requests run than are sent at once", detail),)
     return ()

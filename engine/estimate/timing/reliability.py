@@ -100,7 +100,7 @@ def checkpoint_seconds(states: Number, bandwidth: Number) -> Number:
     "interval = 3600 / (devices / device_hours + 3600 / taken_back)",
     unit="s",
     source="failures of devices at random, any of which stops the job; and capacity that is taken back",
-    units={"device_hours": "h", "taken_back": "s"},
+    units={"device_hours": "device-h", "taken_back": "s"},
     origins={"device_hours": "assumptions.device-hours-between-failures"},
 )
 def failure_interval(devices: Number, device_hours: Number, taken_back: Number = np.inf) -> Number:

@@ -89,7 +89,7 @@ def shape_from_spec(
         base |= traits.models.get(row.id, {})
         if "vocab" not in base and "vision" not in base:
             base["vocab"] = traits.families["transformer_decoder"]["vocab"]
-            base["assumed"] = (f"vocabulary of {base['vocab']:,} tokens",)
+            base["assumed"] = (f"vocabulary of {format_number(base['vocab'])} tokens",)
         if row.by_count:
             base = with_feed_forward(base, float(row.params_total or 0))
     if images and "vision" not in base:

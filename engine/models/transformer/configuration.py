@@ -20,6 +20,7 @@ from capacity_tui.engine.models.transformer.shape import (
     resolve_shape,
 )
 from capacity_tui.engine.printable import printable
+from capacity_tui.engine.units import format_number
 
 REQUIRED = ("layers", "hidden", "heads", "vocab")
 _TIED = "tie_word_embeddings"
@@ -126,7 +127,7 @@ def first_size(config: Mapping[str, Any], keys: list[str], file: str | None, sma
         if any(isinstance(size, bool) or not isinstance(size, int | float) for size in sizes):
             raise PlanError("not a number", f"{value!r:.60}", place=Place(file, field=key))
         if not all(smallest <= size <= LARGEST_SIZE for size in sizes):
-            allowed = f"allowed: {smallest} to {LARGEST_SIZE:,}"
+            allowed = f"allowed: {smallest} to {format_number(LARGEST_SIZE)}"
             raise PlanError("out of range", f"{value!r:.60}", allowed, Place(file, field=key))
         return sizes[0] if len(set(sizes)) == 1 else sum(sizes) / len(sizes)
     return None

@@ -15,6 +15,7 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.models.transformer.latent_attention import ATTENTION_PARTS, LatentSizes
 from capacity_tui.engine.numeric import Number, any_true, present
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_number
 
 Fields = Mapping[str, Any]
 
@@ -330,7 +331,7 @@ def _at(where: Place, name: str) -> Place:
 def _quotient(whole: Number, part: Number, name: str, where: Place) -> Number:
     """Divide without a remainder, or say which field does not divide."""
     if np.any(np.less(part, 1)) or np.any(np.mod(whole, np.maximum(part, 1))):
-        detail = f"{whole:,} by {part:,}" if np.ndim(whole) == np.ndim(part) == 0 else ""
+        detail = f"{format_number(whole)} by {format_number(part)}" if np.ndim(whole) == np.ndim(part) == 0 else ""
         raise PlanError("the width does not divide into heads", detail, "give head_dim", _at(where, name))
     return whole // part
 
@@ -382,7 +383,7 @@ def _check_range(name: str, value: object, largest: int, where: Place) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.ndarray):
         return
     if not np.all((value >= 0) & (value <= largest)):
-        raise PlanError("out of range", f"0 to {largest:,}", place=_at(where, name))
+        raise PlanError("out of range", f"0 to {format_number(largest)}", place=_at(where, name))
 
 
 def _sharing(heads: Number, kv_heads: Number, latent: bool) -> str:

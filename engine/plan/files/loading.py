@@ -20,6 +20,7 @@ from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.plan.validation import checked_plan, place_of
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.units import format_number
 
 KeyPath: TypeAlias = tuple[str, ...]
 
@@ -274,8 +275,8 @@ def _plan_from_document(document: Document) -> Plan:
         hint = "begin with model: {name: ...}; `capacity-tui examples` has whole plans"
         raise PlanError(reason, hint=hint, place=Place(document.file, 1 if document.file else None))
     if len(document.lines) > MOST_VALUES:
-        detail = f"{len(document.lines):,} keys and entries"
-        raise PlanError("too large for a plan", detail, f"allowed: {MOST_VALUES:,}", Place(document.file))
+        detail = f"{format_number(len(document.lines))} keys and entries"
+        raise PlanError("too large for a plan", detail, f"allowed: {format_number(MOST_VALUES)}", Place(document.file))
     _check_version(data.get("version", CURRENT_VERSION), document)
     converted = _present_form(data, document, ())
     scenarios = converted.data.get("scenarios")

@@ -30,7 +30,7 @@ from capacity_tui.engine.solve.space.axes import (
 )
 from capacity_tui.engine.solve.space.space import Block, Ranked, SpaceCache, best
 from capacity_tui.engine.solve.space.training import TrainingSpace, training_space
-from capacity_tui.engine.units import format_bytes, format_count
+from capacity_tui.engine.units import format_bytes, format_count, format_number
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
@@ -95,7 +95,9 @@ class Search:
             context = 0.0 if shape is None else float(shape.max_context)
             upper = self.mode.sequence_range[1] or 2 * (self.mode.sequence_range[0] or 1024)
             values[Key.TRAINING_SEQ_LEN] = int(min(upper, context or upper))
-            reasons[Key.TRAINING_SEQ_LEN] = f"upper end of the mode's range, within a context of {context:,.0f}"
+            reasons[Key.TRAINING_SEQ_LEN] = (
+                f"upper end of the mode's range, within a context of {format_number(context)}"
+            )
         return values, reasons
 
     def settings(self, base: Values, wanted: tuple[str, ...]) -> Searched:
@@ -220,11 +222,10 @@ class Search:
     ) -> Reasons:
         """Say why each value was chosen, with the figures that decided."""
         limit = budget_text(self.mode, space.resolved.cluster)
-        verdict = f"fastest of {tried:,} settings that stay within {limit}: {reached}"
+        verdict = f"fastest of {format_number(tried)} settings that stay within {limit}: {reached}"
         if not inside:
-            verdict = (
-                f"nothing of {tried:,} settings stays inside {limit}; the fastest of those that need least: {reached}"
-            )
+            least = f"the fastest of those that need least: {reached}"
+            verdict = f"nothing of {format_number(tried)} settings stays inside {limit}; {least}"
         reasons = dict.fromkeys((path for path in values if path in wanted and path not in open_jobs()), verdict)
         if Key.TRAINING_GLOBAL_BATCH in values and space.batch is not None:
             reasons[Key.TRAINING_GLOBAL_BATCH] = _batch_reason(values, space, self.mode)

@@ -16,7 +16,7 @@ from capacity_tui.engine.plan import DETECTED, Plan, all_fields, counted_name, f
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO, Knob
 from capacity_tui.engine.solve.space.axes import Axis, choices_of
-from capacity_tui.engine.units import format_quantity, parse_quantity
+from capacity_tui.engine.units import format_number, format_quantity, parse_quantity
 
 Better = Literal["less", "more"]
 
@@ -255,7 +255,7 @@ def _stepping(
     if not (math.isfinite(step) and step > 0):
         raise PlanError("not a step", repr(step_text)[:40], "give a number above 0", Place(field=path))
     if (high - low) / step >= MOST_VALUES:
-        allowed = f"{MOST_VALUES:,} at most: take a larger step"
+        allowed = f"{format_number(MOST_VALUES)} at most: take a larger step"
         raise PlanError("too many values", written, allowed, Place(field=path))
     for number in range(math.floor((high - low) / step + 1e-9) + 1):
         value = low + number * step

@@ -39,9 +39,19 @@ if TYPE_CHECKING:
 @click.command()
 @listing_options
 @click.option("--details", metavar="ID", shell_complete=plan_sources.models, help="All that is known about one.")
-def models(listing: bool, details: str | None, text: str, output: Output) -> None:
-    """List the models a plan can name."""
+@click.option(
+    "--on",
+    "hardware",
+    metavar="HARDWARE",
+    shell_complete=plan_sources.devices,
+    help="The largest that some hardware tunes and runs, such as 4090, 8xh100, or detected.",
+)
+def models(listing: bool, details: str | None, hardware: str | None, text: str, output: Output) -> None:
+    """List the models a plan can name, or the largest that some hardware tunes and runs."""
     del listing
+    if hardware is not None:
+        _write_ladder(hardware, output)
+        return
     from capacity_tui.engine.catalog import load_catalog
     from capacity_tui.engine.models import known_models, plugin_problems
 
@@ -67,6 +77,27 @@ def models(listing: bool, details: str | None, text: str, output: Output) -> Non
     output.show(tables)
     if not tables:
         tell_nothing(catalog.architectures.nearest(text))
+
+
+_LADDER_HEADS = ("way", "fits", "model", "memory", "speed")
+
+
+def _write_ladder(hardware: str, output: Output) -> None:
+    """Write the largest models of each way to use some hardware."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.plan.line import PlanFlags, line_of_flags
+    from capacity_tui.engine.solve import changed_by_line, ladder, open_plan
+    from capacity_tui.tui.cli.plan_sources import machine_for
+    from capacity_tui.tui.cli.rich_tables import Listing
+
+    catalog = load_catalog()
+    plan = changed_by_line(open_plan(), line_of_flags(PlanFlags(gpu=hardware), catalog=catalog), catalog)
+    rungs = tuple(ladder(plan, machine_for(plan), catalog))
+    rows = [(one.way, one.room, one.model, one.share, one.speed) for one in rungs]
+    if output.is_data:
+        output.data([dict(zip(_LADDER_HEADS, row, strict=True)) for row in rows])
+    else:
+        output.show([Listing(_LADDER_HEADS, rows, frozenset((3, 4)), frozenset(range(5)))])
 
 
 def _write_model(name: str, catalog: Catalog, output: Output) -> None:

@@ -26,6 +26,7 @@ from capacity_tui.engine.solve import EstimatedPlan, placed
 from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.shown.results import Table, TableColumn, TableRow
 from capacity_tui.tui.shown.scale import Clustered, NodeMap, NodesRow
+from capacity_tui.tui.views.cluster.example import MADE_UP, example_cluster
 
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
@@ -70,9 +71,12 @@ def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:
     yield shown
     words = _NodeWords(case, plan)
     nodes, jobs, why = _seen_nodes(words, case.catalog)
-    if nodes is None:
-        nodes = own_occupancy(case.resolved.cluster, case.plan.hardware.groups)
-    yield replace(shown, nodes=words.map(nodes), queue=Table(_JOBS, jobs, () if jobs else (why,)))
+    own = own_occupancy(case.resolved.cluster, case.plan.hardware.groups)
+    if nodes is None and why == _NO_CLUSTER and len(own.nodes) == 1:
+        example, jobs = example_cluster(case.resolved.cluster.device.id)
+        yield replace(shown, nodes=words.map(words.laid(example), MADE_UP), queue=Table(_JOBS, jobs, (MADE_UP,)))
+        return
+    yield replace(shown, nodes=words.map(nodes or own), queue=Table(_JOBS, jobs, () if jobs else (why,)))
 
 
 def _seen_nodes(words: _NodeWords, catalog: Catalog) -> tuple[Occupancy | None, tuple[TableRow, ...], str]:
@@ -135,26 +139,28 @@ class _NodeWords:
         source = occupancy.source if has_any else f"{occupancy.source}; the plan runs on other hardware"
         return replace(planned_nodes(occupancy, int(self._cluster.devices), kinds), source=source)
 
-    def map(self, occupancy: Occupancy) -> NodeMap:
-        """Return the rows of all levels."""
+    def map(self, occupancy: Occupancy, made_up: str = "") -> NodeMap:
+        """Return the rows of all levels; of nodes that are made up none can be taken."""
         placed_plan = node_map(occupancy)
         has_kinds = len(placed_plan.rows[ALL_NODES]) > 1
-        everything = self._row(placed_plan.whole, has_kinds=False)
+        everything = self._row(placed_plan.whole, made_up, has_kinds=False)
         rows = {
-            level: (everything, *(self._row(row, has_kinds=has_kinds) for row in rows))
+            level: (everything, *(self._row(row, made_up, has_kinds=has_kinds) for row in rows))
             for level, rows in placed_plan.rows.items()
         }
-        return NodeMap(tuple(rows), rows, placed_plan.usual, occupancy.source)
+        return NodeMap(tuple(rows), rows, placed_plan.usual, occupancy.source, is_example=bool(made_up))
 
-    def _row(self, row: MapRow, *, has_kinds: bool) -> NodesRow:
+    def _row(self, row: MapRow, made_up: str, *, has_kinds: bool) -> NodesRow:
         counts = (f"{format_number(row.counts[state])} {state}" for state in NODE_STATES if row.counts[state])
-        change = change_to_available(self._plan, self._cluster.device.id, row.nodes, self._known)
+        change = None
+        if not made_up:
+            change = change_to_available(self._plan, self._cluster.device.id, row.nodes, self._known)
         return NodesRow(
             name=row.name,
             counts=" · ".join(counts),
             cells=row.cells,
             hardware=row.hardware if has_kinds else "",
-            notes=row.notes,
+            notes=row.notes if len(row.nodes) > 1 else tuple(node.note for node in row.nodes if node.note),
             change=change or {},
-            refusal="" if change else _NOTHING_FREE,
+            refusal="" if change else made_up or _NOTHING_FREE,
         )

@@ -215,7 +215,10 @@ class Nodes(HeadedPanel):
 
     def edge(self) -> str:
         """Return what a row stands for."""
-        return "" if self._map is None else f"by {'kind' if self._shown_level == 'all' else self._shown_level}"
+        if self._map is None:
+            return ""
+        level = f"by {'kind' if self._shown_level == 'all' else self._shown_level}"
+        return f"an example · {level}" if self._map.is_example else level
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Draw the rows below what the cells mean."""
@@ -224,7 +227,7 @@ class Nodes(HeadedPanel):
         rows = self.rows
         names = min(max(cell_len(row.name) for row in rows), _LONGEST_NAME)
         counts = max(cell_len(row.counts) for row in rows)
-        lines = [fit(self._legend(self._map.source), width)]
+        lines = [fit(self._legend(self._map), width)]
         for index, row in enumerate(rows):
             at_cursor = index == self.cursor
             tone = "dim" if self.is_old else "best" if index == 0 else "value"
@@ -245,9 +248,10 @@ class Nodes(HeadedPanel):
         ]
         return [Span("[", "dim"), *drawn, Span("]", "dim")]
 
-    def _legend(self, source: str) -> Line:
+    def _legend(self, nodes: NodeMap) -> Line:
+        mark = (Span(" EXAMPLE, made up ", "badge"),) if nodes.is_example else ()
         pairs = [(Span(f" {glyph}", _ROLES[state]), Span(f" {state} ", "label")) for state, glyph in GLYPHS.items()]
-        return line(*chain.from_iterable(pairs), Span(f" {source}", "dim"))
+        return line(*mark, *chain.from_iterable(pairs), Span(f" {nodes.source}", "dim"))
 
     @property
     def _shown_level(self) -> str:
@@ -333,4 +337,5 @@ class Queue(HeadedPanel):
             at_cursor = index == self.cursor and self.is_current
             text = Span(layout.text(row.cells), "value" if row.stands_out else "label")
             lines.append(line(Span("▌" if at_cursor else " ", "accent"), text, selected=at_cursor))
+        lines += [line(Span(f" {text}", "accent")) for text in wrap(" ".join(table.remarks), width - 2)]
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)

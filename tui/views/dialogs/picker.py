@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,6 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from capacity_tui.engine.record import dataclass
+from capacity_tui.engine.verdict import Verdict
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import ORDERS, Tried
@@ -198,6 +199,13 @@ _COLUMNS = (("memory", 19), ("time", 14), ("cost", 10), ("price", 11), ("source"
 
 _LEAST_DETAIL = 8
 
+_BEST: Mapping[str, Callable[[Tried], float | None]] = {
+    "cheapest": lambda tried: tried.cost_usd if tried.cost_usd is not None else tried.usd,
+    "fastest": lambda tried: tried.seconds,
+    "safest": lambda tried: tried.share,
+}
+"""What is marked among the rows that fit: the least of a figure."""
+
 _LISTED = "as listed"
 
 _AT_ONCE = 4
@@ -232,6 +240,7 @@ class TriedPicker(Picker):
         super().__init__(session, title, read, current, typed)
         self._attempt = attempt
         self._tried: dict[str, Tried] = {}
+        self._best: dict[str, str] = {}
         self._order = order or _LISTED
         self._wanted: tuple[str, ...] = ()
 
@@ -249,6 +258,7 @@ class TriedPicker(Picker):
     def _take_tried(self, tried: dict[str, Tried]) -> None:
         """Show what came in."""
         self._tried |= tried
+        self._best = best_of(self._tried)
         self._sort()
         self.show_lines()
 
@@ -318,6 +328,15 @@ class TriedPicker(Picker):
         seen = self._matches[max(lines.top - 1, 0) : lines.top + lines.size.height]
         self._wanted = tuple(choice.id for choice in seen)
 
+    def _titled(self, choice: Choice) -> tuple[Span, Span]:
+        """Return the name of a choice, and at its right what it is best at."""
+        best = self._best.get(choice.id, "")
+        room = _TITLE - len(best)
+        return (
+            Span(left(clip(choice.title, room), room), "best" if choice.id == self._current else "value"),
+            Span(f"{best} ", "good"),
+        )
+
     def _head(self, width: int) -> Line | None:
         names = "".join(f"{name:<{size}}" for name, size in _columns_in(width))
         return line(Span(" " * (_TITLE + 4), "dim"), Span(names, "dim"))
@@ -329,7 +348,7 @@ class TriedPicker(Picker):
         shown = [
             Span("▌" if index == self._cursor else " ", "accent"),
             Span(f"{mark.text} ", mark.role),
-            Span(left(clip(choice.title, _TITLE), _TITLE + 1), "best" if choice.id == self._current else "value"),
+            *self._titled(choice),
         ]
         detail = choice.detail
         if tried and tried.reason:
@@ -342,6 +361,17 @@ class TriedPicker(Picker):
         room = max(width - used, 0)
         shown.append(Span(left(clip(detail, room), room) if room >= _LEAST_DETAIL else " " * room, "dim"))
         return line(*shown, selected=index == self._cursor)
+
+
+def best_of(tried: Mapping[str, Tried]) -> dict[str, str]:
+    """Return which choices are the cheapest, the fastest and the safest of those that fit, in words by their ids."""
+    fitting = {name: one for name, one in tried.items() if one.verdict is Verdict.FITS}
+    words: dict[str, list[str]] = {}
+    for word, value in _BEST.items():
+        known = {name: number for name, one in fitting.items() if (number := value(one)) is not None}
+        if len(known) > 1:
+            words.setdefault(min(known, key=lambda name: known[name]), []).append(word)
+    return {name: " ".join(these) for name, these in words.items()}
 
 
 def _columns_in(width: int) -> tuple[tuple[str, int], ...]:

@@ -42,13 +42,20 @@ _NO_ROW = -1
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """One row of what may be begun with: a line, a file, or the name of an example."""
+    """One row of what may be begun with: a line, a file, the name of an example, or a view."""
 
     text: str
     kind: str
     title: str
     words: str
     group: str
+
+
+_LOOKS = (
+    _Start("run", "view", "a run beside its prediction", "an example; space r at any time", "Look at"),
+    _Start("cluster", "view", "a cluster and its queue", "an example; space l at any time", "Look at"),
+)
+"""What the first start offers to see."""
 
 
 class StartPrompt(ModalScreen[None], ClosesOnce[None]):
@@ -179,12 +186,17 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
 
         engine = self._session.engine
         return (
+            *(_LOOKS if not self._session.guide.is_over else ()),
             *(_recent(plan) for plan in recent_plans()),
             *(_Start(entry.id, "line", entry.title, entry.detail, "Try") for entry in engine.catalogue("line")),
             *(_Start(entry.id, "plan", entry.title, entry.detail, "Examples") for entry in engine.catalogue("profile")),
         )
 
     def _begin(self, start: _Start) -> None:
+        if start.kind == "view":
+            self.dismiss(None)
+            self.call_later(self._session.show_view, start.text)
+            return
         if start.kind == "line":
             self._plan(start.text)
             return

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 
+from capacity_tui.engine.units import format_number
 from capacity_tui.tui.actions import bindings
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.terminal.text import Glyphs, Line, Span, clip, line, to_ascii, wrap
 from capacity_tui.tui.views.query_view.results import ResultTable
 from capacity_tui.tui.views.query_view.screen import QueryScreen
-from capacity_tui.tui.views.query_view.search import spaced
 from capacity_tui.tui.widgets.lines import DrawnLines
 from capacity_tui.tui.widgets.plots import is_logarithmic, scatter
 
@@ -163,15 +163,15 @@ def rule_lines(results: Results | None, width: int) -> list[Line]:
 def why_nothing(results: Results) -> str:
     """Return why there are no rows: what excluded most."""
     most = next(iter((*results.missed, *results.excluded)), None)
-    why = f": {spaced(most.count)} times {most.rule}" if most else ""
+    why = f": {format_number(most.count)} times {most.rule}" if most else ""
     return f"nothing found{why}; r tells all"
 
 
 def _lines(excluded: Sequence[ExcludedPlans], width: int) -> Iterator[Line]:
-    size = max(len(spaced(one.count)) for one in excluded)
+    size = max(len(format_number(one.count)) for one in excluded)
     room, indent = max(width - size - 2, 1), " " * (size + 2)
     for one in excluded:
         first, *rest = wrap(one.rule, room) or [""]
-        yield line(Span(f"{spaced(one.count):>{size}}  ", "best"), Span(first, "value"))
+        yield line(Span(f"{format_number(one.count):>{size}}  ", "best"), Span(first, "value"))
         yield from (line(Span(indent + text, "value")) for text in rest)
         yield from (line(Span(indent + text, "dim")) for text in wrap(f"such as {one.example}", room) if one.example)

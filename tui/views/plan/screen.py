@@ -214,8 +214,8 @@ class PlanScreen(PanelScreen):
         """Show all panels again; with all in sight count deltas from the baseline again, then hide the first hint."""
         if self.has_class("-zoom"):
             self.remove_class("-zoom")
-        elif not self._estimates.forget_edit() and self.session.shows_hint:
-            self.session.hide_hint()
+        elif not self._estimates.forget_edit() and not self.session.guide.is_over:
+            self.session.end_guide()
 
     def mark_current(self, panel: Panel) -> None:
         """Mark a panel and its column, which decides what stays in sight on a small terminal."""

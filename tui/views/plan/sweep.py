@@ -17,8 +17,10 @@ from capacity_tui.tui.actions import Commands
 from capacity_tui.tui.requests import Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.comparison import Tried
-from capacity_tui.tui.shown.results import Field, Kind
+from capacity_tui.tui.shown.results import Choice, Field, Kind, SizedModel
+from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.dialogs.map import MapDialog
+from capacity_tui.tui.views.dialogs.picker import Picker
 from capacity_tui.tui.views.plan.field_list import FieldList
 
 if TYPE_CHECKING:
@@ -82,9 +84,29 @@ class Sweeping:
         document, field, column = self._store.document, self._fields.field, self._store.mode_column
         if document is None or field is None or column is None:
             return
+        if field.key == Key.MODEL_NAME:
+            self._show_ladder(document)
+            return
         self._session.say(f"looking for the limit of {field.label}…")
         take = partial(self._take_limit, self._store.generation, field.key)
         self._session.ask(self._screen, "limit", lambda _: document.limit(column.mode, field.key), take)
+
+    def _show_ladder(self, document: Document) -> None:
+        """Show the largest models that the plan's hardware tunes and runs, and take the one that is picked."""
+        rungs: list[SizedModel] = []
+
+        def read() -> tuple[Choice, ...]:
+            rungs[:] = document.ladder()
+            return tuple(Choice(str(number), one.way, _rung_text(one)) for number, one in enumerate(rungs))
+
+        def picked(number: str | None) -> None:
+            if number is not None:
+                rung = rungs[int(number)]
+                refusal = self._session.apply(rung.change)
+                said = refusal or f"{rung.way} {rung.model}, {rung.room}: u takes it back"
+                self._session.say(said, "bad" if refusal else "good")
+
+        self._session.app.push_screen(Picker(self._session, _LADDER, read), picked)
 
     def _take_limit(self, generation: int, key: str, limit: FieldLimit) -> None:
         """Take the value that was found, unless the plan has changed meanwhile."""
@@ -104,6 +126,15 @@ class Sweeping:
 
     def _sizes(self, key: str) -> tuple[int, ...]:
         return () if self._store.document is None else self._store.document.sizes(key)
+
+
+_LADDER = f"Largest models here: {Verdict.FITS.sign} with room to spare, {Verdict.TIGHT.sign} on the edge"
+
+
+def _rung_text(rung: SizedModel) -> str:
+    """Return model, share of the memory and speed in columns, what can be missed last."""
+    sign = (Verdict.FITS if rung.is_comfortable else Verdict.TIGHT).sign
+    return f"{sign} {rung.model:<22} {rung.share:>5} {rung.speed:>13}  {rung.room}"
 
 
 _NUMBERS = (Kind.INTEGER, Kind.POWER_OF_TWO, Kind.NUMBER)

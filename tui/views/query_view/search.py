@@ -15,7 +15,7 @@ from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.present import column_head, column_text
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.units import format_seconds
+from capacity_tui.engine.units import format_number, format_seconds
 from capacity_tui.tui.requests import Fault, Request
 from capacity_tui.tui.session import Session
 from capacity_tui.tui.shown.results import Cell
@@ -194,7 +194,9 @@ _SEARCHING = line(Span(" ▸ ", "accent"), Span("searching…", "value"), Span("
 def _counted(results: Results | None, running: bool, was_stopped: bool) -> Line:
     if results is None:
         return _SEARCHING if running else line()
-    counts = f"{spaced(results.tried)} tried, {spaced(results.fitting)} fit, {format_seconds(results.seconds)}"
+    counts = (
+        f"{format_number(results.tried)} tried, {format_number(results.fitting)} fit, {format_seconds(results.seconds)}"
+    )
     share = f"{results.share:.0%}".replace("%", " %")
     if running:
         end = "stopping…" if was_stopped else "esc stops"
@@ -203,11 +205,6 @@ def _counted(results: Results | None, running: bool, was_stopped: bool) -> Line:
     if not results.is_complete:
         return line(Span(" ! ", "warn"), Span(counts, "value"), Span(f", stopped at {share}: the best so far", "warn"))
     return line(Span(" ✓ ", "good"), Span(counts, "value"))
-
-
-def spaced(number: int) -> str:
-    """Return a whole number with its thousands apart."""
-    return f"{number:,}".replace(",", " ")
 
 
 class Details(DrawnLines):

@@ -162,6 +162,7 @@ _MARKS = {
     Standing.FAILED: Span("✗", "bad"),
     Standing.ENDED: Span("✓", "label"),
     Standing.PAST: Span(" ", "dim"),
+    Standing.EXAMPLE: Span("e", "accent"),
 }
 
 _FRONT = 4
@@ -172,7 +173,7 @@ _LEAST_WIDTH = 6
 _WIDEST = 28
 
 _NOTHING = (
-    "No run yet. One that is watched appears here while it goes on, and stays when it is over:",
+    "No run of yours yet. One that is watched appears here while it goes on, and stays when it is over:",
     "  capacity-tui monitor --plan PLAN -- torchrun train.py    runs a command beside its plan",
     "  capacity-tui monitor --pid N, or --log FILE              watches what runs already",
     "  capacity-tui profile -- CMD                              measures what a command uses",
@@ -203,6 +204,11 @@ class RunsTable(HeadedPanel):
         """The run under the cursor."""
         return self.rows[self.cursor] if self.cursor < len(self.rows) else None
 
+    @property
+    def is_example(self) -> bool:
+        """Whether there is no run but the one that shows what a run looks like."""
+        return [row.standing for row in self.rows] == [Standing.EXAMPLE]
+
     def show_rows(self, columns: tuple[TableColumn, ...], rows: tuple[RunRow, ...]) -> None:
         """Show other rows; the cursor stays on the run that one has gone to, else on the first."""
         ids = [row.id for row in rows]
@@ -223,13 +229,14 @@ class RunsTable(HeadedPanel):
     def edge(self) -> str:
         """Return how many go on."""
         going = sum(row.standing in (Standing.GOES_ON, Standing.UNWATCHED) for row in self.rows)
+        if self.is_example:
+            return "an example, until you watch a run"
         return f"{going} going, {len(self.rows) - going} past" if self.rows else ""
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the runs out under their heads, in the columns that there is room for."""
         if not self.rows:
-            texts = _NOTHING if self._is_read else ("looking for runs…",)
-            return [line(Span(f" {text}", "dim" if number else "label")) for number, text in enumerate(texts)], None
+            return _dimmed(_NOTHING if self._is_read else ("looking for runs…",)), None
         cells, room = [row.cells for row in self.rows], width - _FRONT
         layout = TableLayout.of(self._columns, cells, room, most=_WIDEST, least=_LEAST_WIDTH)
         lines = [line(" " * _FRONT, Span(layout.heads, "heading"))]
@@ -240,7 +247,13 @@ class RunsTable(HeadedPanel):
             cursor = Span("▌" if at_cursor else " ", "accent")
             text = Span(layout.text(row.cells), role)
             lines.append(line(cursor, Span(f"{mark.text}  ", mark.role), text, selected=at_cursor))
+        if self.is_example:
+            lines += _dimmed(_NOTHING)
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+
+
+def _dimmed(texts: tuple[str, ...]) -> list[Line]:
+    return [line(Span(f" {text}", "dim" if number else "label")) for number, text in enumerate(texts)]
 
 
 _NAME = 6

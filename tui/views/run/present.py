@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.errors import CapacityError, PlanError, StorageError
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.runs import figure_rows as run_figure_rows
 from capacity_tui.engine.present.runs import hardware_of as run_hardware
 from capacity_tui.engine.present.runs import learnt_text, what_ran
-from capacity_tui.engine.runs import LiveRun, RunCourse, RunFollower, list_runs, newest_look, number
+from capacity_tui.engine.runs import LiveRun, RunCourse, RunFollower, example_run, list_runs, newest_look, number
 from capacity_tui.engine.runs.history import History, RunRecord, WantedRuns, history_place
 from capacity_tui.engine.runs.sampling import learnt_from, restore_constants, write_measured
 from capacity_tui.engine.units import format_number, format_quantity, format_seconds
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _STEP, _MEMORY, _ALLOCATED = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES, Figure.MEMORY_PER_DEVICE_BYTES
 _NONE = "–"
+_MADE_UP = "EXAMPLE, made up: what a run of yours will look like"
 _MOST_PAST = 200
 _TO_THE_MINUTE = 16
 _COLUMNS = (
@@ -68,6 +70,7 @@ class WatchedRuns:
         self._follower: RunFollower | None = None
         self._followed = ""
         self._course = RunCourse()
+        self._example = ""
 
     def columns(self) -> tuple[TableColumn, ...]:
         """Return the columns of the table."""
@@ -76,15 +79,26 @@ class WatchedRuns:
     def rows(self) -> tuple[RunRow, ...]:
         """Return all runs; the history is read anew when another run goes on, or one no longer does."""
         self._live = {run.id: run for run in list_runs()}
+        self._example = ""
         going = frozenset(run.id for run in self._live.values() if run.goes_on)
         if going != self._going:
             self._going = going
             self._past = {record.id: record for record in self._find()}
         known = {run.record.id for run in self._live.values()}
         past = [record for record in self._past.values() if record.id not in known]
+        if not self._live and not past:
+            return tuple(self._example_rows())
         shown = [(run.id in going, run.record.started, self._row_of(run)) for run in self._live.values()]
         shown += [(False, record.started, self._row_of_past(record)) for record in past]
         return tuple(row for *_, row in sorted(shown, key=lambda entry: entry[:2], reverse=True))
+
+    def _example_rows(self) -> Iterator[RunRow]:
+        """Yield the run that stands here until there is one of the user's own."""
+        with suppress(StorageError):
+            run = example_run()
+            self._live, self._example = {run.id: run}, run.id
+            row = self._row_of(run)
+            yield replace(row, standing=Standing.EXAMPLE, cells=("example", *row.cells[1:]))
 
     def _find(self) -> tuple[RunRecord, ...]:
         """Return the newest runs of the history; none where that is turned off."""
@@ -98,9 +112,10 @@ class WatchedRuns:
             return self._past_run(self._past[name])
         self._follow(live)
         course = self._course
+        marks = (_MADE_UP,) if name == self._example else ()
         return WatchedRun(
             name,
-            " · ".join(filter(None, _head(live, course.look))),
+            " · ".join(filter(None, (*marks, *_head(live, course.look)))),
             tuple(graphs_of(course, live.record.predicted, window)),
             tuple(devices_of(course.look)),
             tuple(reversed(tuple(events_of(course.events)))),
@@ -113,6 +128,8 @@ class WatchedRuns:
 
     def calibrate(self, name: str) -> str:
         """Let estimates rest on a run and those kept before, and return what that changed."""
+        if name == self._example:
+            raise CapacityError("this run is an example", "nothing of it was measured", "calibrate on a run of yours")
         learnt = learnt_from(self._record(name), self._machine(), self._catalog, self._history)
         write_measured(learnt.measured)
         return f"{learnt_text(learnt)}; K takes it back"

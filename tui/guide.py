@@ -1,0 +1,92 @@
+"""A guided start of five keys, for whoever is here for the first time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class _Step(NamedTuple):
+    """One key to try.
+
+    Attributes:
+        actions: any of these does it.
+        text: what to do and what comes of it.
+        brief: the same where there is no room.
+    """
+
+    actions: frozenset[str]
+    text: str
+    brief: str
+
+
+_STEPS = (
+    _Step(
+        frozenset(("value.more", "value.less", "value.much_more", "value.much_less", "value.type")),
+        "↓ to a field, + or - steps it: the card above says at once what that changes (? all keys, esc ends this)",
+        "↓ to a field, + steps it (esc ends this)",
+    ),
+    _Step(
+        frozenset(("advice.apply", "advice.take")),
+        "a takes the best advice of panel 6; u takes any edit back",
+        "a takes the best advice, u takes it back",
+    ),
+    _Step(
+        frozenset(("view.find",)),
+        "space f finds the best plan: all layouts and hardware, held against your limits; esc comes back",
+        "space f finds the best plan; esc comes back",
+    ),
+    _Step(
+        frozenset(("view.run",)),
+        "space r shows a run beside its prediction: an example until you watch one of yours; esc comes back",
+        "space r shows a run beside its prediction",
+    ),
+    _Step(
+        frozenset(("file.export",)),
+        "E writes the plan for your framework, engine or scheduler, or as a report (esc comes back to Plan first)",
+        "E writes the plan for your framework",
+    ),
+)
+
+
+class Guide:
+    """Says which key to try next.
+
+    Args:
+        is_wanted: whether it was not seen yet.
+    """
+
+    def __init__(self, is_wanted: bool) -> None:
+        self._at = 0 if is_wanted else len(_STEPS)
+        self._is_done = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing more to try."""
+        return self._at == len(_STEPS)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any of the keys was tried."""
+        return self._at > 0 or self._is_done
+
+    def wordings(self) -> tuple[str, ...]:
+        """Return what to try now, the longest wording first; nothing while one still looks at what came of it."""
+        if self.is_over or self._is_done:
+            return ()
+        step = _STEPS[self._at]
+        return tuple(f"{self._at + 1} of {len(_STEPS)}: {text}" for text in (step.text, step.brief))
+
+    def take(self, action: str) -> None:
+        """Take note of what was done."""
+        self._is_done |= not self.is_over and action in _STEPS[self._at].actions
+
+    def go_on(self) -> bool:
+        """Go on to the next key once another came, and return whether that ends it."""
+        if not self._is_done:
+            return False
+        self._at, self._is_done = self._at + 1, False
+        return self.is_over
+
+    def end(self) -> None:
+        """Say no more."""
+        self._at, self._is_done = len(_STEPS), False
