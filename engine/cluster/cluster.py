@@ -379,7 +379,7 @@ class Cluster:
     @property
     def words(self) -> str:
         """The devices, and the instances that are rented for them: ``16 x h100-sxm-80gb in 2 x aws-p5-48xlarge``."""
-        return self.mix or f"{format_number(self.devices)} x {self.part}{self.device.id}" + (
+        return self.mix or f"{format_number(float(self.devices))} x {self.part}{self.device.id}" + (
             f" in {self.rented}" if self.rented else ""
         )
 

@@ -331,7 +331,11 @@ def _at(where: Place, name: str) -> Place:
 def _quotient(whole: Number, part: Number, name: str, where: Place) -> Number:
     """Divide without a remainder, or say which field does not divide."""
     if np.any(np.less(part, 1)) or np.any(np.mod(whole, np.maximum(part, 1))):
-        detail = f"{format_number(whole)} by {format_number(part)}" if np.ndim(whole) == np.ndim(part) == 0 else ""
+        detail = (
+            f"{format_number(float(whole))} by {format_number(float(part))}"
+            if np.ndim(whole) == np.ndim(part) == 0
+            else ""
+        )
         raise PlanError("the width does not divide into heads", detail, "give head_dim", _at(where, name))
     return whole // part
 
