@@ -258,15 +258,6 @@ def format_quantity(value: float | None, unit: str = "") -> str:
     return _with_unit(format_significant(value), unit) if write is None else write(value)
 
 
-def _expected(count: float | None) -> str:
-    """Return how often something is expected on average: ``653``, ``1.3``, ``< 0.01``."""
-    if count is None or not math.isfinite(count):
-        return NOT_AVAILABLE
-    if 0 < count < 0.01:
-        return "< 0.01"
-    return format_number(count) if count >= 10 else f"{count:.2g}"
-
-
 def _two_units(count: int, ratio: int, large_name: str, small_name: str) -> str:
     large, small = divmod(count, ratio)
     return f"{large} {large_name} {small} {small_name}" if small else f"{large} {large_name}"
@@ -289,7 +280,7 @@ def _three_figures(value: float | None, unit: str = "") -> str:
     if not value or not math.isfinite(value):
         return _with_unit(format_number(value), unit)
     if 0 < value < 0.01:
-        return f"< 0.01 {unit}"
+        return _with_unit("< 0.01", unit)
     power = _power(value, 1000, (0,) * len(_COUNT_SUFFIXES))
     scaled = value / 1000**power
     decimals = max(2 - math.floor(math.log10(abs(scaled))), 0) if abs(scaled) >= 1 else 2
@@ -399,7 +390,7 @@ _WRITERS: Mapping[str, Callable[[float | None], str]] = {
     "USD": lambda usd: format_money(usd, 0 if usd is not None and abs(usd) >= _NO_CENTS_FROM else 2),
     "USD/M": lambda usd: format_money(usd, 3 if abs(usd or 0.0) < 10 else 2 if abs(usd or 0.0) < _NO_CENTS_FROM else 0),
     "h": lambda hours: format_seconds(None if hours is None else hours * HOUR_SECONDS),
-    "failures": _expected,
+    "failures": _three_figures,
     "USD/request": _price,
     **{unit: partial(_three_figures, unit=unit) for unit in ("GPU-h", "device-h")},
     "W": format_power,

@@ -379,9 +379,8 @@ class Cluster:
     @property
     def words(self) -> str:
         """The devices, and the instances that are rented for them: ``16 x h100-sxm-80gb in 2 x aws-p5-48xlarge``."""
-        return self.mix or f"{format_number(float(self.devices))} x {self.part}{self.device.id}" + (
-            f" in {self.rented}" if self.rented else ""
-        )
+        rented = f" in {self.rented}" if self.rented else ""
+        return self.mix or f"{format_number(float(self.devices))} x {self.part}{self.device.id}{rented}"
 
 
 def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFacts:

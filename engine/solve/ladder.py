@@ -79,10 +79,10 @@ def ladder(plan: Plan, machine: Machine | None = None, catalog: Catalog | None =
         bounds = Bounds(start, facts, machine)
         held = [name for name in names if bounds.at_best({Key.MODEL_NAME: name}).get(MEMORY, 0.0) <= PERCENT]
         comfortable, edge = fitting_models(start, held, machine, facts)
-        for found in (comfortable, edge):
-            if found is not None:
-                name, filled = found
-                is_comfortable = found is comfortable
+        for fitting in (comfortable, edge):
+            if fitting is not None:
+                name, filled = fitting
+                is_comfortable = fitting is comfortable
                 yield Rung(way["name"], is_comfortable, name, filled.estimate, {**values, Key.MODEL_NAME: name})
 
 

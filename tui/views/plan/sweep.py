@@ -103,8 +103,8 @@ class Sweeping:
             if number is not None:
                 rung = rungs[int(number)]
                 refusal = self._session.apply(rung.change)
-                said = refusal or f"{rung.way} {rung.model}, {rung.room}: u takes it back"
-                self._session.say(said, "bad" if refusal else "good")
+                text = refusal or f"{rung.way} {rung.model}, {rung.room}: u takes it back"
+                self._session.say(text, "bad" if refusal else "good")
 
         self._session.app.push_screen(Picker(self._session, _LADDER, read), picked)
 
