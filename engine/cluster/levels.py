@@ -31,12 +31,14 @@ class NodeHost:
         disk_kind: kind of the roomiest local disk, empty where unknown.
         disk_free_bytes: room on it; None where unknown.
         network: bytes a second that the node's own network carries; None where unknown.
+        download: bytes a second that were measured from the internet; None where nobody did.
     """
 
     cores: float | None = None
     disk_kind: str = ""
     disk_free_bytes: float | None = None
     network: float | None = None
+    download: float | None = None
 
 
 UNKNOWN_HOST = NodeHost()
@@ -59,6 +61,7 @@ def machine_host(machine: Machine, devices: int) -> NodeHost:
         disk_kind="" if disk is None else str(disk.kind.value or ""),
         disk_free_bytes=None if disk is None else float(disk.free_bytes.value or 0),
         network=network_bandwidth(machine),
+        download=None if machine.benchmarked is None else machine.benchmarked.download.value,
     )
 
 

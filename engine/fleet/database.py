@@ -82,13 +82,13 @@ class Checked:
         files: files of the fleet guide that were read.
         faults: what cannot be used, with file, line and field.
         remarks: what was read otherwise than it is written.
-        known: how many instances, sizes, workloads and sets there are, the shipped ones among them.
+        known: names of the instances, sizes, workloads and sets there are, the shipped ones among them.
     """
 
     files: tuple[Path, ...]
     faults: tuple[CapacityError, ...]
     remarks: tuple[Remark, ...]
-    known: Mapping[str, int]
+    known: Mapping[str, tuple[str, ...]]
 
 
 def check_fleet_files(fleet_files: Path | None = None) -> Checked:
@@ -115,10 +115,10 @@ def check_fleet_files(fleet_files: Path | None = None) -> Checked:
 
 def _checked(catalog: Catalog) -> Checked:
     known = {
-        "instances": len(catalog.instances),
-        "sizes": len(catalog.model_sizes),
-        "workloads": len(catalog.workloads),
-        "sets": len(catalog.workload_sets),
+        "instances": tuple(catalog.instances),
+        "sizes": tuple(catalog.model_sizes),
+        "workloads": tuple(catalog.workloads),
+        "sets": tuple(catalog.workload_sets),
     }
     return Checked(tuple(catalog.fleet_files), catalog.problems, catalog.remarks, known)
 

@@ -313,6 +313,8 @@ class MeasuredFacts:
         disk_write: bytes a second, in sequence.
         random_reads: reads of a page a second, one after the other.
         loopback_seconds: one byte there and back through TCP on this machine.
+        download: bytes a second from the web address that was given.
+        held_share: rate after seconds of full load on all threads, as a share of the rate at its beginning.
         stored_patterns: patterns stored a second in an embedded database, one after the other.
         found_patterns: patterns found in it by name a second, one after the other.
     """
@@ -324,6 +326,8 @@ class MeasuredFacts:
     disk_write: Fact[float]
     random_reads: Fact[float]
     loopback_seconds: Fact[float]
+    download: Fact[float]
+    held_share: Fact[float]
     stored_patterns: Fact[float]
     found_patterns: Fact[float]
 

@@ -37,6 +37,7 @@ from capacity_tui.engine.solve.advice import (
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_flops,
+    format_percent,
     format_rate,
     format_seconds,
 )
@@ -89,6 +90,8 @@ def _figure_ends(figure: Measurement) -> tuple[str, str, str]:
 def _figure_text(value: float, unit: Unit) -> str:
     if unit == "FLOP/s":
         return format_flops(value, per_second=True)
+    if unit == "share":
+        return format_percent(value)
     if unit == "B/s":
         return format_bandwidth(value)
     return format_seconds(value) if unit == "s" else format_rate(value, "accesses/s" if unit == "1/s" else unit)
@@ -127,7 +130,7 @@ def job_parts(machine: Machine, result: Answer, catalog: Catalog, is_example: bo
     if is_example:
         yield TextPart(f"No job was named: {name} stands for a small one (detect --job PLAN takes another)", "quiet")
     yield TextPart(f"Predicted bottleneck for {name}: {predicted_bottleneck(result)}", "strong")
-    space = run_space(machine, result)
+    space = run_space(machine, result, catalog)
     if space is not None:
         yield TextPart(f"Disk space it takes: {space_text(space)}")
     yield TextPart(f"Power: {power_text(power_need(machine, catalog, result.plan.watch.supply_watts))}")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from capacity_tui.engine.catalog import Catalog, load_catalog
 from capacity_tui.engine.catalog.rows import StorageTier
 from capacity_tui.engine.errors import Place, PlanError
@@ -15,6 +13,7 @@ from capacity_tui.engine.estimate.data import (
     LOCAL,
     Content,
     Supply,
+    download_bandwidth,
     input_seconds,
     moving_price,
     stored_bytes,
@@ -25,7 +24,7 @@ from capacity_tui.engine.estimate.data import (
 from capacity_tui.engine.estimate.data import Place as DataPlace
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
-from capacity_tui.engine.solve.modes import STREAMING, content_of, taken_per_second
+from capacity_tui.engine.solve.modes import content_of, taken_per_second
 from capacity_tui.engine.storage.checkpoints import (
     Checkpoints,
     HostMemory,
@@ -224,14 +223,12 @@ def _sources(answer: Answer, supply: Supply, catalog: Catalog) -> Iterator[Sourc
     """Yield the plan's own source, then the others."""
     cluster, size = answer.resolved.cluster, None if supply.bytes is None else mean(supply.bytes)
     needed = taken_per_second(answer.estimate) * mean(supply.unit_bytes) / mean(supply.nodes)
-    afar = tier_of(STREAMING, cluster, catalog)
     places = dict.fromkeys(row.place for row in catalog.storage_tiers.values() if row.place is not None)
     tiers = [supply.tier, *(tier_of(place, cluster, catalog) for place in places if place != supply.tier.place)]
     for tier in tiers:
         given = answer.plan.data.read_gbs if tier is supply.tier else None
         bandwidth = tier_bandwidth(tier, supply.format, cluster) if given is None else given * GIGA
-        # A copy reads shard after shard, whatever order the training reads them in later.
-        line = min(afar.read_gbs * GIGA, cluster.host.network or np.inf)
+        line = download_bandwidth(cluster.host, catalog)
         copy = size / line if tier.place == LOCAL and size is not None else None
         yield SourceChoice(tier, bandwidth, needed, copy)
 

@@ -8,8 +8,9 @@ import pytest
 from recorded import replay, write
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.machine import Process, cooling_now, detect, detected, probe_power
-from capacity_tui.engine.machine.machine import GpuProcess, unknown_accelerator
+from capacity_tui.engine.machine import Fact, Process, cooling_now, detect, detected, missing, probe_power
+from capacity_tui.engine.machine.benchmark.benchmark_report import FIGURES
+from capacity_tui.engine.machine.machine import GpuProcess, MeasuredFacts, unknown_accelerator
 from capacity_tui.engine.plan import with_values
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.solve import answer
@@ -37,6 +38,12 @@ def gpu(**facts: object):
         pcie = replace(pcie, lanes=detected(facts["lanes"], "test"))
     known.setdefault("catalogue_id", detected("rtx-4090", "test"))
     return replace(bare, pcie=pcie, visible=detected(True, "test"), name=detected("RTX 4090", "test"), **known)
+
+
+def with_measured(machine, **values: float):
+    nothing = missing("test", "not measured")
+    facts = {name: Fact(value, "measured", "test") for name, value in values.items()}
+    return replace(machine, benchmarked=MeasuredFacts(**{**dict.fromkeys(FIGURES, nothing), **facts}))
 
 
 def told(notes) -> dict[str, str]:
@@ -104,11 +111,30 @@ def test_effects_are_computed(job):
 def test_a_job_has_a_bottleneck_and_needs_space(job):
     machine, found = job
     assert predicted_bottleneck(found).split(":")[0] in {"compute", "memory bandwidth", "network", "capacity"}
-    space = run_space(machine, found)
+    space = run_space(machine, found, load_catalog())
     assert space.checkpoint_bytes == pytest.approx(float(found.estimate.model.parameters) * 42)
     assert space.data_bytes == pytest.approx(4e9, rel=0.01)
-    assert space.download_seconds is None  # a wireless card that tells no speed
-    assert "token ids 3.7 GiB; 400.0 GiB free on /" in space_text(space)
+    assert space.download_seconds == pytest.approx(40, rel=0.01)  # no speed is known: as such lines usually are
+    assert "400.0 GiB free on /; downloading them takes 40.0 s at 100.0 MB/s (assumed" in space_text(space)
+    slow = with_measured(machine, download=2e6)
+    text = space_text(run_space(slow, found, load_catalog()))
+    assert "downloading them takes 33 min 20 s at 2.0 MB/s (measured here)" in text
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.99, "adequate"), (0.93, "at its limit"), (0.7, "inadequate")])
+def test_cooling_under_a_load_is_told_from_what_was_measured(laptop, share, verdict):
+    told_now = cooling_now(with_measured(laptop, held_share=share))
+    assert f"processor under load: {verdict}, it kept {share:.0%} of its rate (test)" in told_now
+
+
+def test_a_disk_that_makes_devices_wait_is_told(laptop):
+    machine = replace(laptop, accelerators=(gpu(memory_total_bytes=24 << 30),))
+    plan = plan_from_data({"model": {"name": "resnet50"}})
+    slow = with_measured(machine, disk_read=1e6)
+    suggestions, _ = job_notes(slow, answer(plan, slow), load_catalog())
+    assert "an NVMe disk gives" in told(suggestions)["faster_disk"]
+    suggestions, _ = job_notes(machine, answer(plan, machine), load_catalog())
+    assert "faster_disk" not in told(suggestions)
 
 
 def test_limits_add_up_to_a_supply(laptop):

@@ -67,7 +67,7 @@ def test_the_field_stands_below_the_task_and_brings_its_own() -> None:
 async def test_lora_of_a_large_model_takes_few_keys() -> None:
     """From the first screen on 8 H100 to LoRA of Llama 3.1 70B at 4k on 50 M tokens, in at most 25 keys."""
     model, sequence, tokens = [*"3.1-70", "enter"], [*"4k", "enter"], [*"50M", "enter"]
-    steps = [["enter"], model, ["j", "+"], ["j", "+"], ["j", "e"], sequence, ["j", "e"], tokens]
+    steps = [["enter", *model], ["j", "+"], ["j", "+"], ["j", "e"], sequence, ["j", "e"], tokens]
     assert sum(map(len, steps)) <= 25
     app = CapacityApp(accelerator="8xH100-SXM")
     async with app.run_test(size=(120, 40)) as pilot:

@@ -6,8 +6,10 @@ from .prices import moving_price as moving_price
 from .supply import LOCAL as LOCAL
 from .supply import MEMORY as MEMORY
 from .supply import NO_CACHE as NO_CACHE
+from .supply import STREAMING as STREAMING
 from .supply import Content as Content
 from .supply import Supply as Supply
+from .supply import download_bandwidth as download_bandwidth
 from .supply import network_content as network_content
 from .supply import stored_bytes as stored_bytes
 from .supply import supply_of as supply_of

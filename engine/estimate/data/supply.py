@@ -26,12 +26,12 @@ from capacity_tui.engine.units import GIGA, MEGA
 if TYPE_CHECKING:
     from capacity_tui.engine.catalog import Catalog
     from capacity_tui.engine.catalog.rows import DataFormat, StorageTier
-    from capacity_tui.engine.cluster import Cluster
+    from capacity_tui.engine.cluster import Cluster, NodeHost
     from capacity_tui.engine.models.networks import LayerList, NetworkSpec
 
 CORES = "host-cores"
 
-LOCAL, NO_CACHE, MEMORY = "local", "none", "ram"
+LOCAL, NO_CACHE, MEMORY, STREAMING = "local", "none", "ram", "streaming"
 
 PROCESSOR = "cpu"
 
@@ -152,10 +152,20 @@ def tier_of(place: str, cluster: Cluster, catalog: Catalog) -> StorageTier:
 
 def tier_bandwidth(tier: StorageTier, row: DataFormat, cluster: Cluster) -> float:
     """Return the bytes a second that a node reads of data in a format, B/s."""
+    if tier.place == STREAMING and cluster.host.download is not None:
+        return cluster.host.download
     reached = (tier.any_order_gbs if row.any_order else tier.read_gbs) * GIGA
     network = cluster.host.network
     is_remote = tier.place not in (None, LOCAL)
     return min(reached, network) if is_remote and network is not None else reached
+
+
+def download_bandwidth(host: NodeHost, catalog: Catalog) -> float:
+    """Return the bytes a second at which data are copied to a node from the internet, shard after shard, B/s."""
+    if host.download is not None:
+        return host.download
+    usual = next(row.read_gbs for row in catalog.storage_tiers.values() if row.place == STREAMING) * GIGA
+    return usual if host.network is None else min(usual, host.network)
 
 
 def cache_tier(cache: str, size: Number | None, cluster: Cluster, catalog: Catalog) -> StorageTier | None:

@@ -27,6 +27,8 @@ OFTEN = 0.05  # share of samples under load with heat throttling above which coo
 
 CLOSE_CELSIUS = 5.0  # to the limit
 
+HELD_WELL, HELD_BADLY = 0.97, 0.9  # of a processor's first rate, under load: noise above, less heat carried off below
+
 # Where the driver's limit is unknown: NVIDIA's and AMD's desktop cards begin to lower the clock at 83-95 °C.
 ASSUMED_LIMIT_CELSIUS = 83.0
 
@@ -50,7 +52,7 @@ def judge_cooling(machine: Machine, samples: Sequence[Sequence[GpuSample]]) -> t
 
 
 def cooling_now(machine: Machine) -> tuple[str, ...]:
-    """Return the state of the cooling without a load: thermal throttling, and temperatures."""
+    """Return the state of the cooling: thermal throttling and temperatures now, and what was measured under a load."""
     devices = []
     throttles, celsius = machine.power.package_throttles, machine.power.package_celsius
     if throttles.value:
@@ -61,6 +63,11 @@ def cooling_now(machine: Machine) -> tuple[str, ...]:
         devices.append("processor: adequate so far, heat has not held the clock down since the system started")
     elif celsius.value is not None:
         devices.append(f"processor: {celsius.value:.0f} °C now")
+    held = None if machine.benchmarked is None else machine.benchmarked.held_share
+    if held is not None and held.value is not None:
+        weak = "at its limit" if held.value >= HELD_BADLY else "inadequate"
+        verdict = "adequate" if held.value >= HELD_WELL else weak
+        devices.append(f"processor under load: {verdict}, it kept {held.value:.0%} of its rate ({held.source})")
     for gpu in machine.accelerators:
         warm, limit = gpu.temperature_celsius.value, temperature_limit(gpu)
         reasons = [reason for reason in gpu.throttle.value or () if reason in HEAT]
@@ -139,7 +146,7 @@ def _between(before: Moment, after: Moment, name: str) -> float | None:
     return None if first is None or second is None else second - first
 
 
-Unit = Literal["B/s", "FLOP/s", "s", "1/s", "patterns/s"]
+Unit = Literal["B/s", "FLOP/s", "s", "1/s", "patterns/s", "share"]
 
 ENOUGH_SECONDS = 1.0  # of one figure: long enough for a dozen samples of most, short enough to wait for
 
@@ -254,6 +261,8 @@ FIGURES = {
     "disk_write": "disk.write",
     "random_reads": "disk.random_read",
     "loopback_seconds": "network.loopback",
+    "download": "network.download",
+    "held_share": "cpu.held",
     "stored_patterns": "database.store",
     "found_patterns": "database.find",
 }

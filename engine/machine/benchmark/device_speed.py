@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -11,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from capacity_tui.engine.machine.benchmark.benchmark_report import Conditions, Measurement, Skipped, Spread, rates
+from capacity_tui.engine.machine.benchmark.benchmark_report import (
+    FEWEST_SAMPLES,
+    Conditions,
+    Measurement,
+    Skipped,
+    Spread,
+    quantile,
+    rates,
+    spread,
+)
 from capacity_tui.engine.machine.vendors.registry import VENDORS
 
 SIZE = 2048  # beyond this the rate of common libraries grows by a few per cent at most
@@ -19,6 +29,8 @@ SIZE = 2048  # beyond this the rate of common libraries grows by a few per cent 
 SMALLER = 1024  # for machines where one product of the size above takes long
 
 SLOW_CORES = 4
+
+LOAD_SECONDS = 8.0  # heat of a laptop's processor shows within seconds; a tower's takes minutes, which nobody waits for
 
 
 def measure_processor(conditions: Conditions) -> Iterator[Measurement]:
@@ -32,6 +44,25 @@ def measure_processor(conditions: Conditions) -> Iterator[Measurement]:
         flop_rates = rates(lambda a=left, b=right, c=target: np.matmul(a, b, out=c), 2.0 * size**3, conditions)  # type: ignore[misc]
         how = f"{size}×{size}, NumPy's BLAS"
         yield Measurement(f"cpu.gemm.{name}", f"CPU matrix product, {name}", "FLOP/s", flop_rates, how)
+    yield _held_rate(size, conditions)
+
+
+def _held_rate(size: int, conditions: Conditions) -> Measurement:
+    """Return what is left of the rate at the end of a load on all threads: heat and power limits lower the clock."""
+    left = np.ones((size, size), np.float32)
+    target = np.empty_like(left)
+    seconds: list[float] = []
+    end = time.perf_counter() + LOAD_SECONDS
+    while time.perf_counter() < end or len(seconds) < FEWEST_SAMPLES:
+        conditions.check()
+        started = time.perf_counter()
+        np.matmul(left, left, out=target)
+        seconds.append(time.perf_counter() - started)
+    quarter = max(1, len(seconds) // 4)
+    first = quantile(sorted(seconds[:quarter]), 0.5)
+    shares = spread([first / taken for taken in seconds[-quarter:]])
+    how = f"last quarter of {LOAD_SECONDS:g} s on all threads against the first, {size}×{size}, NumPy's BLAS"
+    return Measurement("cpu.held", "CPU rate held under load", "share", shares, how)
 
 
 CACHES_DEEP = 4  # STREAM's rule: arrays at least four times the last-level cache

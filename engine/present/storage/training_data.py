@@ -181,12 +181,18 @@ def storage_plan_parts(storage_plan: StoragePlan) -> Iterator[Part]:
         )
     yield TextPart()
     yield table_part(
-        ("cache of a node", "room", "holds the data", "one pass"),
+        ("cache of a node", "must hold", "room", "holds the data", "one pass"),
         (
-            (cache.tier.name, _bytes(cache.room), _yes(_holds(storage_plan, cache.room)), _seconds(cache.pass_seconds))
+            (
+                cache.tier.name,
+                _bytes(None if supply.bytes is None else mean(supply.bytes)),
+                "not known of this node" if cache.room is None else _bytes(cache.room),
+                _yes(_holds(storage_plan, cache.room)),
+                _seconds(cache.pass_seconds),
+            )
             for cache in storage_plan.caches
         ),
-        right=(1, 3),
+        right=(1, 2, 4),
     )
     yield TextPart()
     yield table_part(("main memory of a node", "bytes"), _memory_rows(storage_plan), right=(1,))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog
-from capacity_tui.engine.cluster import PCIE_LANE_GBS, detected_processor, network_bandwidth, roomiest_disk
+from capacity_tui.engine.cluster import PCIE_LANE_GBS, detected_processor, machine_host, roomiest_disk
 from capacity_tui.engine.estimate import Answer, Estimate, Note, bottleneck_text
+from capacity_tui.engine.estimate.data import LOCAL, download_bandwidth, supply_of, tier_bandwidth, tier_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.machine import Accelerator, Disk, Machine, temperature_limit
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.candidate import EstimatedPlan
 from capacity_tui.engine.solve.changes import effect_text, saves
+from capacity_tui.engine.solve.modes import content_of, taken_per_second
 from capacity_tui.engine.units import (
     format_bandwidth,
     format_bytes,
@@ -28,6 +30,8 @@ CLOSE_CELSIUS = 10.0
 
 FULL_SHARE = 0.9
 
+NVME = "nvme"  # the row of storage_tiers.yaml
+
 
 def machine_warnings(machine: Machine) -> tuple[Note, ...]:
     """Return what holds the machine back now, whatever runs on it."""
@@ -42,12 +46,16 @@ def job_notes(
     Args:
         is_example: whether nobody asked about this job, so that only the machine is warned of.
     """
-    suggestions = (*_mixed_precision(machine, answer, catalog), *answer.estimate.recommendations)
+    suggestions = (
+        *_mixed_precision(machine, answer, catalog),
+        *_faster_disk(machine, answer, catalog),
+        *answer.estimate.recommendations,
+    )
     if is_example:
         # A supply is of the machine, and nobody gives its rating without asking about it.
         supply = (note for note in answer.estimate.warnings if note.code == "power_supply")
         return suggestions, (*machine_warnings(machine), *supply)
-    warnings = (*machine_warnings(machine), *_battery(machine, answer), *_space(machine, answer))
+    warnings = (*machine_warnings(machine), *_battery(machine, answer), *_space(machine, answer, catalog))
     return suggestions, (*warnings, *answer.estimate.warnings)
 
 
@@ -140,9 +148,9 @@ def _battery(machine: Machine, answer: Answer) -> Iterator[Note]:
         yield Note("battery_energy", "The battery does not last for the job", detail)
 
 
-def _space(machine: Machine, answer: Answer) -> Iterator[Note]:
+def _space(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]:
     """Say where checkpoints and data do not fit, and what a hard disk means for the data."""
-    space, disk = run_space(machine, answer), roomiest_disk(machine)
+    space, disk = run_space(machine, answer, catalog), roomiest_disk(machine)
     if space is None or disk is None:
         return
     if space.needed_bytes > space.free_bytes:
@@ -153,6 +161,26 @@ def _space(machine: Machine, answer: Answer) -> Iterator[Note]:
         detail = f"tokens stream at {format_bandwidth(rate)}, which any disk reads in sequence; "
         detail += "shuffled reading needs an SSD or NVMe"
         yield Note("hard_disk", "Data would lie on a hard disk", detail)
+
+
+def _faster_disk(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]:
+    """Say that an NVMe disk would feed the devices where the one that is here cannot."""
+    content = None if answer.plan.task == "infer" else content_of(answer.resolved, catalog)
+    if content is None:
+        return
+    cluster = answer.resolved.cluster
+    supply = supply_of(answer.plan, content, cluster, catalog)
+    needed = taken_per_second(answer.estimate) * mean(supply.unit_bytes)
+    here = tier_of(LOCAL, cluster, catalog)
+    reached = tier_bandwidth(here, supply.format, cluster)
+    if machine.benchmarked is not None and machine.benchmarked.disk_read.value is not None:
+        reached = min(reached, machine.benchmarked.disk_read.value)
+    fast = tier_bandwidth(catalog.storage_tiers[NVME], supply.format, cluster)
+    if reached < needed and reached < fast:
+        detail = f"the job takes {format_bandwidth(needed)}, this {here.name} gives {format_bandwidth(reached)}; "
+        detail += f"an NVMe disk gives {format_bandwidth(fast)}"
+        detail += "" if fast >= needed else ", so that devices wait less, but still wait"
+        yield Note("faster_disk", "Keep the data on an NVMe disk", detail)
 
 
 def _mixed_precision(machine: Machine, answer: Answer, catalog: Catalog) -> Iterator[Note]:
@@ -201,13 +229,17 @@ class RunSpace:
         data_bytes: token ids of the whole job; 0 where its length is open.
         mount: the local disk with most room; empty if there is none.
         free_bytes: room there.
-        download_seconds: time of the data at the speed of the fastest network link; None where that is not known.
+        bandwidth: bytes a second at which the data come from the internet.
+        bandwidth_known: whether that was measured here.
+        download_seconds: in which the data arrive; None where the length of the job is open.
     """
 
     checkpoint_bytes: float
     data_bytes: float
     mount: str
     free_bytes: float
+    bandwidth: float
+    bandwidth_known: bool
     download_seconds: float | None
 
     @property
@@ -216,19 +248,22 @@ class RunSpace:
         return self.checkpoint_bytes + self.data_bytes
 
 
-def run_space(machine: Machine, answer: Answer) -> RunSpace | None:
+def run_space(machine: Machine, answer: Answer, catalog: Catalog) -> RunSpace | None:
     """Return what a training run keeps on disk; None for inference."""
     if answer.plan.task == "infer":
         return None
     data, checkpoints = kept_bytes(answer.estimate)
     disk = roomiest_disk(machine)
-    bandwidth = network_bandwidth(machine)
+    host = machine_host(machine, 1)
+    bandwidth = download_bandwidth(host, catalog)
     return RunSpace(
         checkpoint_bytes=checkpoints,
         data_bytes=data,
         mount=disk.mount if disk else "",
         free_bytes=float(disk.free_bytes.value or 0) if disk else 0.0,
-        download_seconds=data / bandwidth if bandwidth and data else None,
+        bandwidth=bandwidth,
+        bandwidth_known=host.download is not None,
+        download_seconds=data / bandwidth if data else None,
     )
 
 
@@ -247,7 +282,9 @@ def space_text(space: RunSpace) -> str:
     if space.mount:
         text += f"; {format_bytes(space.free_bytes)} free on {space.mount}"
     if space.download_seconds is not None:
-        text += f"; the data arrives in {format_seconds(space.download_seconds)} at the network link's full speed"
+        seconds = format_seconds(space.download_seconds)
+        known = "measured here" if space.bandwidth_known else "assumed; detect --benchmark --url ADDRESS measures it"
+        text += f"; downloading them takes {seconds} at {format_bandwidth(space.bandwidth)} ({known})"
     return text
 
 

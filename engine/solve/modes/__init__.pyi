@@ -11,7 +11,6 @@ from .modes import feasible_sizes as feasible_sizes
 from .modes import fill as fill
 from .modes import single as single
 from .modes import with_auto_resolved as with_auto_resolved
-from .run_sections import STREAMING as STREAMING
 from .run_sections import content_of as content_of
 from .run_sections import taken_per_second as taken_per_second
 from .serving_settings import MOST_REQUESTS as MOST_REQUESTS

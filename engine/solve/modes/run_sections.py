@@ -16,6 +16,7 @@ from capacity_tui.engine.estimate.data import (
     LOCAL,
     MEMORY,
     NO_CACHE,
+    STREAMING,
     Content,
     Supply,
     input_seconds,
@@ -116,8 +117,6 @@ def because(mode: Mode, why: str) -> str:
     """Return a reason in the words of the mode that has it."""
     return f"{mode.title}: {why}"
 
-
-STREAMING = "streaming"
 
 PHASES = ("A", "B")
 

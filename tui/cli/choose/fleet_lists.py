@@ -45,17 +45,27 @@ def check(config: Path | None, output: Output) -> int:
             "files": [str(path) for path in checked.files],
             "faults": [fault_data(fault) for fault in checked.faults],
             "remarks": [{**place_data(remark.place), "detail": remark.words} for remark in checked.remarks],
-            "known": dict(checked.known),
+            "known": {kind: len(names) for kind, names in checked.known.items()},
+            "names": {kind: list(names) for kind, names in checked.known.items()},
         }
         output.data(data)
     else:
         lines = [f"fault: {fault.one_line()}" for fault in checked.faults]
         lines += [f"note: {remark.one_line()}" for remark in checked.remarks]
         lines += [] if checked.faults else ["your own catalogues: no faults"]
-        lines += [f"{count} {kind} known: capacity-tui {_LISTED_BY[kind]}" for kind, count in checked.known.items()]
+        lines += [_known_line(kind, names) for kind, names in checked.known.items()]
         lines += [f"files of your own lie in {config_folder() / 'catalog'}, or where --config says"]
         output.write("".join(f"{printable(line)}\n" for line in lines))
     return max((fault.exit_code for fault in checked.faults), default=0)
+
+
+_NAMED = 12  # names that a line still holds
+
+
+def _known_line(kind: str, names: Sequence[str]) -> str:
+    """Return how many there are, which, and what tells all of them."""
+    which = f" ({', '.join(names)})" if len(names) <= _NAMED else ""
+    return f"{len(names)} {kind} known{which}: capacity-tui {_LISTED_BY[kind]}"
 
 
 _HEADS = (

@@ -80,7 +80,7 @@ DEFAULT_MODEL = "smollm2-135m"
 @click.option("--job", metavar="FILE", help="Say what limits this plan here, instead of a small model's training.")
 @learn_option
 @click.option(
-    "--benchmark", is_flag=True, help="Measure memory, processor, GPUs, disk, latencies and a database (about 10 s)."
+    "--benchmark", is_flag=True, help="Measure memory, processor, GPUs, disk, latencies and a database (about 20 s)."
 )
 @click.option(
     "--power-supply",
@@ -266,7 +266,7 @@ def report_data(machine: Machine, answer: Answer | None, is_example: bool) -> di
     if answer is None:
         return {**data, "warnings": [_note_data(note) for note in machine_warnings(machine)]}
     suggestions, warnings = job_notes(machine, answer, load_catalog(), is_example)
-    space = run_space(machine, answer)
+    space = run_space(machine, answer, load_catalog())
     power = power_need(machine, load_catalog(), answer.plan.watch.supply_watts)
     return {
         **data,

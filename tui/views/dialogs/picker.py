@@ -243,6 +243,7 @@ class TriedPicker(Picker):
         self._best: dict[str, str] = {}
         self._order = order or _LISTED
         self._wanted: tuple[str, ...] = ()
+        self._is_trying = False
 
     def on_mount(self) -> None:
         """Take the room that the columns need."""
@@ -250,13 +251,16 @@ class TriedPicker(Picker):
         self._say_order()
 
     def _take_choices(self, choices: tuple[Choice, ...]) -> None:
-        """Try one row after another once they are known, those in sight first."""
+        """Try one row after another once they are known and in sight."""
         super()._take_choices(choices)
         self.call_after_refresh(self._want)
-        self._session.ask(self, "try", self._try_all, self._take_tried, failed=self._show_failure)
 
     def _take_tried(self, tried: dict[str, Tried]) -> None:
-        """Show what came in."""
+        """Show what came in; nothing more does after an empty answer."""
+        if not tried:
+            self._is_trying = False
+            self._want()
+            return
         self._tried |= tried
         self._best = best_of(self._tried)
         self._sort()
@@ -270,6 +274,7 @@ class TriedPicker(Picker):
         self._cursor = 0
         self._filter_again()
         self.show_lines()
+        self._want()
 
     def _say_order(self) -> None:
         """Say above the list how it is sorted: the head of its columns has no room for that everywhere."""
@@ -299,9 +304,9 @@ class TriedPicker(Picker):
 
     # In a thread
 
-    def _try_all(self, request: Request[dict[str, Tried]]) -> None:
-        """Try rows until all are known or nobody waits."""
-        done: set[str] = set()
+    def _try_rows(self, request: Request[dict[str, Tried]]) -> dict[str, Tried]:
+        """Try rows until all that are wanted are known, or nobody waits; return none at the end."""
+        done = set(self._tried)
         batch: dict[str, Tried] = {}
         while not request.cancelled.is_set():
             name = next((row for row in self._left() if row not in done), None)
@@ -313,20 +318,25 @@ class TriedPicker(Picker):
                 batch = {}
             if name is None:
                 break
+        return {}
 
     def _left(self) -> Iterator[str]:
-        """Yield ids of rows, those in sight first."""
+        """Yield ids of rows, those in sight first; an order other than the list's needs all of them."""
         yield from self._wanted
-        yield from (choice.id for choice in tuple(self._matches))
-        yield from (choice.id for choice in self._choices)
+        if self._order != _LISTED:
+            yield from (choice.id for choice in tuple(self._matches))
+            yield from (choice.id for choice in self._choices)
 
     # Lines
 
     def _want(self) -> None:
-        """Note which rows are in sight."""
+        """Note which rows are in sight, and have them tried where nothing is at it."""
         lines = self.query_one(Lines)
         seen = self._matches[max(lines.top - 1, 0) : lines.top + lines.size.height]
         self._wanted = tuple(choice.id for choice in seen)
+        if not self._is_trying and any(row not in self._tried for row in self._left()):
+            self._is_trying = True
+            self._session.ask(self, "try", self._try_rows, self._take_tried, failed=self._show_failure)
 
     def _titled(self, choice: Choice) -> tuple[Span, Span]:
         """Return the name of a choice, and at its right what it is best at."""
