@@ -133,7 +133,7 @@ async def test_opening_taking_and_pinning_with_the_real_engine(engine: CapacityE
     app = CapacityApp(source=PLAN, engine=lambda: engine, settings=Settings(hint=False, start=False))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        await press(pilot, "space", "f", "tab", *"lll", "backspace")
+        await pilot.press("space", "f", "tab", *"lll", "backspace")  # what was begun is not waited for
         for key, text in SMALL.items():
             app.screen._edit(key, text)
         await settle(pilot)
