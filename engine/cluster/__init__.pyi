@@ -18,6 +18,7 @@ from .hardware_match import device_key as device_key
 from .hardware_match import match_hardware as match_hardware
 from .hardware_match import with_measured as with_measured
 from .levels import Level as Level
+from .levels import NodeHost as NodeHost
 from .levels import machine_host as machine_host
 from .levels import roomiest_disk as roomiest_disk
 from .placement import placement_advice as placement_advice
