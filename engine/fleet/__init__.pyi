@@ -18,3 +18,4 @@ from .schedule import Schedule as Schedule
 from .schedule import ScheduledJob as ScheduledJob
 from .schedule import read_entries as read_entries
 from .schedule import schedule as schedule
+from .schedule_entries import folder_entries as folder_entries

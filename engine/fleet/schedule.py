@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, load_catalog
-from capacity_tui.engine.errors import CatalogError, PlanError
+from capacity_tui.engine.errors import CapacityError, CatalogError, PlanError
+from capacity_tui.engine.fleet.schedule_entries import Entries, JobEntry
 from capacity_tui.engine.fleet.schedule_problem import (
+    Bounds,
     Duration,
-    Entries,
     Placed,
     Problem,
     Task,
     Timetable,
     durations,
+    lower_bounds,
+    machine_devices,
+    others,
     placed_in_order,
+    runs_somewhere,
+    share_of,
     usd_per_hour,
 )
 from capacity_tui.engine.numeric import mean
@@ -31,78 +38,6 @@ from capacity_tui.engine.units import HOUR_SECONDS
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What no schedule is better than.
-
-    Attributes:
-        makespan: seconds until all jobs can have ended.
-        lateness: seconds after deadlines that cannot be avoided, each times its job's priority.
-        usd: price of each job on the machines on which it is cheapest.
-    """
-
-    makespan: float
-    lateness: float
-    usd: float
-
-
-def lower_bounds(problem: Problem) -> Bounds:
-    """Return what no schedule of the jobs is better than.
-
-    All work needs room on the machines from when it may begin; and no job ends before its own shortest time has passed.
-    """
-    tasks = problem.tasks
-    alone = [_alone(problem, task) for task in tasks]
-    begins = sorted({task.earliest for task in tasks})
-    rooms = [_room(problem, [task for task in tasks if task.earliest >= begin], begin) for begin in begins]
-    late = sum(max(end - task.deadline, 0.0) * task.priority for task, end in zip(tasks, alone, strict=True))
-    usd = sum(
-        min(
-            seconds * task.machines * rate
-            for seconds, rate in zip(task.seconds, problem.usd_per_second, strict=True)
-            if np.isfinite(seconds)
-        )
-        for task in tasks
-    )
-    return Bounds(max([*alone, *rooms], default=0.0), max(late, _crowded(problem)), usd)
-
-
-def _alone(problem: Problem, task: Task) -> float:
-    """Return when a job ends that has all machines for itself."""
-    ends = []
-    for kind, seconds in enumerate(task.seconds):
-        free = sorted(max(problem.free_from[machine], task.earliest) for machine in problem.of_kind(kind))
-        if np.isfinite(seconds) and len(free) >= task.machines:
-            ends.append(free[task.machines - 1] + seconds)
-    return min(ends, default=np.inf)
-
-
-def _work(tasks: Iterable[Task]) -> float:
-    """Return the least time that some jobs hold machines in all."""
-    return sum(min(task.seconds) * task.machines for task in tasks)
-
-
-def _room(problem: Problem, tasks: Sequence[Task], begin: float) -> float:
-    """Return when the machines have had room for some jobs, none of which begins before a moment."""
-    free, left = sorted(max(entry, begin) for entry in problem.free_from), _work(tasks)
-    for number, (since, until) in enumerate(zip(free, [*free[1:], np.inf], strict=True), start=1):
-        room = (until - since) * number
-        if room >= left:
-            return float(since + left / number)
-        left -= room
-    return float("inf")
-
-
-def _crowded(problem: Problem) -> float:
-    """Return lateness that follows from too many jobs before one deadline: the last of them ends no earlier."""
-    worst = 0.0
-    for deadline in {task.deadline for task in problem.tasks if np.isfinite(task.deadline)}:
-        due = [task for task in problem.tasks if task.deadline <= deadline]
-        end = _room(problem, due, min(task.earliest for task in due))
-        worst = max(worst, (end - deadline) * min(task.priority for task in due))
-    return worst
 
 
 End = Literal["value", "low", "high"]
@@ -150,6 +85,7 @@ class Schedule:
         fleet_usd: price of the whole fleet until the last has ended, likewise.
         late_seconds: after all deadlines together, each times its job's priority.
         bounds: what no schedule is better than.
+        left_out: jobs that run on none of the machines, with the reason.
         tried: schedules that were tried.
     """
 
@@ -161,6 +97,12 @@ class Schedule:
     bounds: Bounds
     tried: int
     seconds: float
+    left_out: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def first_start(self) -> float | None:
+        """Seconds until the first begins; None where none does."""
+        return min((job.start for job in self.jobs), default=None)
 
     @property
     def missed(self) -> tuple[ScheduledJob, ...]:
@@ -198,16 +140,31 @@ def schedule(
     begun, facts = monotonic(), catalog or load_catalog()
     for number, entry in enumerate(entries.machines):
         _refuse_unknown(entry.instance, entries, number, facts)
+    read = cache(read)
+    if entries.leaves_out:
+        entries = entries.changed([_laid_out(job, entries, read, facts) for job in entries.jobs])
     times = durations(entries, facts, read, machine)
     prices = [usd_per_hour(entry, facts) for entry in entries.machines]
-    problem = _problem(entries, times, prices, "value")
+    left_out = tuple(
+        (entries.job_name(number), "; ".join(dict.fromkeys(entry.reason for entry in of_job)))
+        for number, of_job in enumerate(times)
+        if not runs_somewhere(of_job)
+    )
+    if left_out:
+        runs = [number for number, of_job in enumerate(times) if runs_somewhere(of_job)]
+        if not runs:
+            raise PlanError(f"{left_out[0][0]} runs on none of the machines, nor does any other", left_out[0][1])
+        entries, times = entries.changed([entries.jobs[number] for number in runs]), [times[number] for number in runs]
+    problem = _problem(entries, facts, times, prices, "value")
     best = best_schedule(problem, seed)
     kinds = {item.task: item.kind for item in best.timetable.placed}
     # The same order on the same kinds of machines, were everything as short or as long as it may be.
     wanted = tuple(kinds[number] for number in range(len(entries.jobs)))
-    low, high = (placed_in_order(_problem(entries, times, prices, end), best.order, wanted) for end in ("low", "high"))
+    low, high = (
+        placed_in_order(_problem(entries, facts, times, prices, end), best.order, wanted) for end in ("low", "high")
+    )
     timetable = best.timetable
-    jobs = _jobs(entries, times, prices, timetable, low, high)
+    jobs = _jobs(entries, problem, times, prices, timetable, low, high)
     known = all(price is not None for price in prices)
     hourly = sum((price or 0.0) * entry.count for price, entry in zip(prices, entries.machines, strict=True))
     return Schedule(
@@ -219,7 +176,25 @@ def schedule(
         bounds=lower_bounds(problem),
         tried=best.tried,
         seconds=monotonic() - begun,
+        left_out=left_out,
     )
+
+
+def _laid_out(job: JobEntry, entries: Entries, read: Callable[[str], Plan], catalog: Catalog) -> JobEntry:
+    """Return a job with the machines that its plan's devices fill; as it is where either is said or open."""
+    if not isinstance(job.plan, str) or job.devices is not None or job.machines > 1:
+        return job
+    try:
+        hardware = read(job.plan).hardware
+    except CapacityError:
+        return job  # whose fault is told when its time is asked for
+    own = catalog.accelerators.find_id(hardware.name or "")
+    entry = next((entry for entry in entries.machines if entry.instance in (own, hardware.name)), entries.machines[0])
+    devices = hardware.devices
+    if not isinstance(devices, int):
+        return job
+    per_machine = min(devices, hardware.per_node or devices, machine_devices(entry, catalog))
+    return job.model_copy(update={"devices": per_machine, "machines": -(-devices // per_machine)})
 
 
 def _refuse_unknown(instance: str, entries: Entries, number: int, catalog: Catalog) -> None:
@@ -230,7 +205,10 @@ def _refuse_unknown(instance: str, entries: Entries, number: int, catalog: Catal
         raise PlanError(error.title, error.detail, error.hint, place) from error
 
 
-def _problem(entries: Entries, times: list[list[Duration]], prices: list[float | None], end: End) -> Problem:
+def _problem(
+    entries: Entries, catalog: Catalog, times: list[list[Duration]], prices: list[float | None], end: End
+) -> Problem:
+    sizes = [machine_devices(entry, catalog) for entry in entries.machines]
     kinds = [kind for kind, entry in enumerate(entries.machines) for _ in range(entry.count)]
     return Problem(
         tasks=tuple(
@@ -240,17 +218,24 @@ def _problem(entries: Entries, times: list[list[Duration]], prices: list[float |
                 job.earliest,
                 np.inf if job.deadline is None else job.deadline,
                 job.priority,
+                tuple(share_of(job, entry, catalog) for entry in entries.machines),
             )
             for job, of_job in zip(entries.jobs, times, strict=True)
         ),
         kinds=tuple(kinds),
         free_from=tuple(entries.machines[kind].free_from for kind in kinds),
         usd_per_second=tuple((price or 0.0) / HOUR_SECONDS for price in prices),
+        taken=tuple(
+            (devices / size, until)
+            for entry, size in zip(entries.machines, sizes, strict=True)
+            for devices, until in zip(*others(entry), strict=True)
+        ),
     )
 
 
 def _jobs(
     entries: Entries,
+    problem: Problem,
     times: list[list[Duration]],
     prices: list[float | None],
     timetable: Timetable,
@@ -259,7 +244,8 @@ def _jobs(
 ) -> list[ScheduledJob]:
     ends = [{item.task: item.end for item in entry.placed} for entry in (timetable, low, high)]
     return [
-        _job(entries, times, prices, entry, _ends(*(end[entry.task] for end in ends))) for entry in timetable.placed
+        _job(entries, problem, times, prices, entry, _ends(*(end[entry.task] for end in ends)))
+        for entry in timetable.placed
     ]
 
 
@@ -269,22 +255,28 @@ def _ends(value: float, low: float, high: float) -> Interval:
 
 
 def _job(
-    entries: Entries, times: list[list[Duration]], prices: list[float | None], placed: Placed, end: Interval
+    entries: Entries,
+    problem: Problem,
+    times: list[list[Duration]],
+    prices: list[float | None],
+    placed: Placed,
+    end: Interval,
 ) -> ScheduledJob:
     job, price = entries.jobs[placed.task], prices[placed.kind]
     name = entries.machine_name(placed.kind)
+    entry = entries.machines[placed.kind]
+    names = entry.names or [f"{name} {number + 1}" for number in range(entry.count)]
     before = sum(entry.count for entry in entries.machines[: placed.kind])
     deadline = job.deadline
-    hours = (placed.end - placed.start) / HOUR_SECONDS
     return ScheduledJob(
         name=entries.job_name(placed.task),
         instance=entries.machines[placed.kind].instance,
-        machines=tuple(f"{name} {machine - before + 1}" for machine in placed.machines),
+        machines=tuple(names[machine - before] for machine in placed.machines),
         start=placed.start,
         end=end,
         deadline=deadline,
         late_seconds=0.0 if deadline is None else max(placed.end - deadline, 0.0),
-        usd=None if price is None else hours * len(placed.machines) * price,
+        usd=None if price is None else problem.tasks[placed.task].usd(problem, placed.kind),
         elsewhere=tuple(time.reason for time in times[placed.task] if time.reason),
     )
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
 
-from capacity_tui.engine.catalog import Catalog, Document, nearest, refusals
+from capacity_tui.engine.catalog import Catalog
 from capacity_tui.engine.cluster import ON_DEMAND, chosen_quote
-from capacity_tui.engine.errors import CapacityError, PlanError, UnitError
+from capacity_tui.engine.errors import CapacityError, PlanError
 from capacity_tui.engine.estimate import job_seconds
+from capacity_tui.engine.fleet.schedule_entries import Entries, JobEntry, MachineEntry
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.numeric import mean
 from capacity_tui.engine.plan import Plan, edited, with_values
@@ -19,7 +19,6 @@ from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve.modes import fill
 from capacity_tui.engine.uncertainty import Interval
-from capacity_tui.engine.units import parse_quantity
 from capacity_tui.engine.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -38,6 +37,7 @@ class Task:
         earliest: seconds from now until it may begin.
         deadline: seconds from now until it should have ended; infinite without one.
         priority: what a second of lateness counts.
+        shares: of a machine of each kind that it takes; whole ones where empty.
     """
 
     seconds: tuple[float, ...]
@@ -45,6 +45,15 @@ class Task:
     earliest: float = 0.0
     deadline: float = np.inf
     priority: float = 1.0
+    shares: tuple[float, ...] = ()
+
+    def share(self, kind: int) -> float:
+        """Return what it takes of a machine of a kind."""
+        return self.shares[kind] if self.shares else 1.0
+
+    def usd(self, problem: Problem, kind: int) -> float:
+        """Return the price of its time on machines of a kind."""
+        return self.seconds[kind] * self.machines * self.share(kind) * problem.usd_per_second[kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +64,14 @@ class Problem:
         kinds: kind of each machine, by number.
         free_from: seconds from now until each machine is free.
         usd_per_second: of a machine of each kind; 0 where no price is known.
+        taken: share of each machine that others have, and until when; nothing where empty.
     """
 
     tasks: tuple[Task, ...]
     kinds: tuple[int, ...]
     free_from: tuple[float, ...]
     usd_per_second: tuple[float, ...]
+    taken: tuple[tuple[float, float], ...] = ()
 
     def of_kind(self, kind: int) -> list[int]:
         """Return the machines of a kind."""
@@ -117,13 +128,16 @@ def placed_in_order(problem: Problem, order: Sequence[int], wanted: Sequence[int
         order: numbers of the jobs.
         wanted: the kind that each job has to take; None for any.
     """
-    busy: list[list[tuple[float, float]]] = [[] for _ in problem.kinds]
+    busy: list[list[_Use]] = [[] for _ in problem.kinds]
+    for machine, (share, until) in enumerate(problem.taken):
+        if share:
+            busy[machine].append((0.0, until, share))
     placed: list[Placed] = []
     for number in order:
         task = problem.tasks[number]
         kinds = range(len(task.seconds)) if wanted[number] is None else (wanted[number],)
         options = [
-            (start + task.seconds[kind], task.seconds[kind] * problem.usd_per_second[kind], start, kind, machines)
+            (start + task.seconds[kind], task.usd(problem, kind), start, kind, machines)
             for kind in kinds
             if kind is not None and np.isfinite(task.seconds[kind])
             for start, machines in [_earliest(problem, busy, task, kind)]
@@ -131,7 +145,7 @@ def placed_in_order(problem: Problem, order: Sequence[int], wanted: Sequence[int
         ]
         end, _, start, kind, machines = min(options)
         for machine in machines:
-            busy[machine].append((start, end))
+            busy[machine].append((start, end, task.share(kind)))
             busy[machine].sort()
         placed.append(Placed(number, kind, machines, start, end))
     return judged(problem, placed)
@@ -143,156 +157,109 @@ def judged(problem: Problem, placed: Sequence[Placed]) -> Timetable:
         max(entry.end - problem.tasks[entry.task].deadline, 0.0) * problem.tasks[entry.task].priority
         for entry in placed
     )
-    usd = sum((entry.end - entry.start) * len(entry.machines) * problem.usd_per_second[entry.kind] for entry in placed)
+    usd = sum(problem.tasks[entry.task].usd(problem, entry.kind) for entry in placed)
     return Timetable(tuple(placed), late, max((entry.end for entry in placed), default=0.0), usd)
 
 
-def _earliest(
-    problem: Problem, busy: Sequence[Sequence[tuple[float, float]]], task: Task, kind: int
-) -> tuple[float, tuple[int, ...]]:
+_Use = tuple[float, float, float]
+"""Begin and end of what a machine does, and the share of it that this takes."""
+_ROUNDING = 1e-9
+
+
+def _earliest(problem: Problem, busy: Sequence[Sequence[_Use]], task: Task, kind: int) -> tuple[float, tuple[int, ...]]:
     """Return when a job may begin on machines of a kind, and on which; none where there are too few of them."""
     machines, seconds = problem.of_kind(kind), task.seconds[kind]
+    room = 1.0 - task.share(kind) + _ROUNDING
     ready = {machine: max(problem.free_from[machine], task.earliest) for machine in machines}
-    starts = {*ready.values(), *(end for machine in machines for _, end in busy[machine] if end > task.earliest)}
+    starts = {*ready.values(), *(end for machine in machines for _, end, _ in busy[machine] if end > task.earliest)}
     for start in sorted(starts):
+        if np.isinf(start):
+            break
         free = [
             machine
             for machine in machines
-            if ready[machine] <= start and all(end <= start or begin >= start + seconds for begin, end in busy[machine])
+            if ready[machine] <= start and _most_used(busy[machine], start, start + seconds) <= room
         ]
         if len(free) >= task.machines:
             return start, tuple(free[: task.machines])
     return np.inf, ()
 
 
-MOST_JOBS, MOST_MACHINES = 500, 1000
-"""Jobs and machines of one schedule."""
-
-_SECTIONS = ("fleet", "jobs")
-
-_EXAMPLE = "write it as 90s, 24h or 2d"
-
-
-def _seconds(value: object) -> object:
-    """Return a time in seconds; plain numbers mean hours, as in most calendars of jobs."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(_EXAMPLE)
-    try:
-        return parse_quantity(f"{value}h" if not isinstance(value, str) else value, "s")
-    except UnitError as error:
-        raise ValueError(_EXAMPLE) from error
+def _most_used(uses: Sequence[_Use], start: float, end: float) -> float:
+    """Return the largest share of a machine that is in use at any moment of a time."""
+    within = [use for use in uses if use[0] < end and use[1] > start]
+    moments = {start, *(begin for begin, _, _ in within if begin > start)}
+    return max(sum(share for begin, until, share in within if begin <= moment < until) for moment in moments)
 
 
-Seconds = Annotated[float, BeforeValidator(_seconds), Field(ge=0, allow_inf_nan=False)]
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What no schedule is better than.
+
+    Attributes:
+        makespan: seconds until all jobs can have ended.
+        lateness: seconds after deadlines that cannot be avoided, each times its job's priority.
+        usd: price of each job on the machines on which it is cheapest.
+    """
+
+    makespan: float
+    lateness: float
+    usd: float
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+def lower_bounds(problem: Problem) -> Bounds:
+    """Return what no schedule of the jobs is better than.
+
+    All work needs room on the machines from when it may begin; and no job ends before its own shortest time has passed.
+    """
+    tasks = problem.tasks
+    alone = [_alone(problem, task) for task in tasks]
+    begins = sorted({task.earliest for task in tasks})
+    rooms = [_room(problem, [task for task in tasks if task.earliest >= begin], begin) for begin in begins]
+    late = sum(max(end - task.deadline, 0.0) * task.priority for task, end in zip(tasks, alone, strict=True))
+    usd = sum(
+        min(task.usd(problem, kind) for kind, seconds in enumerate(task.seconds) if np.isfinite(seconds))
+        for task in tasks
+    )
+    return Bounds(max([*alone, *rooms], default=0.0), max(late, _crowded(problem)), usd)
 
 
-class MachineEntry(_Entry):
-    """Machines of one kind."""
-
-    instance: str = Field(description="id of an instance, or of a device that stands alone")
-    count: Annotated[PositiveInt, Field(le=MOST_MACHINES)] = 1
-    name: str | None = Field(None, description="what they are called; by default the instance")
-    free_from: Seconds = 0.0
-    usd_per_hour: PositiveFloat | None = Field(None, description="of one machine; by default the catalogue's")
-
-
-class JobEntry(_Entry):
-    """A job, by its plan or by how long it takes."""
-
-    name: str | None = None
-    plan: str | dict[str, object] | None = Field(None, description="a plan by name, file or line, or a plan itself")
-    time: Seconds | None = Field(None, description="how long it takes, whatever the machine, where no plan says it")
-    machines: Annotated[PositiveInt, Field(le=MOST_MACHINES)] = 1
-    only_on: tuple[str, ...] = Field((), description="names of the machines it may run on; none for all")
-    earliest: Seconds = 0.0
-    deadline: Seconds | None = None
-    priority: PositiveFloat = 1.0
+def _alone(problem: Problem, task: Task) -> float:
+    """Return when a job ends that has all machines for itself."""
+    ends = []
+    for kind, seconds in enumerate(task.seconds):
+        free = sorted(max(problem.free_from[machine], task.earliest) for machine in problem.of_kind(kind))
+        if np.isfinite(seconds) and len(free) >= task.machines:
+            ends.append(free[task.machines - 1] + seconds)
+    return min(ends, default=np.inf)
 
 
-EntryT = TypeVar("EntryT", bound=_Entry)
+def _work(tasks: Iterable[Task]) -> float:
+    """Return the least time that some jobs hold machines in all."""
+    return sum(
+        min(seconds * task.share(kind) for kind, seconds in enumerate(task.seconds)) * task.machines for task in tasks
+    )
 
 
-class Entries:
-    """A file of a schedule as it was read."""
+def _room(problem: Problem, tasks: Sequence[Task], begin: float) -> float:
+    """Return when the machines have had room for some jobs, none of which begins before a moment."""
+    free, left = sorted(max(entry, begin) for entry in problem.free_from), _work(tasks)
+    for number, (since, until) in enumerate(zip(free, [*free[1:], np.inf], strict=True), start=1):
+        room = (until - since) * number
+        if room >= left:
+            return float(since + left / number)
+        left -= room
+    return float("inf")
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        data = document.data
-        if not isinstance(data, dict) or not data:
-            hint = "give fleet: and jobs:, each a list"
-            raise PlanError(
-                "not a schedule", "it has no keys" if not data else "a list, or text", hint, document.place()
-            )
-        faults = list(self._strays(data))
-        self.machines = tuple(self._read("fleet", MachineEntry, faults))
-        self.jobs = tuple(self._read("jobs", JobEntry, faults))
-        if not faults:
-            faults += self._contradictions()
-        if faults:
-            first, *others = faults
-            first.further = tuple(others)
-            raise first
 
-    def job_name(self, number: int) -> str:
-        """Return what a job is called: its name, its plan, or its number."""
-        job = self.jobs[number]
-        plan = job.plan if isinstance(job.plan, str) else None
-        return job.name or plan or f"job {number + 1}"
-
-    def machine_name(self, number: int) -> str:
-        """Return what machines of one entry are called."""
-        return self.machines[number].name or self.machines[number].instance
-
-    def _strays(self, data: Iterable[str]) -> Iterator[PlanError]:
-        for key in data:
-            if key not in _SECTIONS:
-                near = nearest(key, _SECTIONS) or _SECTIONS
-                hint = f"known: {' and '.join(near)}"
-                yield PlanError("unknown field", repr(key)[:60], hint, self.document.place(key))
-
-    def _read(self, section: str, kind: type[EntryT], faults: list[PlanError]) -> Iterator[EntryT]:
-        data = self.document.data
-        result = data.get(section) if isinstance(data, dict) else None
-        if not isinstance(result, list) or not result:
-            place = self.document.place(section)
-            faults.append(PlanError("a list is missing", section, f"give {section}: with one entry a line", place))
-            return
-        if len(result) > MOST_JOBS:
-            faults.append(
-                PlanError("too many entries", f"{len(result)}", f"at most {MOST_JOBS}", self.document.place(section))
-            )
-            return
-        for number, entry in enumerate(result):
-            try:
-                yield kind.model_validate(entry)
-            except ValidationError as error:
-                text = refusals(error, kind, self.document, (section, number), PlanError)
-                faults += [item for item in text if isinstance(item, PlanError)]
-
-    def _contradictions(self) -> Iterator[PlanError]:
-        known = {self.machine_name(number) for number in range(len(self.machines))}
-        seen: set[str] = set()
-        for number in range(len(self.machines)):
-            name = self.machine_name(number)
-            if name in seen:
-                place = self.document.place("fleet", number)
-                yield PlanError("machines of one name twice", name, "give one of them a name, or add up count", place)
-            seen.add(name)
-        if sum(machine.count for machine in self.machines) > MOST_MACHINES:
-            yield PlanError("too many machines", hint=f"at most {MOST_MACHINES}", place=self.document.place("fleet"))
-        for number, job in enumerate(self.jobs):
-            place = self.document.place("jobs", number)
-            if (job.plan is None) == (job.time is None):
-                what = "neither plan nor time" if job.plan is None else "both plan and time"
-                yield PlanError("a job says how long it takes in one way", what, "give plan: or time:", place)
-            for name in job.only_on:
-                if name not in known:
-                    near = ", ".join(nearest(name, tuple(known)) or sorted(known))
-                    yield PlanError("no machines are called", repr(name)[:60], f"known: {near}", place)
+def _crowded(problem: Problem) -> float:
+    """Return lateness that follows from too many jobs before one deadline: the last of them ends no earlier."""
+    worst = 0.0
+    for deadline in {task.deadline for task in problem.tasks if np.isfinite(task.deadline)}:
+        due = [task for task in problem.tasks if task.deadline <= deadline]
+        end = _room(problem, due, min(task.earliest for task in due))
+        worst = max(worst, (end - deadline) * min(task.priority for task in due))
+    return worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +296,7 @@ def durations(
         result.append(
             [_duration(job, plan, entries, entry, catalog, machine) for entry in range(len(entries.machines))]
         )
-        if not any(np.isfinite(mean(entry.seconds.value)) for entry in result[-1]):
+        if not entries.leaves_out and not runs_somewhere(result[-1]):
             reasons = dict.fromkeys(entry.reason for entry in result[-1])
             detail = "; ".join(list(reasons)[:2])
             faults.append(PlanError(f"{name} runs on none of the machines", detail, "add machines that hold it", place))
@@ -337,6 +304,21 @@ def durations(
         faults[0].further = tuple(faults[1:])
         raise faults[0]
     return result
+
+
+def runs_somewhere(times: Sequence[Duration]) -> bool:
+    """Return whether a job runs on any of some machines."""
+    return any(np.isfinite(mean(entry.seconds.value)) for entry in times)
+
+
+def share_of(job: JobEntry, entry: MachineEntry, catalog: Catalog) -> float:
+    """Return what a job takes of each machine."""
+    return 1.0 if job.devices is None else min(1.0, job.devices / machine_devices(entry, catalog))
+
+
+def machine_devices(entry: MachineEntry, catalog: Catalog) -> int:
+    """Return the devices of a machine."""
+    return entry.devices or catalog.sold_together(entry.instance)
 
 
 def usd_per_hour(entry: MachineEntry, catalog: Catalog) -> float | None:
@@ -359,23 +341,39 @@ def _duration(
     entry, name = entries.machines[kind], entries.machine_name(kind)
     if job.only_on and name not in job.only_on:
         return Duration(NEVER, f"not on {name}")
-    if entry.count < job.machines:
-        return Duration(NEVER, f"{name}: {entry.count} of {job.machines} machines")
+    needed, has = job.devices or 0, machine_devices(entry, catalog)
+    if needed > has:
+        return Duration(NEVER, f"{name}: {has} of {needed} devices of a machine")
+    free = sum(
+        has - taken >= (needed or has) or np.isfinite(until) for taken, until in zip(*others(entry), strict=True)
+    )
+    if free < job.machines:
+        return Duration(NEVER, f"{name}: {free} of {job.machines} machines")
     if plan is None:
         seconds = job.time or 0.0
         return Duration(Interval.exactly(seconds))
     try:
-        return _estimated(plan, entry, job.machines, catalog, machine)
+        return _estimated(plan, entry, job, catalog, machine)
     except CapacityError as error:
         return Duration(NEVER, f"{name}: {error.detail or error.title}")
 
 
-def _estimated(plan: Plan, entry: MachineEntry, machines: int, catalog: Catalog, machine: Machine | None) -> Duration:
+def others(entry: MachineEntry) -> tuple[list[int], list[float]]:
+    """Return the devices of each machine that others have, and until when."""
+    missing = entry.count - len(entry.taken)
+    until = [np.inf if end is None else end for end in entry.taken_until]
+    until += [np.inf] * (entry.count - len(until))
+    return [*entry.taken, *(0 for _ in range(missing))], until
+
+
+def _estimated(plan: Plan, entry: MachineEntry, job: JobEntry, catalog: Catalog, machine: Machine | None) -> Duration:
     """Return how long a plan takes on some machines: on its own number of devices on its own hardware, else on all."""
-    is_own = plan.hardware.name == entry.instance and machines == 1 and plan.hardware.devices is not None
+    name = plan.hardware.name or ""
+    is_same = entry.instance in (name, catalog.accelerators.find_id(name))
+    is_own = is_same and plan.hardware.devices is not None and (job.devices is not None or job.machines == 1)
     there = plan
     if not is_own:
-        devices = catalog.sold_together(entry.instance) * machines
+        devices = (job.devices or machine_devices(entry, catalog)) * job.machines
         there = with_values(
             edited(plan, {Key.HARDWARE_NAME: entry.instance}, catalog).plan, {Key.HARDWARE_DEVICES: devices}
         )

@@ -59,6 +59,7 @@ class NodeFacts(BaseModel):
         holders: the switches or racks above it, the nearest first.
         used: devices that others had when it was seen; None where unknown.
         used_slices: likewise of slices of devices, by profile.
+        takes_jobs: whether others do not keep it out of use.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -77,6 +78,7 @@ class NodeFacts(BaseModel):
     holders: tuple[str, ...] = ()
     used: int | None = None
     used_slices: Mapping[str, int] = Field(default_factory=dict)
+    takes_jobs: bool = True
 
     @property
     def family(self) -> str:

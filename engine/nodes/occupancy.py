@@ -109,13 +109,14 @@ _LEVELS = ("node", "rack")
 
 
 def kept_occupancy(inventory: Inventory) -> Occupancy:
-    """Return the nodes of a kept cluster, rack by rack; what its jobs take is unknown.
+    """Return the nodes of a kept cluster, rack by rack, with what jobs took of them where that was seen.
 
     Devices that a node lacks of those of its kind are down, and so are all of a node that gave no answer.
     """
     states = sorted(_states(inventory), key=lambda node: node.holders[:1])
     levels = _LEVELS if any(node.holders for node in states) else _LEVELS[:1]
-    source = f"{inventory.name} as seen on {inventory.seen:%Y-%m-%d} through {inventory.reached_by}; jobs not known"
+    source = f"{inventory.name} as seen on {inventory.seen:%Y-%m-%d} through {inventory.reached_by}"
+    source += "" if any(node.used is not None for node in inventory.nodes) else "; jobs not known"
     return Occupancy(tuple(states), levels, source)
 
 
@@ -132,12 +133,14 @@ def _states(inventory: Inventory) -> Iterator[NodeState]:
 
 def _state(node: NodeFacts, kind: Kind) -> NodeState:
     expected, present = _count(kind.typical), _count(node)
+    devices, busy = max(expected, present), min(node.used or 0, present)
     remarks = (*node.troubles, *map(str, kind.odd.get(node.node, ())))
     return NodeState(
         node.node,
         kind.typical.family,
-        max(expected, present),
-        down=max(expected - present, 0),
+        devices,
+        busy=busy,
+        down=max(expected - present, 0) if node.takes_jobs else devices - busy,
         holders=node.holders[:1],
         note="; ".join(remarks),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import permutations, product
 from pathlib import Path
@@ -13,9 +14,10 @@ from hypothesis import strategies as st
 
 from capacity_tui.engine.catalog import read_yaml
 from capacity_tui.engine.errors import CapacityError, PlanError
-from capacity_tui.engine.fleet import Schedule, schedule
-from capacity_tui.engine.fleet.schedule import best_schedule, lower_bounds
-from capacity_tui.engine.fleet.schedule_problem import Entries, Problem, Task, Timetable, placed_in_order
+from capacity_tui.engine.fleet import Schedule, folder_entries, schedule
+from capacity_tui.engine.fleet.schedule import best_schedule
+from capacity_tui.engine.fleet.schedule_entries import Entries
+from capacity_tui.engine.fleet.schedule_problem import Problem, Task, Timetable, lower_bounds, placed_in_order
 from capacity_tui.engine.plan.files import plan_from_data
 from capacity_tui.engine.present.fleet import schedule_as_dict, schedule_parts
 from capacity_tui.tui.cli import main
@@ -88,6 +90,54 @@ def test_a_job_of_two_machines_waits_for_both_and_others_fill_the_gap() -> None:
     assert found.makespan == 5.0 == lower_bounds(problem).makespan, "3 + 2 x 2 + 3 seconds of machines, on two"
     both = next(each for each in found.placed if each.task == 1)
     assert len(both.machines) == 2
+
+
+def test_jobs_share_a_machine_and_what_others_have_of_it_comes_back() -> None:
+    halves = tuple(Task((2.0,), shares=(share,)) for share in (0.5, 0.5, 0.25))
+    whole = Problem(halves, (0,), (0.0,), (4.0,))
+    assert [(each.start, each.end) for each in placed_in_order(whole, (0, 1, 2), (None,) * 3).placed] == [
+        (0.0, 2.0),
+        (0.0, 2.0),
+        (2.0, 4.0),
+    ]
+    assert placed_in_order(whole, (0,), (None,)).usd == 4.0
+    shared = Problem(halves, (0, 0), (0.0, 0.0), (4.0,), ((0.75, 5.0), (1.0, np.inf)))
+    starts = {each.task: (each.start, each.machines) for each in placed_in_order(shared, (0, 2), (None,) * 3).placed}
+    assert starts == {0: (5.0, (0,)), 2: (0.0, (0,))}, "a quarter fits beside the others, half waits for them"
+
+
+def test_a_folder_of_plans_is_a_queue_on_what_is_free(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, devices in (("four", 4), ("nine", 9), ("sixteen", 16), ("two", 2)):
+        (tmp_path / f"{name}.yaml").write_text(
+            str({**SMALL, "hardware": {"name": "h100-sxm-80gb", "devices": devices}})
+        )
+    (tmp_path / "notes.txt").write_text("no plan")
+    entries = folder_entries(
+        tmp_path, lambda: [{"instance": "h100-sxm-80gb", "devices": 8, "taken": [5, 8], "count": 2}]
+    )
+    found = schedule(entries, lambda name: plan_from_data(read_yaml(tmp_path / name).data))  # type: ignore[arg-type]
+    assert {job.name: job.machines for job in found.jobs} == dict.fromkeys(("two",), ("h100-sxm-80gb 1",))
+    assert {name for name, _ in found.left_out} == {"four", "nine", "sixteen"}
+    assert found.first_start == 0.0
+    (tmp_path / "queue.yaml").write_text(
+        "fleet: [{instance: h100-sxm-80gb, devices: 8, count: 2}]\n"
+        "jobs: [{plan: two.yaml, name: first, priority: 9, deadline: 1s}]\n"
+    )
+    assert main(["fleet", "schedule", str(tmp_path), "--format", "json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert {job["name"]: len(job["machines"]) for job in said["jobs"]} == {
+        "first": 1,
+        "four": 1,
+        "nine": 2,
+        "sixteen": 2,
+    }
+    assert not said["left_out"]
+    assert main(["fleet", "schedule", str(tmp_path), "--check"]) == 1
+    for file in tmp_path.iterdir():
+        file.unlink()
+    assert main(["fleet", "schedule", str(tmp_path), "--cluster", "none"]) == 2
 
 
 @settings(max_examples=12, deadline=None)

@@ -203,6 +203,7 @@ def _facts(node: _Node, used: Mapping[str, int] | None) -> NodeFacts:
         device_name=device_name,
         devices=devices,
         used=taken,
+        takes_jobs=not node.spec.unschedulable,
         used_slices={key: count for key, count in taken_parts.items() if count},
         memory_bytes=memory,
         processor_name=_label(labels, "machine"),

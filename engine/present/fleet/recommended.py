@@ -245,6 +245,8 @@ def schedule_as_dict(schedule: Schedule) -> dict[str, object]:
     """Return a schedule as plain data, under the names that scripts rely on."""
     data: dict[str, object] = {
         "jobs": [_job(job) for job in schedule.jobs],
+        "left_out": [{"name": name, "reason": reason} for name, reason in schedule.left_out],
+        "first_start_seconds": schedule.first_start,
         "makespan_seconds": schedule.makespan,
         "usd": schedule.usd,
         "fleet_usd": schedule.fleet_usd,
@@ -275,6 +277,8 @@ def schedule_parts(schedule: Schedule) -> Iterator[Part]:
         "strong",
     )
     yield table_part(_SCHEDULE_REPORT_HEADS, [_schedule_report_row(job) for job in schedule.jobs], (2, 3, 5, 7))
+    for name, reason in schedule.left_out:
+        yield TextPart(f"left out: {name}: {reason}", "strong")
     yield from (TextPart(line) for line in _remarks(schedule))
 
 

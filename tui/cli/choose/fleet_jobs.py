@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,15 @@ import click
 
 from capacity_tui.tui.cli import plan_sources
 from capacity_tui.tui.cli.choose.search import DEVICES, names_of
+from capacity_tui.tui.cli.machine.nodes import reaching_later
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, progress, tell, working
 from capacity_tui.tui.cli.plan_sources import GivenPlan, config_option, machine_for, plan_options, read_plan
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.catalog import Plain
     from capacity_tui.engine.fleet import Recommended
     from capacity_tui.engine.fleet.serving import ServingQuestion
+    from capacity_tui.engine.nodes import Launcher
     from capacity_tui.engine.plan import Plan
 
 NO_ANSWER = 1
@@ -111,8 +115,9 @@ MISSED = 1
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=click.Path())
+@click.argument("file", metavar="FILE|FOLDER", type=click.Path())
 @click.option("--check", is_flag=True, help="Exit with 1 if a deadline is missed.")
+@click.option("--cluster", metavar="NAME", help="Cluster that was kept, for a FOLDER; the only one by default.")
 @click.option(
     "--seed",
     metavar="N",
@@ -122,19 +127,28 @@ MISSED = 1
     help="Of the search: the same seed gives the same schedule.",
 )
 @output_options("table", "json", "yaml")
-def schedule(file: str, check: bool, seed: int, output: Output) -> int:
+@reaching_later
+def schedule(
+    choose: Callable[[], Launcher], file: str, check: bool, cluster: str | None, seed: int, output: Output
+) -> int:
     """Schedule jobs on machines: order, start and end, machines, what is late and by how much, and the cost.
 
     FILE is YAML, - is standard input. Under fleet: entries of instance, count, free_from, usd_per_hour, name; under
     jobs: entries of plan or time, machines, only_on, earliest, deadline, priority, name. A plan is a file, an example,
     a saved plan, a line in quotes, or a plan itself. Times are such as 90s, 24h or 2d; plain numbers are hours.
+
+    A FOLDER of plans is a queue on what a cluster has free: each file a job, with the words of jobs: and fleet: in its
+    queue.yaml. The cluster is the one that --slurm or --kubernetes reach, or that was kept. Exit code 1 with --check
+    also where a job of it runs nowhere.
     """
     from capacity_tui.engine.errors import PlanError
+    from capacity_tui.engine.fleet import folder_entries
     from capacity_tui.engine.fleet import read_entries as read_schedule
     from capacity_tui.engine.fleet import schedule as scheduled
     from capacity_tui.engine.present.fleet import schedule_as_dict, schedule_parts
 
-    folder = Path(file).parent
+    is_folder = Path(file).is_dir()
+    folder = Path(file) if is_folder else Path(file).parent
 
     def read(name: str) -> Plan:
         sibling = folder / name
@@ -142,13 +156,35 @@ def schedule(file: str, check: bool, seed: int, output: Output) -> int:
 
     try:
         with working("scheduling the jobs"):
-            result = scheduled(read_schedule(file, sys.stdin.buffer), read, None, None, seed)
+            if is_folder:
+                entries = folder_entries(folder, lambda: _machines(choose, cluster))
+            else:
+                entries = read_schedule(file, sys.stdin.buffer)
+            result = scheduled(entries, read, None, None, seed)
     except PlanError as error:
         for fault in (error, *error.further):
             tell(f"capacity-tui: {fault.one_line()}")
         return error.exit_code
     output.report(lambda: schedule_as_dict(result), lambda: schedule_parts(result))
-    return MISSED if check and result.missed else 0
+    return MISSED if check and (result.missed or result.left_out) else 0
+
+
+def _machines(choose: Callable[[], Launcher], cluster: str | None) -> list[Plain]:
+    """Return what a cluster has free, and say where that is from."""
+    from capacity_tui.engine.catalog import load_catalog
+    from capacity_tui.engine.errors import LauncherError
+    from capacity_tui.engine.nodes import kept_cluster_names, machines_of
+
+    nodes = None
+    if cluster is None:
+        try:
+            nodes = choose()
+        except LauncherError:
+            if not kept_cluster_names():
+                raise
+    machines, source = machines_of(nodes, cluster, load_catalog())
+    tell(f"machines: {source}")
+    return machines
 
 
 @click.command()
