@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from capacity_tui.tui.cli.history_store import history_option, keep_entries
-from capacity_tui.tui.cli.machine.nodes import reaching
+from capacity_tui.tui.cli.node_options import reaching
 from capacity_tui.tui.cli.output import Output, interrupted, output_options, say, tell
 from capacity_tui.tui.cli.plan_sources import (
     changed_plan,
