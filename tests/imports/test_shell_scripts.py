@@ -32,6 +32,8 @@ def last_words(text):
         ("sbatch <<EOF\n#!/bin/bash\nsrun run --a 1\nEOF\n", ["srun", "run", "--a", "1"]),
         ("run --a 1 `# a remark` --b 2", ["run", "--a", "1", "--b", "2"]),
         ("export A=1 B=2\nrun $A$B", ["run", "12"]),
+        ('M=a\nif [ "$1" = "-d" ]; then M=b; fi\nrun $M', ["run", "a"]),
+        ("export P=<a partition, of the cluster>\nexport A=3\nrun $A", ["run", "3"]),
     ],
 )
 def test_a_command_gets_the_words_that_a_shell_would_give_it(text, words):
@@ -41,6 +43,13 @@ def test_a_command_gets_the_words_that_a_shell_would_give_it(text, words):
 def test_a_branch_that_only_the_shell_can_decide_is_followed():
     text = "if [ -f x ]; then run one; else run two; fi"
     assert [words[1].text for words in read_script(text).commands] == ["one", "two"]
+
+
+def test_scripts_that_a_script_reads_in_or_starts_are_followed():
+    others = {"`pwd`/sizes.sh": "export ARGS='--tp 4'", "start.sh": "run $ARGS"}
+    script = read_script("N=1\n. `pwd`/sizes.sh\nsbatch --nodes=$N start.sh\n", others.get)
+    (words,) = script.commands
+    assert [(word.text, word.line) for word in words] == [("run", 3), ("--tp", 2), ("4", 2)]
 
 
 def test_files_that_a_script_writes_have_its_variables_and_lines():

@@ -77,3 +77,21 @@ def test_sections_of_a_tool_do_not_make_a_file_its(text: str, tmp_path: Path) ->
     file.write_text(text)
     with pytest.raises(PlanError, match="of no known tool"):
         read_files([str(file)])
+
+
+def test_of_several_runs_in_a_script_the_first_counts_and_the_others_are_named(tmp_path: Path) -> None:
+    script = tmp_path / "serve.sh"
+    script.write_text("vllm serve openai/gpt-oss-120b\nvllm serve openai/gpt-oss-120b --tensor-parallel-size 4\n")
+    (reading,) = read_files([str(script)])
+    assert all(setting.field != "parallelism.tp" or setting.value == 1 for setting in reading.settings)
+    (remark,) = reading.unmodelled
+    assert "a second command" in remark.why
+
+
+@pytest.mark.parametrize(("command", "preference"), [("trl dpo", "dpo"), ("trl sft", None), ("trl kto", "kto")])
+def test_a_program_says_what_it_trains_for(tmp_path: Path, command: str, preference: str | None) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text(f"{command} --model_name_or_path Qwen/Qwen3-8B --output_dir out\n")
+    (reading,) = read_files([str(script)])
+    said = {setting.field: setting.value for setting in reading.settings}
+    assert said.get("training.preference") == preference

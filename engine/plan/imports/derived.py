@@ -235,9 +235,10 @@ def _precision(settings: Settings) -> None:
     alone = settings.chosen.get("precision_alone")
     if alone is not None and PRECISION not in settings.chosen and not settings.value("precision_of_trainer"):
         settings.set(PRECISION, alone.value, alone, "default")
-    decoder = settings.chosen.get("decoder_length")
-    if decoder is not None:
-        settings.set(Key.TRAINING_SEQ_LEN, decoder.value, decoder)  # the other length is that of an encoder
+    # Beside a decoder's length the plain one is that of an encoder of pictures; an encoder of text is the longer part.
+    length = settings.chosen.get("encoder_length") or settings.chosen.get("decoder_length")
+    if length is not None:
+        settings.set(Key.TRAINING_SEQ_LEN, length.value, length)
     if settings.value("matrices") == "tf32" and not settings.is_given(PRECISION):
         settings.set(PRECISION, "tf32", settings.chosen["matrices"])
 
@@ -246,7 +247,8 @@ def _sizes(settings: Settings) -> None:
     """Settle the devices: processes that are started, or the product of all sizes."""
     split = _product(settings, _SPLITS)
     replicate, share = settings.count("replicate", 1) or 1, settings.count("share", 0) or 0
-    replicas = settings.count("replicas") or (replicate * share if share else None)
+    own = (settings.count(Key.PARALLELISM_EP, 1) or 1) if settings.value("experts_on_their_own") else 1
+    replicas = settings.count("replicas") or (replicate * share * own if share else None)
     processes = settings.count("processes")
     nodes = settings.count("nodes", 1) or 1
     if processes is None and settings.count("per_process") and settings.is_given("per_process"):
@@ -305,6 +307,23 @@ def _context(settings: Settings) -> None:
         option = settings.chosen["ulysses"]
         settings.set(Key.PARALLELISM_CP, ulysses, option)
         settings.derive(Key.PARALLELISM_CONTEXT, "all_to_all", option.words)
+
+
+def _answers(settings: Settings) -> None:
+    """Settle what is learned from rewarded answers: so many to each prompt, each with its prompt."""
+    lengths = [settings.count(name) for name in ("prompt_length", "answer_length")]
+    if all(lengths):
+        whole = sum(length or 0 for length in lengths)
+        settings.derive(Key.TRAINING_SEQ_LEN, whole, f"prompts of {lengths[0]} and answers of {lengths[1]} tokens")
+    rewarded = settings.chosen.get("rewarded_how") or settings.chosen.get("rewarded")
+    if rewarded is not None and "rewarded" in settings.chosen:
+        settings.set(Key.TRAINING_PREFERENCE, rewarded.value, rewarded)
+    prompts, answers = settings.count("prompts"), settings.count("answers", 1) or 1
+    if prompts and GLOBAL not in settings.chosen:
+        settings.derive(GLOBAL, prompts * answers, f"{prompts} prompts with {answers} answers")
+    together, length = settings.count("tokens_together"), settings.count(Key.TRAINING_SEQ_LEN)
+    if settings.value("tokens_fill_batches") and together and length:
+        settings.derive(MICRO, max(1, together // length), f"{together} tokens in sequences of {length}")
 
 
 def _batches(settings: Settings) -> None:
@@ -383,6 +402,7 @@ _RULES = (
     experts,
     _sizes,
     _groups,
+    _answers,
     _batches,
     _length,
     weights,

@@ -274,6 +274,11 @@ def generations(value: Plain) -> object:
     return None if size(value) is None else {Key.TRAINING_PREFERENCE: "grpo"}
 
 
+def generated(value: Plain) -> object:
+    """Return that nothing is trained: an option that only programs have that generate."""
+    return None if value is None else {"task": "infer"}
+
+
 def duration(value: Plain) -> object:
     """Return the length of a job as Composer writes it: ``1ep``, ``4800ba``, ``2e12tok``."""
     match = _DURATION.fullmatch(str(value).strip().replace("_", ""))
@@ -333,6 +338,7 @@ MEANINGS: Mapping[str, Callable[[Plain], object]] = MappingProxyType(
         "lora_rank": lora_rank,
         "preference": preference,
         "generations": generations,
+        "generated": generated,
         "kv_heads": kv_heads,
         "duration": duration,
         "gpt2_vocabulary": gpt2_vocabulary,

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -27,6 +28,12 @@ _STARTERS = (
 _NUMBER = re.compile(r"-\d+(\.\d+)?")
 
 _OPTION = re.compile(r"--?[A-Za-z_]")
+
+_OVERRIDE = re.compile(r"[+~]{0,2}([a-z]\w*(?:[./]\w+)*)=(.*)", re.DOTALL)
+"""An option as Hydra and OmegaConf take it: ``trainer.nnodes=2``."""
+
+_CONFIGURATION = re.compile(r".+\.(?:ya?ml|json|toml)")
+"""A file of options, alone behind a program."""
 
 _PRINTS = frozenset({"echo", "printf", "cat", "tee"})
 """Programs that show a command rather than run it."""
@@ -85,7 +92,7 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
         if _OPTION.match(words[0].text):
             alone += words
             continue
-        launcher, program = _programs(words)
+        launcher, program = _programs(_submitted(words))
         if launcher:
             yield Command(_options(launcher, name), tools()[LAUNCHER])
         if program:
@@ -93,6 +100,13 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
             yield Command(_options(program, name), _tool(called), called)
     if alone:
         yield Command(_options(alone, name))
+
+
+def _submitted(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Return the command behind ``--``, as ``ray job submit -- python ...`` has it; all words where there is none."""
+    at = next((index for index, word in enumerate(words) if word.text == "--"), len(words))
+    behind = words[at + 1 :]
+    return behind if behind and not behind[0].text.startswith("-") else words
 
 
 def _is_inline_python(words: Sequence[Word]) -> bool:
@@ -103,12 +117,7 @@ def _is_inline_python(words: Sequence[Word]) -> bool:
 
 def _tool(called: str) -> Tool | None:
     """Return the tool whose program is called; None for another program."""
-    known = tools().values()
-    return next((candidate for candidate in known if any(_starts(name, called) for name in candidate.programs)), None)
-
-
-def _starts(program: str, called: str) -> bool:
-    return re.search(rf"(^|[\s/.]){re.escape(program)}($|\s|\.)", called) is not None
+    return next((candidate for candidate in tools().values() if candidate.started(called)), None)
 
 
 def _programs(words: tuple[Word, ...]) -> tuple[tuple[Word, ...], tuple[Word, ...]]:
@@ -129,7 +138,10 @@ def _starts_launcher(words: Sequence[Word], index: int, text: str) -> bool:
     return (
         called in {"torchrun", "deepspeed", "torch.distributed.launch", "torch.distributed.run"}
         or (called == "accelerate" and following == "launch")
-    ) and not any(_OPTION.match(word.text) and word.text not in {"-m", "-u"} for word in words[:index])
+    ) and (
+        words[index - 1].text == "-m"
+        or not any(_OPTION.match(word.text) and word.text not in {"-m", "-u"} for word in words[:index])
+    )
 
 
 def _is_program(words: Sequence[Word], index: int) -> bool:
@@ -141,27 +153,33 @@ def _before_options(words: Sequence[Word]) -> Iterator[Word]:
     """Yield the words of a command before its first option; ``-m`` names a module."""
     python = bool(words) and words[0].text.rpartition("/")[2].startswith("python")
     for word in words:
-        if _OPTION.match(word.text) and not (python and word.text in {"-m", "-u"}):
+        if _OVERRIDE.fullmatch(word.text) or (_OPTION.match(word.text) and not (python and word.text in {"-m", "-u"})):
             return
         yield word
 
 
 def _options(words: Sequence[Word], name: str) -> Document:
-    """Return the options of a command; what stands alone behind the program is its ``model``."""
+    """Return the options of a command; what stands alone behind the program is its ``model`` or its ``config``."""
     data: dict[str, Plain] = {}
     lines: dict[KeyPath, int] = {}
     given = list(_before_options(words))
     if len(given) > 1 and given[-2].text in {"serve", "launch_server", "run"}:
         data["model"], lines["model",] = _plain(given[-1]), given[-1].line
+    elif given and _CONFIGURATION.fullmatch(given[-1].text):
+        data["config"], lines["config",] = _plain(given[-1]), given[-1].line
     rest = list(words[len(given) :])
     while rest:
         word = rest.pop(0)
+        if override := _OVERRIDE.fullmatch(word.text):
+            data[override[1]], lines[override[1],] = _plain(replace(word, text=override[2])), word.line
         if not _OPTION.match(word.text):
             continue
         key, equals, text = word.text.partition("=")
         lines[key,] = word.line
         values = [Word(text, word.line)] if equals else []
         while not equals and rest and (not rest[0].text.startswith("-") or _NUMBER.fullmatch(rest[0].text)):
+            if values and _OVERRIDE.fullmatch(rest[0].text):
+                break
             value = rest.pop(0)
             # Behind a value, what only the shell knows is options as a rule, as $EXTRA_ARGS.
             if not (values and value.is_open):
@@ -192,8 +210,8 @@ def is_python(text: str) -> bool:
     return True
 
 
-def calls(text: str, name: str) -> Iterator[tuple[Document, Tool]]:
-    """Yield the arguments of calls that a tool knows, in the order of the script."""
+def calls(text: str, name: str) -> Iterator[tuple[Document, Tool, str]]:
+    """Yield the arguments of calls that a tool knows, the tool, and what is called, in the order of the script."""
     tree = ast.parse(text)
     constants = dict(_constants(tree))
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
@@ -201,7 +219,7 @@ def calls(text: str, name: str) -> Iterator[tuple[Document, Tool]]:
         called = _called(call)
         owner = next((candidate for candidate in tools().values() if called in candidate.calls), None)
         if owner is not None:
-            yield _arguments(call, constants, name), owner
+            yield _arguments(call, constants, name), owner, called
 
 
 def _called(call: ast.Call) -> str:

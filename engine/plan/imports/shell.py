@@ -23,6 +23,13 @@ _SHELLS = frozenset({"bash", "sh", "zsh", "dash"})
 _RUN_INPUT = _SHELLS | {"sbatch", "ssh"}
 """Programs that run a here-document as a script."""
 
+_READ_IN = frozenset({".", "source"})
+"""Commands that read another script in."""
+
+_STARTS_SCRIPT = _RUN_INPUT | {"srun", "exec", "nohup"}
+
+_SCRIPT = re.compile(r".*\.(?:sh|bash|slurm|sbatch)", re.DOTALL)
+
 _WRITERS = frozenset({"cat", "tee"})
 """Programs that write a here-document to a file as it is."""
 
@@ -40,8 +47,13 @@ _BLOCKS = frozenset(
     }
 )
 
+_ARGUMENT = re.compile(r"\$(?:\d|\{\d\})")
+
 _REMARK = re.compile(r"`\s*#[^`\n]*`")
 """Between options, where a comment would hide what follows."""
+
+_PLACEHOLDER = re.compile(r"(?<==)<[^<>()\n]*>")
+"""What a reader is to put in, as ``DATA=<path to data>``."""
 
 _SLURM: Mapping[str, tuple[str, ...]] = {
     r"--nodes[= ]|-N ?": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
@@ -79,14 +91,17 @@ class Script:
     open_quote: int | None = None
 
 
-def read_script(text: str) -> Script:
+def read_script(text: str, other_script: Callable[[str], str | None] | None = None) -> Script:
     """Return the commands of a shell script and the files that it writes.
 
     Branches are followed where variables of the script decide them, else all are; loops run once, functions where they
     are called. What only the shell can know, as the output of a program, stays as it is written.
+
+    Args:
+        other_script: returns the text of a script that this one reads in or starts; None where it is not there.
     """
     script = Script()
-    _Reader(dict(_slurm_variables(text)), 0, script, {}, 0).read(text)
+    _Reader(dict(_slurm_variables(text)), 0, None, script, {}, 0, other_script).read(text)
     return script
 
 
@@ -115,15 +130,17 @@ class _Reader(Variables):
         script: what was read so far.
         functions: bodies by name.
         depth: scripts and functions around it.
+        other_script: the text of a script that is read in or started.
     """
 
     script: Script
     functions: dict[str, Node]
     depth: int
+    other_script: Callable[[str], str | None] | None
 
     def read(self, text: str) -> None:
         """Read a text."""
-        root = _parser().parse(_REMARK.sub("", text).encode()).root_node
+        root = _parser().parse(_PLACEHOLDER.sub("", _REMARK.sub("", text)).encode()).root_node
         broken = (
             child
             for child in _within_node(root, "ERROR")
@@ -189,6 +206,12 @@ class _Reader(Variables):
         if inner is not None and self.depth < _DEEPEST:
             self._within(()).read_inner(inner.text, inner.line)
             return
+        other = self._other_text(words) if self.depth < _DEEPEST else None
+        if other is not None:
+            _Reader(self.values, 0, words[0].line, self.script, self.functions, self.depth + 1, self.other_script).read(
+                other
+            )
+            return
         self.script.commands.append(tuple(words))
 
     def run(self, body: Node) -> None:
@@ -203,7 +226,18 @@ class _Reader(Variables):
     def _within(self, arguments: Sequence[Word]) -> _Reader:
         numbered = {str(index): (word,) for index, word in enumerate(arguments, 1)}
         values = {**self.values, **numbered, "@": tuple(arguments), "*": tuple(arguments)} if arguments else self.values
-        return _Reader(values, self.first_line, self.script, self.functions, self.depth + 1)
+        return _Reader(
+            values, self.first_line, self.only_line, self.script, self.functions, self.depth + 1, self.other_script
+        )
+
+    def _other_text(self, words: Sequence[Word]) -> str | None:
+        """Return the text of the script that a command reads in or starts; None where it does neither."""
+        if self.other_script is None:
+            return None
+        called = words[0].text.rpartition("/")[2]
+        rest = words[1:] if called in _STARTS_SCRIPT else words[:1]
+        named = words[1:2] if called in _READ_IN else [word for word in rest if _SCRIPT.fullmatch(word.text)]
+        return self.other_script(named[0].text) if named else None
 
     def _redirected(self, node: Node) -> None:
         body = node.child_by_field_name("body")
@@ -222,7 +256,9 @@ class _Reader(Variables):
         for variable in _within_node(text, "simple_expansion", "expansion"):
             written = written.replace(source_of(variable), joined(self.words(variable, is_split=False)))
         destination = target.child_by_field_name("destination") if target is not None else None
-        if words and words[0].text in _WRITERS:
+        if words and words[0].text == "read" and words[-1].text.isidentifier():
+            self.values[words[-1].text] = (Word(written, self.line(text)),)
+        elif words and words[0].text in _WRITERS:
             name = joined(self.words(destination)) if destination is not None else words[-1].text
             self.script.files.append(WrittenFile(name, written, self.line(text)))
         elif words and words[0].text.rpartition("/")[2] in _RUN_INPUT and self.depth < _DEEPEST:
@@ -263,18 +299,22 @@ class _Reader(Variables):
             return None
         if body.type == "unary_expression":
             sign = next((child for child in body.children if child.type == "test_operator"), None)
-            value = joined(self.words(body.named_children[-1], is_split=False))
+            value = self._compared(body.named_children[-1])
             answers = {"-n": bool(value), "-z": not value}
             return None if sign is None or "$" in value else answers.get(source_of(sign))
         left, right = body.child_by_field_name("left"), body.child_by_field_name("right")
         sign = body.child_by_field_name("operator")
         if body.type != "binary_expression" or left is None or right is None or sign is None:
             return None
-        texts = [joined(self.words(side, is_split=False)) for side in (left, right)]
+        texts = [self._compared(side) for side in (left, right)]
         if any("$" in text or "*" in text for text in texts):
             return None
         equal = texts[0] == texts[1]
         return {"=": equal, "==": equal, "-eq": equal, "!=": not equal, "-ne": not equal}.get(source_of(sign))
+
+    def _compared(self, side: Node) -> str:
+        """Return a side of a comparison; arguments of the script itself are not given."""
+        return _ARGUMENT.sub("", joined(self.words(side, is_split=False)))
 
     def _loop(self, node: Node) -> None:
         variable, body = node.child_by_field_name("variable"), node.child_by_field_name("body")

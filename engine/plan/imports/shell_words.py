@@ -59,10 +59,12 @@ class Variables:
     Attributes:
         values: words of each variable; those of a function's arguments by number.
         first_line: lines above the text that is read.
+        only_line: the line of a script that reads another one in, which all of that has; None in the script itself.
     """
 
     values: dict[str, tuple[Word, ...]]
     first_line: int
+    only_line: int | None
 
     def words(self, node: Node, *, is_split: bool = True) -> list[Word]:
         """Return the words that a part of a command stands for; an unquoted variable may be several."""
@@ -127,7 +129,7 @@ class Variables:
 
     def line(self, node: Node) -> int:
         """Return the line of the script on which a part of it begins, counted from 1."""
-        return self.first_line + node.start_point.row + 1
+        return self.only_line or self.first_line + node.start_point.row + 1
 
 
 def _calculated(node: ast.expr) -> int:

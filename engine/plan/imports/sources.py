@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, read_yaml
@@ -19,9 +20,10 @@ from capacity_tui.engine.plan.files.loading import OLDER_KEYS
 from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
 from capacity_tui.engine.plan.imports.scripts import LAUNCHER, calls, is_command, is_python, tool_commands
-from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark
+from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.shell import Script, read_script
 from capacity_tui.engine.plan.imports.tools import Tool, tools
+from capacity_tui.engine.record import dataclass
 
 _OLDER = frozenset(".".join(path) for path in OLDER_KEYS)
 
@@ -37,6 +39,8 @@ _LEAST_KNOWN = 2
 _TABLE = re.compile(r"\s*\[\s*([\w.\"'-]+)\s*\]")
 
 _ENTRY = re.compile(r"\s*([\w.\"'-]+)\s*=")
+
+_SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
 _PICKLED = ("training_args.bin",)
 
@@ -111,7 +115,7 @@ def _read_text(text: str, name: str) -> list[Reading]:
     Raises:
         CapacityError: it is none, or of no known tool.
     """
-    if is_command(text):
+    if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
         readings = _read_commands(text, name)
     else:
         readings = _read_calls(text, name) if is_python(text) else _readings(_document(text, name))
@@ -125,7 +129,12 @@ def _read_calls(text: str, name: str) -> list[Reading]:
     Raises:
         PlanError: it calls nothing of a known tool.
     """
-    readings = [read_document(document, owner) for document, owner in calls(text, name)]
+    readings = []
+    for document, owner, called in calls(text, name):
+        readings.append(read_document(document, owner))
+        for values in owner.said_by(called):
+            source = ImportedSetting("", None, Place(name), called, owner.id)
+            readings[-1].settings += settings_from(values, source)
     if not readings:
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
@@ -137,26 +146,82 @@ def _read_commands(text: str, name: str) -> list[Reading]:
     Raises:
         CapacityError: it cannot be read, or starts no known tool.
     """
-    script = read_script(text)
-    readings: list[Reading] = []
+    script = read_script(text, partial(_other_script, Path(name)))
+    runs: list[_Run] = []
+    launcher: list[Reading] = []
     for command in tool_commands(script, name):
         owner = command.owner or tool_of(command.document.data)
-        if owner is not None:
-            reading = read_document(command.document, owner)
-            first = next((before for before in readings if before.tool is owner), None)
-            if first is not None and _models(first) and _models(reading) and _models(first) != _models(reading):
-                why = (
-                    f"a second command, of another model ({', '.join(_models(reading))}): give it in a file of its own"
-                )
-                first.unmodelled.append(Remark(Place(name, field=command.program), why))
-                continue
-            readings.append(reading)
-            if command.serves(owner):
-                readings[-1].settings.append(ImportedSetting("task", "infer", Place(name), command.program, owner.id))
+        if owner is None:
+            continue
+        reading = read_document(command.document, owner)
+        if owner.id == LAUNCHER:
+            launcher.append(reading)
+            continue
+        serves = command.serves(owner)
+        said = {"task": "infer"} if serves else {}
+        for values in (said, *owner.said_by(command.program)):
+            reading.settings += settings_from(values, ImportedSetting("", None, Place(name), command.program, owner.id))
+        _join(runs, _Run(reading, command.program, serves, tuple(launcher)))
+        launcher = []
+    readings = [*(one for run in runs for one in (*run.launchers, run.reading)), *launcher]
     readings += _read_written(script, readings, name)
     if all(reading.tool.id == LAUNCHER for reading in readings):
         raise PlanError("no command of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A command of a tool, and the launchers before it.
+
+    Attributes:
+        program: the words before its options.
+        serves: whether that generates or evaluates.
+    """
+
+    reading: Reading
+    program: str
+    serves: bool
+    launchers: tuple[Reading, ...]
+
+    def is_joined_to(self, other: _Run) -> bool:
+        """Whether two commands of a tool are of one run, as one that builds an engine and one that serves it."""
+        names, others = _models(self.reading), _models(other.reading)
+        is_other_model = bool(names and others) and names != others
+        started = self.reading.tool.started(self.program)
+        return not is_other_model and started != other.reading.tool.started(other.program)
+
+
+def _join(runs: list[_Run], run: _Run) -> None:
+    """Add a command to those of a script; of several runs of one tool the first that trains counts."""
+    at = next((index for index, before in enumerate(runs) if before.reading.tool is run.reading.tool), None)
+    if at is None:
+        runs.append(run)
+        return
+    first = runs[at]
+    if run.serves == first.serves and run.is_joined_to(first):
+        runs.append(run)
+        return
+    if first.serves and not run.serves:
+        runs[at], run = run, first
+    values, others = (
+        [(one.field, one.value) for one in side.reading.settings if one.level == "said"] for side in (runs[at], run)
+    )
+    if values != others:
+        of_model = f", of another model ({', '.join(_models(run.reading))})" if _models(run.reading) else ""
+        why = f"a second command{of_model}: give it in a file of its own"
+        runs[at].reading.unmodelled.append(Remark(Place(run.reading.file, field=run.program), why))
+
+
+def _other_script(script: Path, name: str) -> str | None:
+    """Return the text of a script that another one names; folders that only a shell knows count as that one's."""
+    parts = name.split("/")
+    for first in range(len(parts)):
+        path = script.parent.joinpath(*parts[first:])
+        with suppress(CapacityError, OSError, ValueError):
+            if path.is_file() and path.resolve() != script.resolve():
+                return read_text(path)
+    return None
 
 
 def _models(reading: Reading) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from functools import cache
@@ -60,6 +61,7 @@ class Tool:
         ignored: options without a part in an estimate, and sections of them.
         models: what the tool calls models, by their names on the model hub.
         calls: functions and classes of Python whose arguments its options are.
+        starters: what programs, classes and functions of the tool say by being called, by their names.
         serves: words in the name of a program that generates or evaluates rather than trains.
         trained_by: options of which a file that trains has one; empty where its files are of one task.
         runs: options that hold commands of a shell.
@@ -79,6 +81,7 @@ class Tool:
     ignored: frozenset[str]
     models: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     calls: tuple[str, ...] = ()
+    starters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     serves: tuple[str, ...] = ()
     trained_by: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
@@ -88,6 +91,14 @@ class Tool:
     def short_name(self) -> str:
         """Its name without the version."""
         return self.name.rstrip("0123456789. ")
+
+    def started(self, called: str) -> str | None:
+        """Return the program of the tool that words before options call; None where they call another."""
+        return next((program for program in self.programs if _starts(program, called)), None)
+
+    def said_by(self, called: str) -> Iterator[Mapping[str, Any]]:
+        """Yield what a program, a class or a function says by being called."""
+        return (values for name, values in self.starters.items() if _starts(name, called))
 
     def named(self, written: str) -> str:
         """Return the name of an option as the table has it: without dashes and short forms."""
@@ -117,6 +128,10 @@ class Tool:
                 if not isinstance(meaning, dict | None):
                     words.setdefault(meaning, word)
         return words
+
+
+def _starts(program: str, called: str) -> bool:
+    return re.search(rf"(^|[\s/.]){re.escape(program)}($|\s|\.)", called) is not None
 
 
 def _and_above(path: KeyPath) -> Iterator[str]:
@@ -166,6 +181,7 @@ def _tool(name: str) -> Tool:
         ignored=frozenset(rows.get("ignored", ())),
         models={model: tuple(map(str, words)) for model, words in rows.get("models", {}).items()},
         calls=tuple(rows.get("calls", ())),
+        starters=rows.get("starters", {}),
         serves=tuple(rows.get("serves", ())),
         trained_by=tuple(rows.get("trained_by", ())),
         runs=tuple(rows.get("runs", ())),
