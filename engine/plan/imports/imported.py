@@ -13,7 +13,8 @@ from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import edited
-from capacity_tui.engine.plan.imports.derived import DEVICES, assumed_load, plan_values, settled
+from capacity_tui.engine.plan.imports.derived import DEVICES, plan_values, settled
+from capacity_tui.engine.plan.imports.serving import assumed_load
 from capacity_tui.engine.plan.imports.setting import Clash, ImportedSetting, Reading, Settings
 from capacity_tui.engine.plan.imports.shapes import (
     flavored_model,
