@@ -132,7 +132,7 @@ def _read_calls(text: str, name: str) -> list[Reading]:
     readings = []
     for document, owner, called in calls(text, name):
         readings.append(read_document(document, owner))
-        for values in owner.said_by(called):
+        for values in owner.started_values(called):
             source = ImportedSetting("", None, Place(name), called, owner.id)
             readings[-1].settings += settings_from(values, source)
     if not readings:
@@ -158,8 +158,8 @@ def _read_commands(text: str, name: str) -> list[Reading]:
             launcher.append(reading)
             continue
         serves = command.serves(owner)
-        said = {"task": "infer"} if serves else {}
-        for values in (said, *owner.said_by(command.program)):
+        served = {"task": "infer"} if serves else {}
+        for values in (served, *owner.started_values(command.program)):
             reading.settings += settings_from(values, ImportedSetting("", None, Place(name), command.program, owner.id))
         _join(runs, _Run(reading, command.program, serves, tuple(launcher)))
         launcher = []

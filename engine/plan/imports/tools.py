@@ -96,7 +96,7 @@ class Tool:
         """Return the program of the tool that words before options call; None where they call another."""
         return next((program for program in self.programs if _starts(program, called)), None)
 
-    def said_by(self, called: str) -> Iterator[Mapping[str, Any]]:
+    def started_values(self, called: str) -> Iterator[Mapping[str, Any]]:
         """Yield what a program, a class or a function says by being called."""
         return (values for name, values in self.starters.items() if _starts(name, called))
 
