@@ -92,25 +92,26 @@ def state_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return _folder(environment.get(STATE_VARIABLE), partial(user_state_path, "capacity-tui", appauthor=False))
 
 
-def write_atomically(path: Path, text: str, overwrite: bool = False) -> None:
-    """Write a text file so that any reader sees the old content or the new one, never a part.
+def write_atomically(path: Path, text: str | bytes, overwrite: bool = False) -> None:
+    """Write a file so that any reader sees the old content or the new one, never a part.
 
     A link is followed, the mode of a replaced file is kept, and a pipe or device is written to as it is.
 
     Args:
         path: where to write; its folder must exist.
-        text: the whole content, written as UTF-8.
+        text: the whole content; a text is written as UTF-8.
         overwrite: whether a file that is there may be replaced.
 
     Raises:
         StorageError: the file is there already, or cannot be written; what was there is untouched.
     """
+    content = text.encode("utf-8") if isinstance(text, str) else text
     try:
         target = path.resolve()
         if target.exists() and not target.is_file():
-            _write_through(target, text)
+            _write_through(target, content)
             return
-        _replace(target, text.encode("utf-8"), overwrite)
+        _replace(target, content, overwrite)
     except FileExistsError as error:
         raise _taken(path) from error
     except (OSError, RuntimeError, ValueError) as error:
@@ -297,6 +298,6 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _write_through(target: Path, text: str) -> None:
-    with target.open("w", encoding="utf-8") as file:
-        file.write(text)
+def _write_through(target: Path, content: bytes) -> None:
+    with target.open("wb") as file:
+        file.write(content)

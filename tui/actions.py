@@ -159,6 +159,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("found.reverse", "asking", "S", "The last ones first, or the first again", "Finding plans"),
     Action("found.filter", "asking", "slash", "Rows with some words", "Finding plans", "filter"),
     Action("found.mark", "asking", "x", "Mark the row, or no longer", "Finding plans", "mark"),
+    *(
+        Action(f"{view}.picture", view, "E", "Export what is drawn here: SVG, PNG", "Files", "export")
+        for view in ("find", "scale", "run", "cluster")
+    ),
     Action("found.export", "cloud", "E", "Export the offers: Markdown, CSV, JSON, YAML, a page", "Clouds", "export"),
     Action("cloud.recommendations", "cloud", "r", "The verdict and what is recommended, in full", "Clouds", "verdict"),
     Action("found.rules", "find", "r", "What rules exclude, with an example each", "Finding plans", "rules"),

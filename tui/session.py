@@ -92,6 +92,7 @@ class Session:
         was_typed: whether any key came yet.
         left_behind: what an earlier run left behind and nobody has decided on; empty for nothing.
         guide: what a first-time user may try next.
+        left: what was typed into dialogs and left with esc, by what it answers.
     """
 
     def __init__(self, app: App[None], load_engine: Callable[[], Engine], settings: Settings, glyphs: Glyphs) -> None:
@@ -111,6 +112,7 @@ class Session:
         self.was_typed = False
         self.left_behind = ""
         self.guide = Guide(settings.hint)
+        self.left: dict[str, str] = {}
         self._engine = EngineLoader(load_engine)
         self._newest: WeakKeyDictionary[DOMNode, dict[str, int]] = WeakKeyDictionary()
         self._turns: dict[str, threading.Lock] = {}

@@ -45,7 +45,7 @@ def shortened(path: Path) -> str:
     return str(path).replace(home, "~", 1) if str(path).startswith(home + "/") else str(path)
 
 
-def write_file(path: Path, text: str) -> str:
+def write_file(path: Path, text: str | bytes) -> str:
     """Write a file in place of what was there; return why that failed, or an empty text."""
     try:
         make_folder(path.parent)

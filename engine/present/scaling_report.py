@@ -68,13 +68,13 @@ def growth_remarks(points: Sequence[Scaling], *, is_complete: bool = True) -> Gr
         return GrowthRemarks(None, ("This runs on one device, and is not divided.",))
     curve = Curve(points[0].batch, points[0].parallelism, tuple(points), points[0].growth)
     knee = curve.knee if curve.growth == "strong" else None
-    lines = (knee_text(curve), _network_text(curve), _price_text(curve), _source_text(curve))
+    lines = (f"{knee_text(curve)} {_network_text(curve)}".lstrip(), _price_text(curve), _source_text(curve))
     return GrowthRemarks(knee, tuple(line for line in lines if line))
 
 
 def _network_text(curve: Curve) -> str:
     if curve.network_from is None:
-        return f"Communication never dominates up to {format_number(curve.points[-1].devices)} devices."
+        return "Communication never dominates."
     return f"Communication dominates from {format_number(curve.network_from)} devices on."
 
 
@@ -96,12 +96,12 @@ def _source_text(curve: Curve) -> str:
     """Return where the price of a device is somebody else's than for fewer of them; empty where it is one list's."""
     priced = [point for point in curve.points if point.price_source]
     changes = [
-        f"from {devices_in_words(after.devices)} on {after.price_source}, up to {format_number(before.devices)} "
-        f"{before.price_source}"
+        f"up to {format_number(before.devices)} {before.price_source}, from {format_number(after.devices)} on "
+        f"{after.price_source}"
         for before, after in pairwise(priced)
         if after.price_source != before.price_source
     ]
-    return f"Prices are not of one list: {'; '.join(changes)}." if changes else ""
+    return f"Prices come from several lists: {'; '.join(changes)}." if changes else ""
 
 
 def _run_text(point: Scaling) -> str:
@@ -119,7 +119,7 @@ def knee_text(curve: Curve) -> str:
     if curve.growth == "weak" or len(curve.points) < 2:
         return ""
     if curve.knee is None:
-        return f"No knee up to {format_number(curve.points[-1].devices)} devices."
+        return f"No knee up to {devices_in_words(curve.points[-1].devices)}."
     return f"The knee is at {format_number(curve.knee)}: there speed-up times efficiency is largest."
 
 

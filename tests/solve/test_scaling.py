@@ -198,10 +198,10 @@ def test_where_the_price_is_of_another_list_is_said() -> None:
     points = scaling_points(list(growing_runs(case_of("full_finetune_8b"), "strong")))
     sources = [point.price_source for point in points]
     assert all(sources)
-    told = [line for line in growth_remarks(points).lines if "Prices are not of one list" in line]
+    told = [line for line in growth_remarks(points).lines if "Prices come from several lists" in line]
     assert bool(told) is (len(set(sources)) > 1)
     other = (*points[:1], *(replace(point, price_source="another list") for point in points[1:]))
-    (line,) = [line for line in growth_remarks(other).lines if "Prices are not of one list" in line]
+    (line,) = [line for line in growth_remarks(other).lines if "Prices come from several lists" in line]
     assert "another list" in line and sources[0] in line
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flow import press, row, settle, shown, type_text
+from textual.widgets import Input
 
 from capacity_tui.tui.app import CapacityApp
 
@@ -124,3 +125,19 @@ async def test_other_hardware_says_that_the_number_of_devices_stays(make_app: Ma
         assert "8 devices, as before; 1xa100-sxm-80gb would be one" in shown(pilot, "note")
         await press(pilot, "H", *"4xa100", "enter")
         assert "as before" not in shown(pilot, "note")
+
+
+async def test_what_was_typed_and_left_is_offered_again_until_it_is_taken(make_app: MakeApp) -> None:
+    app = make_app()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, "down", "down", "e", *"16", "escape", "e")
+        assert app.screen.query_one("Prompt Input", Input).value == "16"
+        await press(pilot, "8", "enter")
+        assert "8" in row(pilot, "config", "Micro batch")
+        await press(pilot, "e")
+        assert app.screen.query_one("Prompt Input", Input).value == "8"
+        await press(pilot, "escape", "i", *"lora 4090", "escape", "i")
+        assert app.screen.query_one("#start Input", Input).value == "lora 4090"
+        await press(pilot, "escape", "H", *"h100", "escape", "H")
+        assert app.screen.query_one(".dialog Input", Input).value == "h100"

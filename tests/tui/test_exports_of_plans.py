@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
 
+from capacity_tui.engine.errors import MissingPartError
 from capacity_tui.engine.plan.files import plan_from_text
+from capacity_tui.engine.present.pictures import as_png
 from capacity_tui.engine.runs.history import History
 from capacity_tui.tui.engine_view import CapacityEngine
 from capacity_tui.tui.shown.results import Export
@@ -39,6 +43,9 @@ def test_a_plan_with_adapters_has_files_of_every_tool(exports: dict[str, Export]
         "mpirun",
         "Report in Markdown",
         "Report as a web page",
+        "Picture: Memory",
+        "Picture: Time",
+        "Picture: Roofline",
     ]
     ast.parse(exports["Framework files"].files["train.py"])
     assert yaml.safe_load(exports["Files for Axolotl"].files["axolotl.yaml"])["adapter"] == "qlora"
@@ -74,3 +81,19 @@ def test_what_is_exported_can_be_kept_in_the_history(exports: dict[str, Export],
     assert keep(str(file)) == keep("off") == ""
     [kept] = History(file).find()
     assert (kept.kind, kept.plan and kept.plan["parallelism"]["dp"]) == ("estimate", 1)
+
+
+def test_pictures_of_a_plan_are_files_of_their_own(exports: dict[str, Export]) -> None:
+    for title, words in (("Memory", "at the peak"), ("Time", "compute"), ("Roofline", "ridge")):
+        (text,) = exports[f"Picture: {title}"].files.values()
+        root = ET.fromstring(text)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert words in text
+    assert as_png(text).startswith(b"\x89PNG")
+
+
+def test_a_png_without_its_converter_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)
+    with pytest.raises(MissingPartError) as caught:
+        as_png("<svg/>")
+    assert "install" in caught.value.hint

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 from fake_engine import FakeEngine
@@ -118,3 +120,27 @@ async def test_every_panel_can_be_read_at_any_size(make_app: MakeApp, size: tupl
         assert pilot.app.screen.query_one("#events").region.width == size[0]
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, RunScreen)
+
+
+@pytest.mark.parametrize(
+    ("keys", "names"),
+    [
+        (("space", "r"), ["run-step-time.svg", "run-loss.svg", "run-tokens-s.svg"]),
+        (("space", "s"), ["scale-time-over-devices.svg", "scale-cost-over-devices.svg"]),
+        (("space", "l"), ["cluster-nodes.svg"]),
+    ],
+)
+async def test_what_a_view_draws_is_written_as_pictures(
+    make_app: MakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], names: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = make_app()
+    async with app.run_test(size=WIDE) as pilot:
+        await settle(pilot)
+        await press(pilot, *keys)
+        await settle(pilot)
+        for place, name in enumerate(names):
+            await press(pilot, "E", *["down"] * (2 * place), "enter")
+            await once(pilot, lambda name=name: (tmp_path / name).exists())
+            assert ET.fromstring((tmp_path / name).read_text()).tag.endswith("svg")
+        assert names[-1] in shown(pilot, "note")

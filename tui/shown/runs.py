@@ -66,6 +66,8 @@ class RunGraph:
         predicted: the same, as shown.
         verdict: on which side of the prediction it lies; empty without one.
         is_inside: whether it lies within.
+        unit: of its values.
+        axis: what places count: ``step`` or ``seconds``.
     """
 
     title: str
@@ -81,6 +83,8 @@ class RunGraph:
     predicted: str = ""
     verdict: str = ""
     is_inside: bool = True
+    unit: str = ""
+    axis: str = "step"
 
 
 @dataclass(frozen=True, slots=True)

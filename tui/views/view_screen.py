@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
@@ -50,6 +50,8 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         self.footer = Footer(session, self.VIEW)
         self._note = NoteLine(session)
         self.commands = {"view.back": self.back}
+        if type(self).drawings is not ViewScreen.drawings:
+            self.commands = {**self.commands, f"{self.VIEW}.picture": self._export_pictures}
 
     def compose(self) -> ComposeResult:
         """Put the body between the lines that all views share."""
@@ -77,6 +79,15 @@ class ViewScreen(Commanded, Guarded, Screen[None]):
         from capacity_tui.tui.views.dialogs.text_dialog import TextDialog
 
         self.app.push_screen(TextDialog(title, build, self.session.copy))
+
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield what the view draws: titles, and SVG files of the same data."""
+        yield from ()
+
+    def _export_pictures(self) -> None:
+        from capacity_tui.tui.views.dialogs.export import export_pictures
+
+        export_pictures(self.session, self.VIEW, tuple(self.drawings()))
 
     def choose_view(self) -> None:
         """List the views, and take the key of one."""

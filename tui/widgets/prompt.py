@@ -42,6 +42,8 @@ class Prompt(Guarded, Vertical):
         self._accept: Accept = str
         self._question = ""
         self._follow: Follow | None = None
+        self._left: dict[str, str] = {}
+        self._start = ""
 
     def compose(self) -> ComposeResult:
         """Put the question above the input."""
@@ -62,11 +64,14 @@ class Prompt(Guarded, Vertical):
             accept: called with each answer.
             follow: called with what is typed so far.
         """
-        self._accept, self._question, self._follow = accept, question, follow
+        self._accept, self._question, self._follow, self._start = accept, question, follow, value
         self.add_class("-open")
         entry = self.query_one(Entry)
+        left = self._left.pop(question, "")
         entry.value = value
         entry.cursor_position = len(value)
+        if left:
+            entry.offer(left)
         # At once, so that what is typed next is not taken for commands.
         self.screen.set_focus(entry)
         self._show(line(Span(f" {question}", "label"), Span("   enter takes it, esc cancels", "dim")))
@@ -94,7 +99,10 @@ class Prompt(Guarded, Vertical):
             self.action_close()
 
     def action_withdraw(self) -> None:
-        """Ask no longer, and have whoever followed the typing go back."""
+        """Ask no longer, keep what was typed for the next time, and have whoever followed the typing go back."""
+        typed = self.query_one(Entry).value
+        if typed.strip() and typed != self._start:
+            self._left[self._question] = typed
         if self._follow is not None:
             self._follow(None)
         self.action_close()
@@ -115,3 +123,8 @@ class Entry(Guarded, Input):
     def __init__(self, placeholder: str = "") -> None:
         super().__init__(placeholder=placeholder, compact=True)
         self.cursor_blink = False
+
+    def offer(self, text: str) -> None:
+        """Offer what was typed and left: the next letter replaces it, any other key keeps it."""
+        self.value = text
+        self.select_all()

@@ -7,13 +7,20 @@ page colours. Every chart names itself and says in words what it shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
 from capacity_tui.engine.estimate import Answer
-from capacity_tui.engine.explain import MemoryTimeline, Roofline, StepTimeline, memory_timeline, roofline, step_timeline
+from capacity_tui.engine.explain import (
+    Amount,
+    MemoryTimeline,
+    Roofline,
+    StepTimeline,
+    memory_timeline,
+    roofline,
+    step_timeline,
+)
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.present.pictures.roofline_chart import (
     ASCII,
@@ -25,18 +32,18 @@ from capacity_tui.engine.present.pictures.roofline_chart import (
     rank_frame,
     roofline_lines,
 )
+from capacity_tui.engine.present.pictures.svg import COLOURS, WIDTH, element, fill, label, line, polyline, svg
 from capacity_tui.engine.present.pictures.timeline_chart import ASCII_BARS, BLOCKS, memory_lines, step_lines
 from capacity_tui.engine.present.scaling_report import curve_name
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import Curve
 from capacity_tui.engine.units import devices_in_words, format_count, format_flops, format_number, format_quantity
 
-WIDTH = 720
-
-COLOURS = 8
-
 _SMALLEST_LABEL = 7.0
 """Pixels a character takes, to tell whether a label fits."""
+
+_ROW, _NAMES = 36, 150
+"""Pixels from one bar to the next, and for their names."""
 
 _WIDE = 50.0
 """Span of an axis from which on powers of ten are marks enough."""
@@ -61,24 +68,51 @@ def bar_chart(title: str, slices: Sequence[Slice], limit: Slice | None = None) -
     described = ", ".join(f"{entry.label} {entry.text}" for entry in slices)
     if limit is not None:
         described = f"{described}; {limit.label} {limit.text}"
-    return _svg(title, described, 74, _bar(slices, limit, scale))
+    return svg(title, described, 74, _bar(slices, limit, scale))
 
 
 def _bar(slices: Sequence[Slice], limit: Slice | None, scale: float) -> Iterator[str]:
     left = 0.0
     for number, entry in enumerate(slices):
         width = entry.size * scale
-        yield _element(
-            "rect", f"{entry.label}: {entry.text}", x=left, y=24, width=width, height=34, class_=_fill(number)
-        )
+        yield element("rect", f"{entry.label}: {entry.text}", x=left, y=24, width=width, height=34, class_=fill(number))
         if len(entry.label) * _SMALLEST_LABEL < width:
-            yield _text(entry.label, left + width / 2, 45, "inside", "middle")
+            yield label(entry.label, left + width / 2, 45, "inside", "middle")
         left += width
     if limit is not None:
         place = limit.size * scale
-        yield _line(place, 16, place, 66, "limit")
+        yield line(place, 16, place, 66, "limit")
         anchor = "end" if place > WIDTH / 2 else "start"
-        yield _text(f"{limit.label} {limit.text}", place + (-4 if anchor == "end" else 4), 14, "label", anchor)
+        yield label(f"{limit.label} {limit.text}", place + (-4 if anchor == "end" else 4), 14, "label", anchor)
+
+
+def stacked_chart(title: str, rows: Sequence[tuple[str, Sequence[Slice]]], limit: Slice | None = None) -> str:
+    """Return wholes below one another, each a bar of its parts behind its name; a limit as a line across them all."""
+    extent = max([sum(entry.size for entry in slices) for _, slices in rows] + [limit.size if limit else 0.0]) * 1.02
+    if extent <= 0:
+        return ""
+    described = "; ".join(f"{name}: {', '.join(f'{one.label} {one.text}' for one in slices)}" for name, slices in rows)
+    return svg(title, described, _ROW * len(rows) + 40, _stacked(rows, limit, extent))
+
+
+def _stacked(rows: Sequence[tuple[str, Sequence[Slice]]], limit: Slice | None, extent: float) -> Iterator[str]:
+    scale = (WIDTH - _NAMES) / extent
+    # A part has one colour in all rows.
+    names = list(dict.fromkeys(entry.label for _, slices in rows for entry in slices))
+    for number, (name, slices) in enumerate(rows):
+        top, left = 26 + number * _ROW, float(_NAMES)
+        yield label(name, _NAMES - 8, top + 19, "label", "end")
+        for entry in slices:
+            width, colour = entry.size * scale, fill(names.index(entry.label))
+            described = f"{entry.label}: {entry.text}"
+            yield element("rect", described, x=left, y=top, width=width, height=_ROW - 8, class_=colour)
+            if len(entry.label) * _SMALLEST_LABEL < width:
+                yield label(entry.label, left + width / 2, top + 19, "inside", "middle")
+            left += width
+    if limit is not None:
+        place = _NAMES + limit.size * scale
+        yield line(place, 18, place, 26 + _ROW * len(rows), "limit")
+        yield label(f"{limit.label} {limit.text}", place - 4, 14, "label", "end")
 
 
 def roofline_chart(roofline: Roofline) -> str:
@@ -90,7 +124,7 @@ def roofline_chart(roofline: Roofline) -> str:
         f"{format_flops(roofline.peak, per_second=True)}; the run at {format_number(roofline.intensity, 1)} FLOP/B "
         f"reaches {format_flops(roofline.flops_per_second, per_second=True)}. {result}"
     )
-    return _svg("Roofline", described, _PLOT.height + 60, _roofline(roofline, frame))
+    return svg("Roofline", described, _PLOT.height + 60, _roofline(roofline, frame))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,26 +154,26 @@ def _roofline(roofline: Roofline, frame: Frame) -> Iterator[str]:
 
     for rate in _ticks(frame.bottom, frame.top):
         y = _PLOT.y(frame.up(rate))
-        yield _line(_PLOT.left, y, _PLOT.x(1), y, "grid")
-        yield _text(format_flops(rate, per_second=True, decimals=0), _PLOT.left - 6, y + 4, "label", "end")
+        yield line(_PLOT.left, y, _PLOT.x(1), y, "grid")
+        yield label(format_flops(rate, per_second=True, decimals=0), _PLOT.left - 6, y + 4, "label", "end")
     for intensity in _ticks(frame.left, frame.right):
         x = _PLOT.x(frame.across(intensity))
-        yield _line(x, _PLOT.top, x, _PLOT.y(0), "grid")
-        yield _text(format_number(intensity, 0 if intensity >= 1 else 2), x, _PLOT.y(0) + 16, "label", "middle")
-    yield _text("FLOP for each byte of memory traffic", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
+        yield line(x, _PLOT.top, x, _PLOT.y(0), "grid")
+        yield label(format_number(intensity, 0 if intensity >= 1 else 2), x, _PLOT.y(0) + 16, "label", "middle")
+    yield label("FLOP for each byte of memory traffic", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
     roof = [place(entry, roofline.roof(entry)) for entry in (frame.left, roofline.ridge, frame.right)]
-    yield _polyline(roof, "roof")
+    yield polyline(roof, "roof")
     x, y = place(roofline.ridge, roofline.peak)
-    yield _line(x, y, x, _PLOT.y(0), "limit")
-    yield _text(f"ridge {format_number(roofline.ridge)} FLOP/B", x + 6, _PLOT.y(0) - 8, "label", "start")
+    yield line(x, y, x, _PLOT.y(0), "limit")
+    yield label(f"ridge {format_number(roofline.ridge)} FLOP/B", x + 6, _PLOT.y(0) - 8, "label", "start")
     for number, point in enumerate(roofline.points):
         x, y = place(point.intensity, point.flops_per_second)
         radius = 5.0 + 9.0 * point.share**0.5
-        yield _element("circle", point_text(point), cx=x, cy=y, r=radius, class_=f"{_fill(number)} point")
-        yield _text(str(number + 1), x, y + 4, "inside", "middle")
+        yield element("circle", point_text(point), cx=x, cy=y, r=radius, class_=f"{fill(number)} point")
+        yield label(str(number + 1), x, y + 4, "inside", "middle")
     x, y = place(roofline.intensity, roofline.flops_per_second)
     diamond = f"{x},{y - 9} {x + 9},{y} {x},{y + 9} {x - 9},{y}"
-    yield _element("polygon", "the run", points=diamond, class_="run")
+    yield element("polygon", "the run", points=diamond, class_="run")
 
 
 def scaling_chart(curves: Sequence[Curve]) -> str:
@@ -151,7 +185,7 @@ def scaling_chart(curves: Sequence[Curve]) -> str:
     highest = max(float(counts[-1]), *(point.speedup for point in points))
     frame = Frame(counts[0] / 1.1, counts[-1] * 1.1, min(point.speedup for point in points) / 1.2, highest * 1.2)
     described = "; ".join(f"{curve_name(curve)}: {_speedups(curve)}" for curve in curves)
-    return _svg("Speed-up over devices", described, _PLOT.height + 60, _scaling(curves, counts, frame))
+    return svg("Speed-up over devices", described, _PLOT.height + 60, _scaling(curves, counts, frame))
 
 
 def _speedups(curve: Curve) -> str:
@@ -164,56 +198,45 @@ def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> It
 
     for count in counts:
         x, y = place(count, count)
-        yield _line(x, _PLOT.top, x, _PLOT.y(0), "grid")
-        yield _text(format_number(count), x, _PLOT.y(0) + 16, "label", "middle")
+        yield line(x, _PLOT.top, x, _PLOT.y(0), "grid")
+        yield label(format_number(count), x, _PLOT.y(0) + 16, "label", "middle")
         if y >= _PLOT.top:
-            yield _line(_PLOT.left, y, _PLOT.x(1), y, "grid")
-            yield _text(f"{format_number(count)} x", _PLOT.left - 6, y + 4, "label", "end")
-    yield _text("devices", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
-    yield _polyline([place(count, count) for count in (counts[0], counts[-1])], "ideal")
+            yield line(_PLOT.left, y, _PLOT.x(1), y, "grid")
+            yield label(f"{format_number(count)} x", _PLOT.left - 6, y + 4, "label", "end")
+    yield label("devices", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
+    yield polyline([place(count, count) for count in (counts[0], counts[-1])], "ideal")
     for number, curve in enumerate(curves):
         places = [place(point.devices, point.speedup) for point in curve.points]
-        yield _polyline(places, f"s{number % COLOURS}")
+        yield polyline(places, f"s{number % COLOURS}")
         for (x, y), point in zip(places, curve.points, strict=True):
             text = f"{curve_name(curve)}: {format_number(point.speedup, 2)} on {devices_in_words(point.devices)}"
-            yield _element("circle", text, cx=x, cy=y, r=4, class_=_fill(number))
+            yield element("circle", text, cx=x, cy=y, r=4, class_=fill(number))
 
 
 def rank_chart(title: str, counted: Points, law: Points) -> str:
     """Return counts over ranks with the line of a law; both axes logarithmic."""
     frame = rank_frame(counted)
     result = ", ".join(f"rank {format_number(rank)} {format_number(count)} times" for rank, count in counted)
-    return _svg(title, result, _PLOT.height + 60, _ranks(counted, law, frame))
+    return svg(title, result, _PLOT.height + 60, _ranks(counted, law, frame))
 
 
 def _ranks(counted: Points, law: Points, frame: Frame) -> Iterator[str]:
     for count in _ticks(frame.bottom, frame.top):
         y = _PLOT.y(frame.up(count))
-        yield _line(_PLOT.left, y, _PLOT.x(1), y, "grid")
-        yield _text(format_count(count), _PLOT.left - 6, y + 4, "label", "end")
+        yield line(_PLOT.left, y, _PLOT.x(1), y, "grid")
+        yield label(format_count(count), _PLOT.left - 6, y + 4, "label", "end")
     for rank in _ticks(frame.left, frame.right):
         x = _PLOT.x(frame.across(rank))
-        yield _line(x, _PLOT.top, x, _PLOT.y(0), "grid")
-        yield _text(format_count(rank), x, _PLOT.y(0) + 16, "label", "middle")
-    yield _text("rank", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
+        yield line(x, _PLOT.top, x, _PLOT.y(0), "grid")
+        yield label(format_count(rank), x, _PLOT.y(0) + 16, "label", "middle")
+    yield label("rank", _PLOT.x(0.5), _PLOT.y(0) + 36, "label", "middle")
     places = [(frame.across(rank), frame.up(count)) for rank, count in law]
-    yield _polyline([(_PLOT.x(across), _PLOT.y(up)) for across, up in places if 0 <= up <= 1], "s1")
+    yield polyline([(_PLOT.x(across), _PLOT.y(up)) for across, up in places if 0 <= up <= 1], "s1")
     for rank, count in counted:
         x, y = _PLOT.x(frame.across(rank)), _PLOT.y(frame.up(count))
-        yield _element(
+        yield element(
             "circle", f"rank {format_number(rank)}: {format_number(count)} times", cx=x, cy=y, r=3, class_="c0"
         )
-
-
-def alone(chart: str) -> str:
-    """Return a chart as a file of its own, with colours that a page would give it."""
-    style = (
-        "svg{background:#fff;font:12px sans-serif}.c0{fill:#3b8fd0}.s1{stroke:#e69f00;stroke-width:2;fill:none}"
-        ".grid{stroke:#ddd}.label{fill:#555}"
-    )
-    return chart.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(
-        "<title>", f"<style>{style}</style><title>", 1
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +255,7 @@ def course_chart(title: str, courses: Sequence[Course], unit: str) -> str:
         return ""
     top = max(values) * 1.1
     described = "; ".join(f"{course.label}: {_range_text(course, unit)}" for course in courses)
-    return _svg(title, described, _LOW_PLOT.height + 50, _courses(courses, unit, seconds, top))
+    return svg(title, described, _LOW_PLOT.height + 50, _courses(courses, unit, seconds, top))
 
 
 def _range_text(course: Course, unit: str) -> str:
@@ -244,17 +267,17 @@ def _courses(courses: Sequence[Course], unit: str, seconds: float, top: float) -
     plot = _LOW_PLOT
     for value in _even_ticks(top, unit):
         y = plot.y(value / top)
-        yield _line(plot.left, y, plot.x(1), y, "grid")
-        yield _text(format_quantity(value, unit), plot.left - 6, y + 4, "label", "end")
+        yield line(plot.left, y, plot.x(1), y, "grid")
+        yield label(format_quantity(value, unit), plot.left - 6, y + 4, "label", "end")
     for moment in _even_ticks(seconds, "s"):
         x = plot.x(moment / seconds)
-        yield _line(x, plot.top, x, plot.y(0), "grid")
-        yield _text(format_quantity(moment, "s"), x, plot.y(0) + 16, "label", "middle")
+        yield line(x, plot.top, x, plot.y(0), "grid")
+        yield label(format_quantity(moment, "s"), x, plot.y(0) + 16, "label", "middle")
     for number, course in enumerate(courses):
         for known, piece in groupby(course.points, key=lambda point: point[1] is not None):
             places = [(plot.x(moment / seconds), plot.y((value or 0.0) / top)) for moment, value in piece]
             if known and len(places) > 1:
-                yield _polyline(places, f"s{number % COLOURS}")
+                yield polyline(places, f"s{number % COLOURS}")
 
 
 def _even_ticks(top: float, unit: str) -> tuple[float, ...]:
@@ -272,37 +295,6 @@ def _ticks(low: float, high: float) -> Iterator[float]:
     steps = (1.0,) if high / low > _WIDE else (1.0, 2.0, 5.0)
     for power in range(-12, 24):
         yield from (step * 10.0**power for step in steps if low <= step * 10.0**power <= high)
-
-
-def _fill(number: int) -> str:
-    return f"c{number % COLOURS}"
-
-
-def _svg(title: str, description: str, height: float, parts: Iterable[str]) -> str:
-    body = "".join(parts)
-    names = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
-    return f'<svg role="img" viewBox="0 0 {WIDTH} {height:g}" aria-label="{escape(title)}">{names}{body}</svg>'
-
-
-def _element(name: str, title: str = "", **attributes: object) -> str:
-    written = " ".join(f'{key.rstrip("_")}="{_attribute(value)}"' for key, value in attributes.items())
-    return f"<{name} {written}><title>{escape(title)}</title></{name}>" if title else f"<{name} {written}/>"
-
-
-def _attribute(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else escape(str(value))
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
-    return _element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
-
-
-def _polyline(places: Iterable[tuple[float, float]], kind: str) -> str:
-    return _element("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_=f"{kind} line")
-
-
-def _text(text: str, x: float, y: float, kind: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 Picture: TypeAlias = Roofline | MemoryTimeline | StepTimeline
@@ -324,6 +316,27 @@ def picture_of(key: str, answer: Answer) -> Picture | None:
     if group == "computation":
         return step_timeline(answer.estimate)
     return roofline(answer) if group == "bottleneck" else None
+
+
+def picture_svg(picture: Picture) -> str:
+    """Return a picture as a chart."""
+    if isinstance(picture, Roofline):
+        return roofline_chart(picture)
+    if isinstance(picture, MemoryTimeline):
+        capacity = picture.capacity
+        limit = None if capacity is None else Slice("memory", capacity, format_quantity(capacity, "B"))
+        moments = [(moment.name, _slices((moment,))) for moment in picture.moments]
+        stages = [(stage.name, _slices((stage,))) for stage in picture.stages]
+        return stacked_chart("Memory over a step", [*moments, ("at the peak", _slices(picture.parts)), *stages], limit)
+    phases = [
+        (phase.name, [Slice(one.name, one.seconds, format_quantity(one.seconds, "s")) for one in phase.stretches])
+        for phase in picture.phases
+    ]
+    return stacked_chart("Time of a step", phases)
+
+
+def _slices(amounts: Sequence[Amount]) -> list[Slice]:
+    return [Slice(amount.name, amount.size, format_quantity(amount.size, "B")) for amount in amounts]
 
 
 def picture_lines(picture: Picture, width: int, ascii_only: bool = False) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, ClassVar
@@ -116,6 +116,10 @@ class ClusterScreen(PanelScreen):
     def _pin(self) -> None:
         self._unless_refused(self._row_actions.pin)
 
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield the map of the nodes."""
+        yield from self._node_rows.drawings()
+
     def _unless_refused(self, work: Callable[[], None]) -> None:
         row = self._node_rows.row
         if row is not None and row.refusal:
@@ -141,6 +145,9 @@ def _seen(document: Document, mode: str, request: Request[Clustered]) -> None:
 GLYPHS: dict[DeviceState, str] = {"planned": "■", "free": "░", "busy": "▒", "down": "✗"}
 
 _ROLES: dict[DeviceState, str] = {"planned": "accent", "free": "good", "busy": "warn", "down": "bad"}
+
+_COLOURS: dict[DeviceState, str] = {"planned": "blue", "free": "green", "busy": "yellow", "down": "red"}
+"""What states are drawn in on a picture."""
 
 _LONGEST_NAME = 24
 
@@ -240,6 +247,16 @@ class Nodes(HeadedPanel):
             )
             lines.append(fit(line(*spans, selected=at_cursor), width))
         return lines, range(self.cursor if self.cursor else 0, self.cursor + 2)
+
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield the map as an SVG file."""
+        from capacity_tui.engine.present.pictures import Grid, grid_file
+
+        if self._map is not None:
+            states = ", ".join(f"{colour} {state}" for state, colour in _COLOURS.items())
+            title = f"{'EXAMPLE, made up. ' if self._map.is_example else ''}Nodes ({states})"
+            rows = tuple((row.name, tuple((_ROLES[state], "") for state in row.cells)) for row in self.rows)
+            yield "Nodes", grid_file(Grid(title, (), rows))
 
     def _cells(self, cells: tuple[DeviceState, ...]) -> list[Span]:
         drawn = [

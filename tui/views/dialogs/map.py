@@ -55,6 +55,7 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         Binding("down,j", "move(0, 1)", "Down"),
         Binding("enter", "take", "Take"),
         Binding("tab", "turn", "Memory or time"),
+        Binding("E", "export", "Export as a picture"),
         Binding("x", "pick(0)", "Field across"),
         Binding("y", "pick(1)", "Field down"),
     ]
@@ -125,6 +126,13 @@ class MapDialog(ModalScreen[Mapping[str, object] | None], ClosesOnce[Mapping[str
         if tried is not None and tried.verdict is Verdict.CANNOT_RUN:
             return
         self.dismiss(dict(zip(self._keys, pair, strict=True)))
+
+    def action_export(self) -> None:
+        """Export the map as a picture."""
+        from capacity_tui.tui.views.dialogs.export import export_pictures
+
+        if self._axes is not None:
+            export_pictures(self._session, "map", (("Map", map_file(self._map(self._axes))),))
 
     def action_pick(self, place: int) -> None:
         """Pick another field across or down."""
@@ -252,6 +260,24 @@ def map_lines(shown: PlanMap, width: int) -> list[Line]:
         cells = (_cell(shown, at, row) for at in columns)
         lines.append(line(Span(right(short_value(value), _LABEL - 2) + "  ", _head(row, down)), *cells))
     return [*lines, line(), *_words(shown, width)]
+
+
+def map_file(shown: PlanMap) -> str:
+    """Return a map as an SVG file."""
+    from capacity_tui.engine.present.pictures import Grid, grid_file
+
+    def cell(column: int, row: int) -> tuple[str, str]:
+        tried = shown.tried.get((shown.across.values[column], shown.down.values[row]))
+        return ("dim", "…") if tried is None else (tried.verdict.tone, _figure(shown, tried))
+
+    columns = range(len(shown.across.values))
+    rows = tuple(
+        (short_value(value), tuple(cell(column, row) for column in columns))
+        for row, value in enumerate(shown.down.values)
+    )
+    title = f"{shown.shown.capitalize()}: {shown.across.field.label} across, {shown.down.field.label} down"
+    heads = tuple(short_value(value) for value in shown.across.values)
+    return grid_file(Grid(title, heads, rows, (shown.down.own, shown.across.own)))
 
 
 def _in_sight(count: int, at: int, room: int) -> tuple[int, int]:

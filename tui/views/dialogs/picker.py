@@ -64,7 +64,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Cancel"),
+        Binding("escape", "leave", "Cancel"),
         Binding("up,ctrl+p", "move(-1)", "Up", priority=True),
         Binding("down,ctrl+n", "move(1)", "Down", priority=True),
         Binding("pageup", "move(-10)", "Ten up", priority=True),
@@ -102,7 +102,10 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
 
     def on_mount(self) -> None:
         """Start typing and reading."""
-        self.query_one(Entry).focus()
+        entry = self.query_one(Entry)
+        entry.focus()
+        if left := self._session.left.pop(self._title, ""):
+            entry.offer(left)
         self._session.ask(self, "catalogue", lambda _: self._read(), self._take_choices, failed=self._show_failure)
 
     def _take_choices(self, choices: tuple[Choice, ...]) -> None:
@@ -138,6 +141,11 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
     def on_click(self) -> None:
         """Keep typing wherever the mouse goes."""
         self.query_one(Entry).focus()
+
+    def action_leave(self) -> None:
+        """Pick nothing; what was typed is there again the next time."""
+        self._session.left[self._title] = self.query_one(Entry).value
+        self.dismiss(None)
 
     def action_move(self, offset: int) -> None:
         """Move the cursor."""

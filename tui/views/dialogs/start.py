@@ -38,6 +38,8 @@ _KEYS = "enter plans it, tab completes, esc goes to the plan"
 _MOST_GUESSES = 2
 _SLACK = 2
 _NO_ROW = -1
+_LINE = "line"
+"""What a line that was typed and left is kept under."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss(None)", "Go to the plan"),
+        Binding("escape", "leave", "Go to the plan"),
         Binding("tab", "complete", "Complete", priority=True),
         Binding("up,ctrl+p", "move(-1)", "Up", priority=True),
         Binding("down,ctrl+n", "move(1)", "Down", priority=True),
@@ -90,7 +92,10 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
 
     def on_mount(self) -> None:
         """Ask, and read what one may begin with."""
-        self.query_one(Entry).focus()
+        entry = self.query_one(Entry)
+        entry.focus()
+        if left := self._session.left.pop(_LINE, ""):
+            entry.offer(left)
         self._ask("starts", lambda _: self._read_starts(), self._take_starts)
 
     def on_click(self) -> None:
@@ -150,6 +155,11 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self.is_answered = False
         self._refusal = "; ".join(filter(None, (": ".join(filter(None, (fault.title, fault.detail))), fault.hint)))
         self.show_lines()
+
+    def action_leave(self) -> None:
+        """Go to the plan; what was typed is there again the next time."""
+        self._session.left[_LINE] = self.query_one(Entry).value
+        self.dismiss(None)
 
     def action_move(self, offset: int) -> None:
         """Move between the line and what one may begin with."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -46,6 +47,10 @@ class FindScreen(QueryScreen):
         shown, row = self.table.shown, self.table.row
         self._front.show_results(self.table.results, shown, shown[self.table.cursor] if row is not None else None)
 
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield the picture of what is weighed."""
+        yield from self._front.drawings()
+
     def _show_rules(self) -> None:
         """Show what rules excluded."""
         results = self.table.results
@@ -53,6 +58,9 @@ class FindScreen(QueryScreen):
 
 
 _LEAST_POINTS = 2
+
+_UNITS = {"time": "s", "cost": "USD"}
+"""Of columns whose numbers are not read as they stand."""
 
 
 class Front(DrawnLines):
@@ -94,6 +102,24 @@ class Front(DrawnLines):
             return self.TITLE
         across, up = (self._results.columns[place].title for place in self._results.weighed)
         return f"{up} over {across}, ● best"
+
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield the same as an SVG file, where there is anything to weigh."""
+        from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
+        from capacity_tui.engine.units import format_quantity
+
+        results = self._results
+        if results is None or results.weighed is None:
+            return
+        rows = [index for index in self._shown if None not in _numbers(results, index)]
+        places = {index: (x or 0.0, y or 0.0) for index in rows for x, y in (_numbers(results, index),)}
+        titles = [results.columns[place].title for place in results.weighed]
+        across, up = (Axis(title, partial(format_quantity, unit=_UNITS.get(title, ""))) for title in titles)
+        best = frozenset(place for place, index in enumerate(rows) if index in results.front)
+        points = tuple((results.rows[index].cells[0].text, places[index]) for index in rows)
+        here = places.get(self._here) if self._here is not None else None
+        title = f"{up.title} over {across.title}"
+        yield title, plane_file(Plane(title, across, up, points=points, best=best, here=here))
 
     def draw(self, width: int, height: int) -> list[Line]:
         """Draw a point for each row."""

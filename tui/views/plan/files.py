@@ -17,8 +17,8 @@ from capacity_tui.tui.settings import plan_path, shortened
 from capacity_tui.tui.shown.results import HARDWARE_KEY, Choice
 from capacity_tui.tui.terminal.text import Line, Span, line
 from capacity_tui.tui.unsaved import LeftBehind
+from capacity_tui.tui.views.dialogs.export import Exporting, Replacing
 from capacity_tui.tui.views.dialogs.picker import PATH, Picker
-from capacity_tui.tui.views.export import Exporting, Replacing
 from capacity_tui.tui.views.plan.comparison import ComparisonTable
 from capacity_tui.tui.views.plan.hardware import Hardware
 from capacity_tui.tui.views.plan.why import picture_text

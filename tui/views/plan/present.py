@@ -32,6 +32,7 @@ from capacity_tui.engine.present.frameworks import (
     framework_files,
     targets_of,
 )
+from capacity_tui.engine.present.pictures import PICTURES, alone, picture_of, picture_svg
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.runs.history import history_entry, history_place, record_run
 from capacity_tui.engine.schema import AUTO
@@ -361,6 +362,17 @@ def _exports(
     for form, (title, suffix) in _PAGES.items():
         text = write_report(form, Report(answered, roofline))
         yield Export(title, "figures, ranges, advice and where they come from", {f"{name}{suffix}": text})
+    for title, drawing in _drawn(answered):
+        named = f"{name}-{title.casefold()}.svg"
+        yield Export(f"Picture: {title}", "SVG; a name that ends in .png makes it PNG", {named: drawing})
+
+
+def _drawn(answered: Answer) -> Iterator[tuple[str, str]]:
+    """Yield what there is to draw of a plan: titles, and SVG files."""
+    for group, title in PICTURES.items():
+        picture = picture_of(group, answered)
+        if picture is not None and (chart := picture_svg(picture)):
+            yield title, f"{alone(chart)}\n"
 
 
 def _framework_folders(answered: Answer, name: str, machine: Machine | None, catalog: Catalog) -> Iterator[Export]:

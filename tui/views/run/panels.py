@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -91,6 +92,18 @@ class Curves(Panel):
             drawn = [self._drawn(graph, size, tall) for graph in graphs[row * columns : (row + 1) * columns]]
             lines += [side_by_side(parts, _GAP) for parts in zip(*drawn, strict=True)]
         return lines, None
+
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield the curves as SVG files."""
+        from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
+        from capacity_tui.engine.units import format_quantity
+
+        for graph in self._graphs:
+            across = Axis(graph.axis, partial(format_quantity, unit="" if graph.axis == "step" else "s"), is_even=True)
+            up = Axis(graph.title, partial(format_quantity, unit=graph.unit), is_even=True)
+            band = None if graph.band is None else (graph.band.low, graph.band.value, graph.band.high)
+            plane = Plane(graph.title, across, up, ((graph.title, graph.points),), band=band)
+            yield graph.title, plane_file(plane)
 
     def _one_of(self, width: int, height: int) -> list[Line]:
         """Return the values of all curves, and the one under the cursor as far as there is room."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import ClassVar, NamedTuple
@@ -161,6 +161,10 @@ class RunScreen(PanelScreen):
     def _zoom(self) -> None:
         self.toggle_class(_ZOOM)
         self.call_after_refresh(self.current.focus)
+
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield the curves of the run, each with what was predicted behind it."""
+        yield from self._curves.drawings()
 
     def mark_current(self, panel: Panel) -> None:
         """Mark a panel, and show it where there is not room for all."""

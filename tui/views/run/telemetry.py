@@ -94,6 +94,8 @@ def _graph(
         predicted="" if band is None else _range_text(band, unit),
         verdict=verdict or "",
         is_inside=verdict in (None, "inside"),
+        unit=unit,
+        axis=axis,
     )
 
 

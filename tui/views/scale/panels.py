@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise, zip_longest
 from math import log2
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
@@ -162,6 +163,26 @@ class ScaledPictures(DrawnLines):
         if both:
             drawn.append(self._picture(_COST, [row.usd for row in rows], size, height, "graph-2"))
         return [side_by_side(lines, _GAP) for lines in zip(*drawn, strict=True)]
+
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield time and cost over devices as SVG files, as far as they are known."""
+        from capacity_tui.engine.present.pictures import Axis, Plane, plane_file
+        from capacity_tui.engine.units import format_number, format_quantity
+
+        plan = self._plan
+        rows = [row for row in plan.rows if row.verdict.holds is not False] if plan else []
+        marks = tuple((float(row.devices), words) for row, words in self._marks(tuple(rows)))
+        for column, value in ((_PACE, attrgetter("pace")), (_COST, attrgetter("usd"))):
+            curve = tuple((float(row.devices), float(value(row))) for row in rows if value(row))
+            if plan is None or len(curve) < 2:
+                continue
+            named = plan.columns[column].title
+            unit = {"time": "s", "cost": "USD"}.get(named, "")
+            up = Axis(named, partial(format_quantity, unit=unit))
+            here = next((place for place in curve if place[0] == self._here), None)
+            across = Axis("devices", format_number)
+            plane = Plane(f"{named} over devices", across, up, ((named, curve),), here=here, uprights=marks)
+            yield plane.title, plane_file(plane)
 
     def _picture(self, column: int, values: Sequence[float | None], width: int, height: int, role: str) -> list[Line]:
         """Return a curve over both logarithmic axes, under its title and above the counts of devices.

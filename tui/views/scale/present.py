@@ -12,7 +12,7 @@ from capacity_tui.engine.estimate import Answer, figure, limit_label
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.machine import Machine
 from capacity_tui.engine.plan import Plan
-from capacity_tui.engine.present import growth_remarks
+from capacity_tui.engine.present import calendar_text, growth_remarks
 from capacity_tui.engine.present.storage import disk_bytes, growth_rows, pattern_remarks
 from capacity_tui.engine.solve import EstimatedPlan, growing_runs, scaling_points
 from capacity_tui.engine.storage import (
@@ -106,7 +106,9 @@ class _Words:
         remarks = growth_remarks(points, is_complete=is_complete)
         knee = remarks.knee
         rows = tuple(self._row(run, point, knee) for run, point in zip(runs, points, strict=True))
-        return ScaledPlan(self.growth, tuple(self._columns()), rows, remarks.lines, is_complete)
+        failing = calendar_text(self._case.estimate)
+        lines = (*((failing,) if failing else ()), *remarks.lines)
+        return ScaledPlan(self.growth, tuple(self._columns()), rows, lines, is_complete)
 
     def _columns(self) -> Iterator[TableColumn]:
         yield TableColumn("devices")

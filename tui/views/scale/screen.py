@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import ClassVar
 
@@ -182,6 +182,10 @@ class ScaleScreen(PanelScreen):
         self.toggle_class(PICTURES)
         # What was out of sight could not keep the focus.
         self.call_after_refresh(self.current.focus)
+
+    def drawings(self) -> Iterator[tuple[str, str]]:
+        """Yield time and cost over devices."""
+        yield from self._pictures.drawings()
 
     def _change_growth(self) -> None:
         """Keep the batch of each device in place of that of all, or the other way round."""

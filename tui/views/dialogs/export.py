@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from capacity_tui.engine.errors import StorageError
+from capacity_tui.engine.errors import CapacityError, StorageError
 from capacity_tui.engine.files import storage_error
 from capacity_tui.tui.requests import Fault
 from capacity_tui.tui.session import Session
@@ -122,14 +123,77 @@ class Exporting:
 
 
 def _write(path: Path, export: Export) -> str:
-    """Write the files of an export; return why that failed, or an empty text."""
+    """Write the files of an export, a picture as what its name ends in; return why that failed, or an empty text."""
     for name, text in export.files.items():
-        if refusal := write_file(path / name if export.folder else path, text):
+        to = path / name if export.folder else path
+        try:
+            content = _png_of(text) if to.suffix == _PNG else text
+        except CapacityError as error:
+            return error.one_line()
+        if refusal := write_file(to, content):
             return refusal
     return ""
 
 
+_SVG, _PNG = ".svg", ".png"
+
+
+def _png_of(drawing: str) -> bytes:
+    from capacity_tui.engine.present.pictures import as_png
+
+    return as_png(drawing)
+
+
+def _picture_exports(name: str, drawings: Iterable[tuple[str, str]]) -> Iterator[Export]:
+    """Yield pictures in both forms.
+
+    Args:
+        name: what their files begin with.
+        drawings: titles, and SVG files.
+    """
+    for title, drawing in drawings:
+        stem = "-".join(filter(None, re.split(r"[^\w]+", f"{name} {title}".casefold())))
+        yield Export(f"{title}, SVG", "a picture for pages and papers", {f"{stem}{_SVG}": drawing})
+        yield Export(f"{title}, PNG", "the same in pixels", {f"{stem}{_PNG}": drawing})
+
+
+def export_pictures(session: Session, name: str, drawings: Sequence[tuple[str, str]]) -> None:
+    """Have one of some pictures picked, and write it to a new file of the folder that the program runs in.
+
+    Args:
+        session: what every screen works with.
+        name: what files begin with.
+        drawings: titles, and SVG files.
+    """
+    exports = tuple(_picture_exports(name, drawings))
+    if not exports:
+        session.say("nothing is drawn here yet", "warn")
+        return
+
+    def write(export: Export | None) -> None:
+        if export is None:
+            return
+
+        def work(_: object) -> str:
+            path = _free(Path(export.name))
+            if refusal := _write(path, export):
+                raise StorageError(refusal)
+            return str(path.absolute())
+
+        session.ask(session.app, "picture", work, lambda path: session.say(f"exported to {path}", "good"))
+
+    session.app.push_screen(ExportMenu(session, "Pictures", lambda: exports), write)
+
+
+def _free(path: Path) -> Path:
+    """Return a path at which nothing lies: with a number where the name is taken."""
+    names = (path, *(path.with_stem(f"{path.stem}-{number}") for number in range(2, 1000)))
+    return next((name for name in names if not name.exists()), path)
+
+
 _TITLE_WIDTH = 26
+
+_LEAST_ROWS = 4
 
 
 class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
@@ -173,7 +237,7 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
     def _take_exports(self, exports: tuple[Export, ...]) -> None:
         """Show what can be chosen."""
         self._exports = exports
-        self.query_one("#exports", Lines).styles.height = len(exports) + 1
+        self.query_one("#exports", Lines).styles.height = min(len(exports) + 1, max(self.size.height // 2, _LEAST_ROWS))
         self.call_after_refresh(self.show_lines)
         if self._when_read is not None:
             self._when_read()
@@ -199,7 +263,9 @@ class ExportMenu(ModalScreen[Export | None], ClosesOnce[Export | None]):
         """Copy what is under the cursor, which also goes to a file: a terminal may refuse."""
         if self._exports:
             chosen = self._exports[self._cursor]
-            self._session.copy(chosen.text, chosen.name)
+            self._session.copy(
+                chosen.text, str(Path(chosen.name).with_suffix(_SVG)) if _PNG in chosen.name else chosen.name
+            )
             self.dismiss(None)
         else:
             self._wait_to(self.action_copy)
