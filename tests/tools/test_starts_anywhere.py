@@ -31,6 +31,7 @@ for name in ("uname", "getuid", "geteuid", "statvfs", "posix_spawn", "killpg", "
     delattr(os, name)
 if hasattr(os, "sched_getaffinity"):
     del os.sched_getaffinity
+    os.process_cpu_count = os.cpu_count  # which asks for it from Python 3.13 on
 """
 
 SCREEN = """
