@@ -79,7 +79,7 @@ def evidence_before(resolved: ResolvedPlan, catalog: Catalog) -> Evidence:
         features,
         flags,
         spreads_here(device.efficiency.errors),
-        own=None if runs is None else (runs, kind_words, float(device.efficiency.context_bytes)),
+        own=None if runs is None else (runs, kind_words, _usual_context_bytes(device)),
         networks=networks,
         oldest_rate=_oldest_rate(resolved, catalog),
     )
@@ -158,4 +158,10 @@ def with_further_run(
     context = float(device.efficiency.context_bytes)
     run = MeasuredRun("", words, numbers, **({"speed": speed} if figure == "step" else {"peak_bytes": context}))
     runs = replace(device.efficiency, runs=(*device.efficiency.runs, run))
-    return cast("OwnRuns", own_runs_of(replace(device, efficiency=runs), catalog)), words, context
+    learnt = cast("OwnRuns", own_runs_of(replace(device, efficiency=runs), catalog))
+    return learnt, words, _usual_context_bytes(device)
+
+
+def _usual_context_bytes(device: Device) -> float:
+    """Return the memory outside the allocator without runs of the user's own."""
+    return float((device.efficiency.plain or device.efficiency).context_bytes)

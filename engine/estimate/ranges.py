@@ -118,10 +118,10 @@ class Ranges:
         evidence = self._work.evidence
         if evidence.own is None or figure not in ("step", "memory"):
             return None
-        runs, words, context_bytes = evidence.own
+        runs, words, usual = evidence.own
         if figure == "step":
             return runs.time_spread(words, evidence.features.numbers)
-        return runs.memory_spread(words, evidence.features.numbers, context_bytes)
+        return runs.memory_spread(words, evidence.features.numbers, usual)
 
     def _range(self, name: FigureName) -> Range:
         evidence = self._work.evidence

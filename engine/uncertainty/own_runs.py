@@ -3,13 +3,18 @@
 Runs are alike by words (kind of work, precision, family, software, method, optimizer) and by numbers (length,
 parameters, batch, devices): ``r`` is 1 for the same plan and falls with each difference. A figure is corrected by
 the median of the runs, each weighted by what it knows of the plan; where even the most alike is another precision or
-family, only the share ``r`` of that correction is made. With the weights ``w = weight · r²``, ``n`` their sum and ``v``
-the mean square of what the correction leaves of the runs, the variance of a further run is
+family, only the share ``r`` of that correction is made. With the weights ``w = weight · r²``, ``n`` their sum (of at
+least one), ``v`` the mean square of what the correction leaves of the runs and ``e`` that of how far they lie from the
+estimate without them, the variance of a further run is
 
-    (1 - r²) · usual + r² · (1 + π / 2n) · (patience · scatter² + n · v) / (patience + max(n - 1, 0))
+    (1 - r²) · usual + r² · (s² + b · q / (b + q))
+    s0² = min(scatter², max(usual, e))                           between runs of one plan, before any was seen
+    s²  = (patience · s0² + n · v) / (patience + n - 1)          likewise, after those that were
+    b   = max(usual, e) - s0²                                    of the estimate itself
+    q   = s² · π / 2n                                            of the correction, which is a median
 
-with ``n`` of at least one (the variance of a median is π / 2 that of a mean), so that few runs narrow little, unlike
-ones nothing, and runs that disagree widen.
+so that runs that agree with their estimate never widen, few narrow little, unlike ones nothing, and runs that disagree
+with each other or with an estimate that was thought sure widen it as far as they show.
 """
 
 from __future__ import annotations
@@ -36,20 +41,8 @@ ALIKE_NUMBERS = ("length", "parameters", "batch", "devices")
 # How far tensors usually are from their estimate: what a peak says of memory outside the allocator is as unsure.
 TENSOR_ERROR = 0.1
 
-
-@dataclass(frozen=True, slots=True)
-class OwnSpread:
-    """What runs of the user's own say of how far a further one lies from its estimate.
-
-    Attributes:
-        alike: square of how alike the most alike of them is, from 0 to 1.
-        variance: variance among runs like it.
-        runs: how many runs like it there are, each counted as far as it is alike.
-    """
-
-    alike: Number
-    variance: Number
-    runs: Number
+SMALLEST = 1e-12
+"""Below any variance, to divide by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +53,40 @@ class Likeness:
     doubling: float
     scatter: float
     patience: float
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSpread:
+    """What runs of the user's own say of how far a further one lies from its estimate.
+
+    Attributes:
+        alike: square of how alike the most alike of them is, from 0 to 1.
+        runs: how many runs like it there are, each counted as far as it is alike.
+        left: mean square of what the correction leaves of them, as logarithms.
+        off: likewise of how far they lie from the estimate without them.
+        likeness: what is known of spreads before any run.
+    """
+
+    alike: Number
+    runs: Number
+    left: Number
+    off: Number
+    likeness: Likeness
+
+    def variance(self, usual: Number) -> Number:
+        """Return the variance among runs like it.
+
+        Args:
+            usual: without runs of the user's own.
+        """
+        patience, count = self.likeness.patience, np.maximum(self.runs, 1.0)
+        shown = np.maximum(usual, self.off)
+        scatter = np.minimum(self.likeness.scatter**2, shown)
+        estimate = shown - scatter
+        # A run that the correction was taken from says nothing of how far others lie, and the correction errs as well.
+        scatter = (patience * scatter + self.runs * self.left) / (patience + count - 1.0)
+        correction = scatter * math.pi / 2.0 / count
+        return scatter + estimate * correction / np.maximum(estimate + correction, SMALLEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,22 +119,21 @@ class OwnRuns:
     def time_spread(self, words: Mapping[str, str], numbers: Mapping[str, Number]) -> OwnSpread | None:
         """Return what the runs say of how sure a time is; None where no run is of the kind."""
         speed, timed = math.log(self.speed(words)), [run for run in self.runs if run.speed]
-        return self._spread(timed, words, numbers, lambda run: _log_speed(run) - speed)
+        return self._spread(timed, words, numbers, lambda run: _log_speed(run) - speed, _log_speed)
 
-    def memory_spread(
-        self, words: Mapping[str, str], numbers: Mapping[str, Number], context_bytes: float
-    ) -> OwnSpread | None:
+    def memory_spread(self, words: Mapping[str, str], numbers: Mapping[str, Number], usual: float) -> OwnSpread | None:
         """Return what the runs say of how sure memory is; None where no run is of the kind.
 
         Args:
             words, numbers: what a run is like.
-            context_bytes: memory outside the allocator as it was corrected.
+            usual: its memory outside the allocator without any run.
         """
 
-        def left(run: MeasuredRun) -> float:
-            return math.log((run.peak_bytes or 0.0) / (run.tensor_bytes + context_bytes))
+        def above(context_bytes: float) -> Callable[[MeasuredRun], float]:
+            return lambda run: math.log((run.peak_bytes or 0.0) / (run.tensor_bytes + context_bytes))
 
-        return self._spread([run for run in self.runs if run.peak_bytes], words, numbers, left)
+        held = [run for run in self.runs if run.peak_bytes]
+        return self._spread(held, words, numbers, above(self.context_bytes(words, usual)), above(usual))
 
     def alike(self, run: MeasuredRun, words: Mapping[str, str]) -> float:
         """Return how alike a run is to one of these words, from 0 to 1."""
@@ -140,6 +166,7 @@ class OwnRuns:
         words: Mapping[str, str],
         numbers: Mapping[str, Number],
         left: Callable[[MeasuredRun], float],
+        off: Callable[[MeasuredRun], float],
     ) -> OwnSpread | None:
         alike = np.array([self.alike(run, words) * run.weight**0.5 for run in runs])
         if not np.any(alike):
@@ -148,12 +175,12 @@ class OwnRuns:
         doublings = sum((_doublings(runs, name, numbers[name]) for name in known), np.zeros(()))
         squares = (alike * self.likeness.doubling**doublings) ** 2
         count = squares.sum(axis=-1)
-        remaining = (squares * np.array([left(run) ** 2 for run in runs])).sum(axis=-1)
-        patience = self.likeness.patience
-        # A run that the correction was taken from says nothing of how far others lie, and the correction errs as well.
-        variance = (patience * self.likeness.scatter**2 + remaining) / (patience + np.maximum(count - 1.0, 0.0))
-        variance = variance * (1.0 + math.pi / 2.0 / np.maximum(count, 1.0))
-        return OwnSpread(squares.max(axis=-1), variance, count)
+
+        def mean_square(distance: Callable[[MeasuredRun], float]) -> Floats:
+            far = np.array([distance(run) ** 2 for run in runs])
+            return np.asarray((squares * far).sum(axis=-1) / np.maximum(count, SMALLEST))
+
+        return OwnSpread(squares.max(axis=-1), count, mean_square(left), mean_square(off), self.likeness)
 
 
 def _log_speed(run: MeasuredRun) -> float:

@@ -161,7 +161,8 @@ def figure_spread(error_terms: ErrorTerms, row: Reliability, bins: Bins | None) 
 def _with_own_runs(usual: Spread, own: OwnSpread) -> Spread:
     """Return a spread with what runs of the user's own say, as far as they are alike."""
     left = 1.0 - own.alike
-    parts = {name: left * square for name, square in usual.parts.items()} | {OWN_RUNS: own.alike * own.variance}
+    parts = {name: left * square for name, square in usual.parts.items()}
+    parts[OWN_RUNS] = own.alike * own.variance(usual.variance)
     squares = {name: left * square for name, square in usual.nearest.squares.items()}
     return Spread(parts, replace(usual.nearest, squares=squares))
 
@@ -275,7 +276,7 @@ class Evidence:
         flags: properties that make it less sure, 1 or 0, by name of their spread.
         here: spreads found on this very machine.
         own: runs of the user's own on such a device, and what this one is like to them by words, with its
-            memory outside the allocator as they show it, bytes.
+            memory outside the allocator without them, bytes.
         known: ranges that are given as they are, by figure.
         networks: how sure the networks are, where they were measured.
         oldest_rate: rate of older releases over the estimated one, where the run does not say its release; else 1.

@@ -157,7 +157,7 @@ def test_what_is_assumed_of_hardware_is_unknown() -> None:
     [
         ("unnamed", STEP, {"run"}),
         ("unnamed", "memory.reserved_bytes", {"memory"}),
-        ("trained", STEP, {"kernels"}),
+        ("trained", STEP, {"run"}),
         ("served", TOKEN, {"run", "kernels"}),
     ],
 )
