@@ -16,6 +16,8 @@ Changed = Callable[[Plan], dict[str, object]]
 # A figure that gets better by less than this share is taken for equal: tiles, buckets and rounds of requests are whole.
 TOLERANCE = 0.03
 
+# What every stage of ZeRO spreads; buffers that gather it for a layer may take more than that saves.
+SPREAD = (Figure.MEMORY_WEIGHTS, Figure.MEMORY_GRADIENTS, Figure.MEMORY_OPTIMIZER)
 STEP, MEMORY = Figure.STEP_SECONDS, Figure.MEMORY_RESERVED_BYTES
 TTFT, REQUEST = Figure.TIME_TO_FIRST_TOKEN_SECONDS, "computation.infer.latency_seconds"
 
@@ -60,7 +62,7 @@ PAIRS: tuple[tuple[str, bool, Changed, tuple[str, ...], tuple[str, ...]], ...] =
     ("twice the batch", True, _batch, (STEP, MEMORY), ()),
     ("twice the sequence", True, _sequence, (STEP, MEMORY), ()),
     ("twice the replicas", True, _replicas, (STEP,), (MEMORY,)),
-    ("the next stage of ZeRO", True, _sharding, (), (MEMORY,)),
+    ("the next stage of ZeRO", True, _sharding, (), SPREAD),
     ("twice the served batch", False, _served_batch, (STEP, MEMORY), ()),
     ("twice the prompt", False, _prompt, (TTFT,), ()),
 )

@@ -259,15 +259,15 @@ class PCA(ClassicalSpec):
         Size | None, Knob("Components", "power-of-two", "algorithm", "", 1, LARGEST_SIZE, help="kept; all unless given")
     ] = None
     method: Annotated[
-        Literal["full", "covariance", "randomized"],
+        Literal["auto", "full", "covariance", "randomized"],
         Knob(
             "Method",
             "choice",
             "algorithm",
-            choices=("full", "covariance", "randomized"),
-            help="all singular values, eigenvalues of the covariance, or a random projection",
+            choices=("auto", "full", "covariance", "randomized"),
+            help="all singular values, eigenvalues of the covariance, a random projection, or what suits the shape",
         ),
-    ] = "full"
+    ] = "auto"
     power_iterations: Annotated[
         Size | None,
         Knob(
@@ -286,10 +286,20 @@ class PCA(ClassicalSpec):
     ] = 10
 
     @property
+    def solver(self) -> Literal["full", "covariance", "randomized"]:
+        """The method, where it is open as scikit-learn 1.5 and later choose it by the shape of the data."""
+        if self.method != "auto":
+            return self.method
+        if self.p <= 1000 and self.n >= 10 * self.p:
+            return "covariance"
+        few = self.n_components is not None and self.n_components < 0.8 * min(self.n, self.p)
+        return "randomized" if few and max(self.n, self.p) > 500 else "full"
+
+    @property
     def components(self) -> float:
         """Components that are kept."""
         most = float(min(self.n, self.p))
-        return min(most, float(self.n_components or (most if self.method != "randomized" else 10)))
+        return min(most, float(self.n_components or (most if self.solver != "randomized" else 10)))
 
     @property
     def iterations(self) -> float:

@@ -316,3 +316,14 @@ class TestGoldens:
             parallelism__zero=3,
         )
         assert found == pytest.approx(5.295, rel=0.12)
+
+
+@pytest.mark.parametrize("attention", ["flash", "eager"])
+def test_a_model_without_attention_trains_on_documents_as_on_whole_sequences(attention: str) -> None:
+    chosen = {"model__name": "mamba-2.8b", "training__attention": attention, "training__framework": None}
+    steps = [
+        estimate_plan(plan(training__document_tokens=document, **chosen)).estimate.computation.step_seconds.value
+        for document in (None, 293)
+    ]
+    assert np.isfinite(steps).all()
+    assert steps[0] == pytest.approx(steps[1], rel=0.01)

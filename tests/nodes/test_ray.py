@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -109,30 +106,25 @@ def test_collectives_run_through_ray(two_nodes: Any) -> None:
     assert found.link is not None
 
 
-QUESTION = ["llama-3.1-70b full 64xh100 4k 1B", "--hardware", "nvidia", "--devices", "64..256", "--goal", "usd"]
-TIMES = {"seconds", "plans_per_second"}
-
-
-def test_a_search_that_is_killed_goes_on_from_there(tmp_path: Path) -> None:
-    environment = {**os.environ, **{f"CAPACITY_TUI_{name}": str(tmp_path) for name in ("STATE", "DATA", "CONFIG")}}
-    command = [sys.executable, "-m", "capacity_tui.tui", "search", *QUESTION, "--format", "json"]
-
-    def searched(*more: str) -> tuple[dict[str, object], str]:
-        done = subprocess.run([*command, *more], env=environment, capture_output=True, text=True, check=True)
-        return {key: value for key, value in json.loads(done.stdout).items() if key not in TIMES}, done.stderr
+def test_a_search_that_is_killed_goes_on_from_there(
+    two_nodes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("STATE", "DATA", "CONFIG"):
+        monkeypatch.setenv(f"CAPACITY_TUI_{name}", str(tmp_path))
+    question, cutting = questions()["unlike settings, a front of three"], Cutting(1, 1, 1)
 
     def chunks_done() -> int:
         return sum(file.read_bytes().count(b"\n") for file in tmp_path.rglob("searches/*.jsonl"))
 
-    with subprocess.Popen(
-        [*command, "--ray", "local:2"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as killed:
-        end = time.monotonic() + 90
-        while not chunks_done() and killed.poll() is None and time.monotonic() < end:
-            time.sleep(0.01)
-        killed.kill()
-    assert chunks_done(), "it was killed half way"
-    answer, told = searched("--ray", "local:2")
-    assert "went on from an earlier search" in told
+    def die_half_way() -> bool:
+        if chunks_done():
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        search_on_ray(two_nodes.address, question, stopped=die_half_way, cutting=cutting)
+    assert chunks_done(), "what was done is kept"
+    found = search_on_ray(two_nodes.address, question, cutting=cutting)
+    assert found.resumed > 0
     assert not chunks_done(), "nothing is left of a search that is done"
-    assert answer == searched()[0]
+    assert replace(found.answer, seconds=0.0) == replace(search(question), seconds=0.0)

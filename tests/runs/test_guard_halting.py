@@ -41,7 +41,7 @@ class Watched:
         curve = SimpleNamespace(step=1.0, passed_seconds=lambda: (np.empty(0), np.empty(0)))
         self.halts._asked_at = -np.inf
         self.halts.look(SimpleNamespace(samples=samples, curve=curve), SimpleNamespace(active=()))
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while time.monotonic() < until and self.standing() != {halted}:
             time.sleep(0.01)
         assert self.standing() == {halted}

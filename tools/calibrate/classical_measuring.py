@@ -93,7 +93,7 @@ CALIBRATION = (
     *grid("xgboost_like", (20_000, 20), (50_000, 50), (10_000, 200), n_estimators=10, method="exact"),
     *grid("kmeans", (100_000, 20), (200_000, 10), (20_000, 200), k=10, iterations=20),
     *grid("kmeans", (50_000, 20), (20_000, 100), k=100, iterations=20),
-    *grid("pca_svd", (50_000, 50), (20_000, 100), (10_000, 300), (1_500, 500)),
+    *grid("pca_svd", (50_000, 50), (20_000, 100), (10_000, 300), (1_500, 500), method="full"),
     *grid("pca_svd", (200_000, 50), (20_000, 400), method="covariance"),
     *grid("pca_svd", (20_000, 400), (5_000, 1_000), (100_000, 100), method="randomized", n_components=20),
 )
@@ -117,7 +117,7 @@ HELD_OUT = (
     *grid("xgboost_like", (40_000, 30), n_estimators=15, method="exact", max_depth=4),
     *grid("kmeans", (150_000, 30), (30_000, 150), k=20, iterations=15),
     *grid("kmeans", (20_000, 50), k=200, iterations=10),
-    *grid("pca_svd", (30_000, 80), (8_000, 400)),
+    *grid("pca_svd", (30_000, 80), (8_000, 400), method="full"),
     *grid("pca_svd", (100_000, 120), method="covariance"),
     *grid("pca_svd", (40_000, 250), method="randomized", n_components=40),
 )

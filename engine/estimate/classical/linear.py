@@ -265,9 +265,9 @@ def lloyd(spec: KMeans, rates: Rates) -> Fit:
 
 def principal_components(spec: PCA, rates: Rates) -> Fit:
     """Return the fit by all singular values, by the covariance, or by a random projection."""
-    kernels, work = {"full": _full, "covariance": _covariance, "randomized": _randomized}[spec.method](spec, rates)
+    kernels, work = {"full": _full, "covariance": _covariance, "randomized": _randomized}[spec.solver](spec, rates)
     data, kept = data_bytes(spec, rates.element_bytes), spec.components
-    copies = rates.row.bytes[f"copies_{spec.method}"] * data
+    copies = rates.row.bytes[f"copies_{spec.solver}"] * data
     return Fit(
         parameters=kept_numbers(components=kept * spec.p, means=spec.p),
         inference_flops=prediction_flops(projection=2.0 * kept * spec.p, centring=spec.p),

@@ -334,8 +334,8 @@ def attended_tokens(shape: TransformerShape, seq: Number, document: Number, *, c
         return whole
     length = where(document > 0, document, seq)
     full, windowed = (attended_in_documents(length, seq, limit) for limit in (seq, window))
-    packed = kind.mean_attended(full, windowed)
-    return where(document > 0, np.minimum(packed * (1.0 if causal else 2.0), seq), whole)
+    packed = np.maximum(kind.mean_attended(full, windowed) * (1.0 if causal else 2.0), 1.0)
+    return where(document > 0, np.minimum(packed, seq), whole)
 
 
 RECOMPUTED_PRODUCTS = counted("recomputed-products")

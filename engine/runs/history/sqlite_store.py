@@ -216,21 +216,24 @@ def _readable_records(path: Path) -> list[RunRecord]:
 
 
 def _readable_rows(path: Path) -> list[object]:
-    """Return what the rows of a damaged file hold: from its beginning, from its end, and one by one between."""
-    rows: dict[int, object] = {}
+    """Return what the rows of a damaged file hold: from its beginning, from its end, and one by one between.
+
+    Damage may give two rows one number: both are taken.
+    """
+    rows: dict[object, None] = {}
     with suppress(StorageError, DamagedError), database_errors(path), closing(sqlite3.connect(path)) as connection:
         connection.text_factory = text_of
         reached = []
         for order in ("ASC", "DESC"):
             last = 0
             with suppress(sqlite3.Error):
-                for last, data in connection.execute(f"{_ROWS} ORDER BY rowid {order}"):
-                    rows[last] = data
+                for rowid, data in connection.execute(f"{_ROWS} ORDER BY rowid {order}"):
+                    last, rows[data] = rowid, None
             reached.append(last)
         for rowid in range(reached[0] + 1, min(reached[1], reached[0] + _MOST_LOST)):
             with suppress(sqlite3.Error):
-                rows.update(connection.execute(f"{_ROWS} WHERE rowid = ?", (rowid,)))
-    return list(rows.values())
+                rows |= {data: None for _, data in connection.execute(f"{_ROWS} WHERE rowid = ?", (rowid,))}
+    return list(rows)
 
 
 @contextmanager

@@ -1,0 +1,28 @@
+"""Event files of TensorBoard, as their writers make them."""
+
+from __future__ import annotations
+
+import struct
+
+from capacity_tui.engine.runs.logs.log_files import masked_checksum
+
+
+def record(content: bytes) -> bytes:
+    """Return content with its length and both checksums."""
+    length = struct.pack("<Q", len(content))
+    checksums = [struct.pack("<I", masked_checksum(part)) for part in (length, content)]
+    return length + checksums[0] + content + checksums[1]
+
+
+def field(number: int, content: bytes) -> bytes:
+    """Return a field of a protocol buffer that holds bytes."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def event(step: int, tag: str, value: float, *, tensor: bool = False) -> bytes:
+    """Return the record of a scalar."""
+    number = b"\x15" + struct.pack("<f", value)
+    if tensor:
+        number = field(8, b"\x08\x01" + field(4, struct.pack("<f", value)))
+    summary = field(1, field(1, tag.encode()) + number)
+    return record(b"\x09" + struct.pack("<d", 1.7e9 + step) + bytes([0x10, step]) + field(5, summary))

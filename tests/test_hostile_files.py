@@ -1,0 +1,21 @@
+"""Damaged files of every kind are read or refused in a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hostile_files import KINDS, broken_reading
+
+# How many files of a kind: benchmarks/attack.py goes on where these end.
+FILES = 12
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_file_is_read_or_refused_in_a_line(kind: str, tmp_path: Path) -> None:
+    broken = []
+    for seed in range(FILES):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        broken += [f"seed {seed}: {fault}" for fault in broken_reading(kind, seed, folder)]
+    assert not broken
