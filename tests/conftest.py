@@ -25,7 +25,7 @@ if sys.dont_write_bytecode:
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=40 if SHARED else 100)
+settings.register_profile("default", deadline=None, derandomize=SHARED, max_examples=25 if SHARED else 100)
 settings.load_profile("default")
 
 
