@@ -244,17 +244,15 @@ def test_a_budget_goes_to_the_size_that_learns_most_from_it():
     assert found.binding == "cost.usd"
 
 
-@pytest.mark.parametrize(
-    ("line", "solve", "more", "value"),
-    [
-        ("qlora 4090", "model.name", {}, "nemotron-3-nano-30b-a3b"),
-        ("llama-65b qlora 512", "hardware.name", {"hardware": ("rtx-a6000",)}, "rtx-a6000"),
-    ],
-)
-def test_what_planning_says_fits_is_found_whatever_a_method_leaves_to_its_default(line, solve, more, value):
-    plan = plan_of_line(read_line(line), catalog=FACTS).plan
-    found = asked(plan, solve, "memory<=100%", **more)
-    assert found.value == value
+def test_what_planning_says_fits_is_found_whatever_a_method_leaves_to_its_default():
+    plan = plan_of_line(read_line("qlora 4090"), catalog=FACTS).plan
+    found = asked(plan, "model.name", "memory<=100%")
+    # Nearly all of a 16-bit model's weights would fill the card with a third of that.
+    assert FACTS.architectures[found.value].params_total >= 30e9
+    assert holds(plan, found.best.change, "memory<=100%")
+    plan = plan_of_line(read_line("llama-65b qlora 512"), catalog=FACTS).plan
+    found = asked(plan, "hardware.name", "memory<=100%", hardware=("rtx-a6000",))
+    assert found.value == "rtx-a6000"
     assert holds(plan, found.best.change, "memory<=100%")
 
 
