@@ -74,7 +74,9 @@ def test_every_tool_is_told_in_its_own_words(method: str, variant: dict[str, Any
                 data = yaml.safe_load(text)
                 assert set(data) <= known_options(name), name
                 micro, steps = (data[key] for key in BATCHES[name])
-                assert micro * steps * int(plan.plan.parallelism.dp or 1) == plan.plan.training.global_batch
+                # TRL and LLaMA-Factory split no layer: those devices take data.
+                split = int(plan.plan.parallelism.tp or 1) if tool in {"TRL", "LLaMA-Factory"} else 1
+                assert micro * steps * split * int(plan.plan.parallelism.dp or 1) == plan.plan.training.global_batch
             if name == "axolotl.yaml":
                 assert set(data.get("fsdp_config", {})) <= known_options("axolotl.yaml fsdp_config")
             if name == "train.py":

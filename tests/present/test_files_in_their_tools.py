@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import runpy
+import sys
 import warnings
 from pathlib import Path
 
@@ -17,11 +20,12 @@ ON_THIS_PROCESSOR = {"bf16": False, "fp16": False, "tf32": None, "use_cpu": True
 """What a machine without a GPU cannot be asked for when a file is read."""
 
 
-def written(**training: object) -> dict[str, str]:
+def written(hardware: str = "h100-sxm-80gb", devices: int = 8, **training: object) -> dict[str, str]:
     data = {
         "model": {"name": "llama-3.1-8b"},
         "training": {"micro_batch": 2, "global_batch": 64, "steps": 100, **training},
-        "hardware": {"name": "h100-sxm-80gb", "devices": 8, "per_node": 8},
+        "hardware": {"name": hardware, "devices": devices, "per_node": devices},
+        "parallelism": {"tp": 2} if devices > 1 else {},
     }
     return dict(framework_files(resolve_plan(plan_from_data(data), load_catalog()), load_catalog()))
 
@@ -55,3 +59,53 @@ def test_accelerate_loads_its_configuration(framework: str, tmp_path: Path) -> N
     path = tmp_path / "accelerate.yaml"
     path.write_text(written(framework=framework)["accelerate.yaml"])
     assert arguments.load_config_from_file(str(path)).num_processes == 8
+
+
+def test_a_script_that_splits_no_layer_is_launched_without_tensor_parallel() -> None:
+    files = written(method="lora")
+    launched = yaml.safe_load(files["accelerate.yaml"])
+    assert launched["distributed_type"] == "FSDP"
+    assert "parallelism_config_tp_size" not in launched.get("parallelism_config", {}) or (
+        launched["parallelism_config"]["parallelism_config_tp_size"] == 1
+    )
+    assert "tensor parallel 2: this script splits no layer" in files["train.py"]
+
+
+def test_the_script_for_adapters_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("torch", "transformers", "peft", "trl", "datasets"):
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    _write_tiny_model(tmp_path / "model")
+    (tmp_path / "data.jsonl").write_text('{"text": "the cat sat on the mat"}\n' * 16)
+    files = written("cpu-8c-3.5ghz-baseline", 1, method="lora", micro_batch=1, global_batch=1, seq_len=32, steps=1)
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    script = tmp_path / "train.py"
+    script.write_text(re.sub(r"(?m)^MODEL = .*$", f'MODEL = "{tmp_path / "model"}"', script.read_text()))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["train.py", "data.jsonl"])
+    runpy.run_path(str(script), run_name="__main__")
+    assert (tmp_path / "output" / "adapter_model.safetensors").is_file()
+
+
+def _write_tiny_model(folder: Path) -> None:
+    """Write a Llama of two narrow layers and a tokenizer of six words."""
+    import tokenizers
+    import transformers
+
+    words = {word: index for index, word in enumerate(["<s>", "</s>", "<unk>", *["the", "cat", "sat", "on", "mat"]])}
+    model = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<unk>"))
+    model.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=model, bos_token="<s>", eos_token="</s>", unk_token="<unk>", pad_token="</s>"
+    ).save_pretrained(folder)
+    transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            vocab_size=len(words),
+            max_position_embeddings=64,
+        )
+    ).save_pretrained(folder)

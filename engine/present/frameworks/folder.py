@@ -88,12 +88,13 @@ def _adapters(job: Job, adapter: LowRank, tool: str) -> Iterator[tuple[str, str]
         if _has_builder(job):
             yield torchtune.FILE, torchtune.torchtune_config(job, adapter)
         return
+    split, job = job.tensor_parallel, job if tool == AXOLOTL else job.without_tensor_parallel()
     if tool == AXOLOTL:
         yield axolotl.FILE, axolotl.axolotl_config(job, adapter)
     elif tool == LLAMA_FACTORY:
         yield llamafactory.LLAMAFACTORY_FILE, llamafactory.llamafactory_config(job, adapter)
     else:
-        yield from trl.trl_files(job, adapter)
+        yield from trl.trl_files(job, adapter, split)
     if tool == TRL or (tool == LLAMA_FACTORY and trainer.backend(job) == "FSDP"):
         yield trainer.ACCELERATE_FILE, trainer.accelerate_config(job)
     if trainer.backend(job) == "DEEPSPEED":

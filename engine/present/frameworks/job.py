@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.estimate import ResolvedPlan, estimate_resolved, job_steps
@@ -149,6 +150,16 @@ class Job:
             return 1
         group = max(1, (self.parallel.shard or self.data_parallel) // self.context_parallel)
         return group if self.data_parallel % group == 0 else self.data_parallel
+
+    def without_tensor_parallel(self) -> Job:
+        """Return the job on the same devices where software splits no layer: they share whole layers in its place."""
+        if self.tensor_parallel == 1:
+            return self
+        copies = self.data_parallel * self.tensor_parallel
+        parallel = self.parallel.model_copy(
+            update={"tp": 1, "dp": copies, "zero": 3, "shard": copies * self.context_parallel}
+        )
+        return replace(self, plan=self.plan.model_copy(update={"parallelism": parallel}))
 
     @property
     def layers(self) -> int:

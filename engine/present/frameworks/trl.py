@@ -17,9 +17,13 @@ SETTINGS = "sft_config.yaml"
 _TYPES = {"fp32": "float32", "tf32": "float32", "fp16": "float16"}
 
 
-def trl_files(job: Job, adapter: LowRank) -> Iterator[tuple[str, str]]:
-    """Yield the script that fine-tunes the plan, and the settings it reads."""
-    yield SCRIPT, _script(job, adapter)
+def trl_files(job: Job, adapter: LowRank, split: int = 1) -> Iterator[tuple[str, str]]:
+    """Yield the script that fine-tunes the plan, and the settings it reads.
+
+    Args:
+        split: the devices over which the plan splits a layer, which the script does not do.
+    """
+    yield SCRIPT, _script(job, adapter, split)
     yield SETTINGS, _settings(job)
 
 
@@ -43,7 +47,7 @@ def _settings_remarks(job: Job) -> Iterator[str]:
         yield "documents: TRL keeps packed ones apart with flash attention alone"
 
 
-def _script(job: Job, adapter: LowRank) -> str:
+def _script(job: Job, adapter: LowRank, split: int) -> str:
     heading = [
         f'"""Fine-tune {_in_docstring(job.model)} with {_method(adapter)}. Written for {VERSION}.',
         "",
@@ -53,8 +57,8 @@ def _script(job: Job, adapter: LowRank) -> str:
         '"""',
     ]
     remarks = [*adapter_remarks(job, adapter), *kernel_remarks(job)]
-    if job.tensor_parallel > 1:
-        remarks.append(f"tensor parallel {job.tensor_parallel}: this script loads the whole model on each device")
+    if split > 1:
+        remarks.append(f"tensor parallel {split}: this script splits no layer, FSDP spreads the model in its place")
     return "\n".join(heading) + "\n\n" + limits(remarks) + "\n" + "\n".join(_body(job, adapter)) + "\n"
 
 
