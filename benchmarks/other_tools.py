@@ -42,7 +42,10 @@ def axolotl(data: dict[str, object]) -> Iterator[tuple[str, object]]:
     if not steps and micro and data.get("batch_size"):
         steps = (_whole(data.get("batch_size")) or 1) // micro
     split = (_whole(data.get("tensor_parallel_size")) or 1) * (_whole(data.get("context_parallel_size")) or 1)
-    yield from _batches(micro, steps, DEVICES // split)
+    shards, experts = _whole(data.get("dp_shard_size")), _whole(data.get("expert_parallel_size"))
+    # Experts have an axis of devices of their own beside the shards: both take data.
+    replicas = shards * experts if shards and experts else DEVICES // split
+    yield from _batches(micro, steps, replicas)
     yield "training.seq_len", data.get("sequence_len") or 512
     if data.get("fp8"):
         yield "training.precision", "fp8"

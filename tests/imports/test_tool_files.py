@@ -106,6 +106,18 @@ SAID: Mapping[str, Mapping[str, Any]] = {
         "training.framework": "deepspeed",
         "parallelism.zero": 3,
     },
+    "torchtitan_config.py": {
+        "model.name": "llama-3.1-8b",
+        "training.framework": "torchtitan",
+        "training.seq_len": 16384,
+        "training.micro_batch": 1,
+        "training.global_batch": 32,
+        "training.steps": 1000,
+        "training.checkpointing": "full",
+        "training.compile": True,
+        "parallelism.tp": 2,
+        "hardware.devices": 16,
+    },
     "torchtitan.toml": {
         "model.name": "llama-3.1-8b",
         "training.framework": "torchtitan",

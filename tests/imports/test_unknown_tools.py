@@ -95,3 +95,23 @@ def test_a_program_says_what_it_trains_for(tmp_path: Path, command: str, prefere
     (reading,) = read_files([str(script)])
     said = {setting.field: setting.value for setting in reading.settings}
     assert said.get("training.preference") == preference
+
+
+def test_a_configuration_that_is_called_by_name_says_what_options_leave_out(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("torchrun -m torchtitan.train --module llama3 --config llama3_70b --training.steps 50\n")
+    reading = read_files([str(script)])[-1]
+    values: dict[str, object] = {}
+    for setting in reading.settings:
+        values.setdefault(setting.field, setting.value)
+    assert (values["titan_flavor"], values["training.seq_len"], values["parallelism.tp"]) == ("70B", 8192, 8)
+
+
+def test_a_script_that_only_keeps_options_for_others_is_read_for_them(tmp_path: Path) -> None:
+    script = tmp_path / "model.sh"
+    script.write_text(
+        'COMMON="--num-layers 28 --hidden-size 1024"\nMODEL_OPTIONS="$COMMON --micro-batch-size 2 --swiglu"\n'
+    )
+    (reading,) = read_files([str(script)])
+    values = {setting.field: setting.value for setting in reading.settings}
+    assert (reading.tool.id, values["shape.layers"], values["training.micro_batch"]) == ("megatron", 28, 2)

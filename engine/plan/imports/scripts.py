@@ -13,7 +13,7 @@ from itertools import pairwise
 from capacity_tui.engine.catalog import Document, KeyPath, Plain
 from capacity_tui.engine.errors import DocumentError, Place
 from capacity_tui.engine.plan.imports.shell import Script
-from capacity_tui.engine.plan.imports.shell_words import Word
+from capacity_tui.engine.plan.imports.shell_words import Word, split_words
 from capacity_tui.engine.plan.imports.tools import Tool, tools
 from capacity_tui.engine.record import dataclass
 
@@ -72,6 +72,13 @@ class Command:
     owner: Tool | None = None
     program: str = ""
 
+    @property
+    def started(self) -> str:
+        """The words that say what runs: the program, and the configuration that it is told by name."""
+        data = self.document.data
+        named = data.get("--config") if isinstance(data, dict) else None
+        return f"{self.program} {named}" if isinstance(named, str) else self.program
+
     def serves(self, owner: Tool) -> bool:
         """Whether the program of a tool generates or evaluates rather than trains."""
         return any(word in self.program for word in owner.serves)
@@ -100,6 +107,12 @@ def tool_commands(script: Script, name: str) -> Iterator[Command]:
             yield Command(_options(program, name), _tool(called), called)
     if alone:
         yield Command(_options(alone, name))
+
+
+def options_kept(script: Script, name: str) -> Command:
+    """Return the options that variables of a script hold, for scripts that others read in."""
+    words = [part for values in script.variables.values() for word in values for part in split_words(word)]
+    return Command(_options(words if words and _OPTION.match(words[0].text) else [Word("", 0), *words], name))
 
 
 def _submitted(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -220,6 +233,42 @@ def calls(text: str, name: str) -> Iterator[tuple[Document, Tool, str]]:
         owner = next((candidate for candidate in tools().values() if called in candidate.calls), None)
         if owner is not None:
             yield _arguments(call, constants, name), owner, called
+
+
+def assignments(text: str, name: str) -> Iterator[tuple[Document, str]]:
+    """Yield what functions of a script assign to parts of a configuration, and the function that made it.
+
+    ``config = llama3_8b()`` makes one, ``config.training.steps = 100`` sets an option of it; of a value that is called
+    into being, as ``FullAC.Config()``, the name counts, and arguments are options below it.
+    """
+    for function in ast.walk(ast.parse(text)):
+        if not isinstance(function, ast.FunctionDef | ast.Module):
+            continue
+        data: dict[str, Plain] = {}
+        lines: dict[KeyPath, int] = {}
+        made: dict[str, str] = {}
+        for node in function.body:
+            if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+                continue
+            target, value = ast.unparse(node.targets[0]), node.value
+            call = ast.unparse(value.func) if isinstance(value, ast.Call) else ""
+            base, dot, option = target.partition(".")
+            if call and not dot:
+                made[target] = call
+            if not dot or base not in made:
+                continue
+            given = {option: value}
+            if isinstance(value, ast.Call):
+                if not value.keywords or call.endswith(".Config"):
+                    data[option], lines[option,] = call, node.lineno
+                given = {f"{option}.argument": part for part in value.args[:1]}
+                given |= {f"{option}.{word.arg}": word.value for word in value.keywords if word.arg}
+            for key, part in given.items():
+                lines[key,] = node.lineno
+                with suppress(ValueError):
+                    data[key] = _literal(part, {})
+        if data:
+            yield Document(data, name, lines), next(iter(made.values()))
 
 
 def _called(call: ast.Call) -> str:

@@ -154,7 +154,9 @@ def batches_of_stages(settings: Settings) -> None:
     staged = (settings.count(_PP, 1) or 1) > 1
     name = "stage_batch" if staged else "local_batch"
     batch = settings.chosen[name]
-    settings.set(Key.TRAINING_MICRO_BATCH, batch.value, batch, batch.level)
+    # The tool accumulates up to a batch that is given; it never changes its own local batch for that.
+    level = "said" if settings.is_given(Key.TRAINING_GLOBAL_BATCH) else batch.level
+    settings.set(Key.TRAINING_MICRO_BATCH, batch.value, batch, level)
     steps = (settings.count("local_batch") or 1) // (settings.count("stage_batch") or 1) if staged else 1
     if "accumulation" not in settings.chosen:
         settings.set("accumulation", max(1, steps), local, "default")

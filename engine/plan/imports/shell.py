@@ -84,10 +84,12 @@ class Script:
         open_quote: the line on which a quote begins that is never closed; None where all are.
         commands: the words of each command, in the order of the script.
         files: what it writes from here-documents.
+        variables: the words of its variables when it ends.
     """
 
     commands: list[tuple[Word, ...]] = field(default_factory=list)
     files: list[WrittenFile] = field(default_factory=list)
+    variables: dict[str, tuple[Word, ...]] = field(default_factory=dict)
     open_quote: int | None = None
 
 
@@ -101,7 +103,8 @@ def read_script(text: str, other_script: Callable[[str], str | None] | None = No
         other_script: returns the text of a script that this one reads in or starts; None where it is not there.
     """
     script = Script()
-    _Reader(dict(_slurm_variables(text)), 0, None, script, {}, 0, other_script).read(text)
+    script.variables |= dict(_slurm_variables(text))
+    _Reader(script.variables, 0, None, script, {}, 0, other_script).read(text)
     return script
 
 

@@ -147,9 +147,11 @@ def _calculated(node: ast.expr) -> int:
 
 def _parts(word: Word, is_split: bool) -> Iterator[Word]:
     """Yield a variable's word as the shell splits it where no quotes stand around it."""
-    if not is_split:
-        yield word
-        return
+    yield from split_words(word) if is_split else (word,)
+
+
+def split_words(word: Word) -> Iterator[Word]:
+    """Yield the words that a text holds."""
     yield from (Word(part.strip("\"'"), word.line) for part in word.text.replace("\\\n", " ").split())
 
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text, read_yaml
+from capacity_tui.engine.catalog import Document, KeyPath, Plain, read_text
 from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import typed_path
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan.edit import leaves
 from capacity_tui.engine.plan.field_table import all_fields
 from capacity_tui.engine.plan.files.loading import OLDER_KEYS
+from capacity_tui.engine.plan.imports.documents import read_text_of_tool
 from capacity_tui.engine.plan.imports.kept import read_kept
 from capacity_tui.engine.plan.imports.options import read_document
-from capacity_tui.engine.plan.imports.scripts import LAUNCHER, calls, is_command, is_python, tool_commands
+from capacity_tui.engine.plan.imports.scripts import (
+    LAUNCHER,
+    assignments,
+    calls,
+    is_command,
+    is_python,
+    options_kept,
+    tool_commands,
+)
 from capacity_tui.engine.plan.imports.setting import ImportedSetting, Reading, Remark, settings_from
 from capacity_tui.engine.plan.imports.shell import Script, read_script
 from capacity_tui.engine.plan.imports.tools import Tool, tools
@@ -35,10 +42,6 @@ _FARTHEST_FOLDER = 3
 
 _LEAST_KNOWN = 2
 """A file is a tool's of which it knows one option in so many."""
-
-_TABLE = re.compile(r"\s*\[\s*([\w.\"'-]+)\s*\]")
-
-_ENTRY = re.compile(r"\s*([\w.\"'-]+)\s*=")
 
 _SHELL_SCRIPTS = frozenset({".sh", ".bash", ".slurm", ".sbatch"})
 
@@ -118,7 +121,7 @@ def _read_text(text: str, name: str) -> list[Reading]:
     if is_command(text) or Path(name).suffix in _SHELL_SCRIPTS:
         readings = _read_commands(text, name)
     else:
-        readings = _read_calls(text, name) if is_python(text) else _readings(_document(text, name))
+        readings = _read_calls(text, name) if is_python(text) else _readings(read_text_of_tool(text, name))
     readings[0].settings += read_kept(text, name)
     return readings
 
@@ -131,13 +134,22 @@ def _read_calls(text: str, name: str) -> list[Reading]:
     """
     readings = []
     for document, owner, called in calls(text, name):
-        readings.append(read_document(document, owner))
-        for values in owner.started_values(called):
-            source = ImportedSetting("", None, Place(name), called, owner.id)
-            readings[-1].settings += settings_from(values, source)
+        readings.append(_started(read_document(document, owner), called))
+    for document, made in assignments(text, name):
+        starter = next((one for one in tools().values() if any(one.started_values(made))), tool_of(document.data))
+        if starter is not None and not any(reading.tool is starter for reading in readings):
+            readings.append(_started(read_document(document, starter), made))
     if not readings:
         raise PlanError("no call of a known tool", hint=f"known: {known_tools()}", place=Place(name))
     return readings
+
+
+def _started(reading: Reading, called: str) -> Reading:
+    """Return a reading with what a program or a function says by being called: options of the file go before it."""
+    source = ImportedSetting("", None, Place(reading.file), called, reading.tool.id, "default")
+    started = [one for values in reading.tool.started_values(called) for one in settings_from(values, source)]
+    reading.settings[:0] = started
+    return reading
 
 
 def _read_commands(text: str, name: str) -> list[Reading]:
@@ -157,12 +169,14 @@ def _read_commands(text: str, name: str) -> list[Reading]:
         if owner.id == LAUNCHER:
             launcher.append(reading)
             continue
+        _started(reading, command.started)
         serves = command.serves(owner)
-        served = {"task": "infer"} if serves else {}
-        for values in (served, *owner.started_values(command.program)):
-            reading.settings += settings_from(values, ImportedSetting("", None, Place(name), command.program, owner.id))
+        if serves:
+            reading.settings.append(ImportedSetting("task", "infer", Place(name), command.program, owner.id))
         _join(runs, _Run(reading, command.program, serves, tuple(launcher)))
         launcher = []
+    if not runs and (owner := tool_of((kept := options_kept(script, name)).document.data)) is not None:
+        _join(runs, _Run(read_document(kept.document, owner), "", False, ()))
     readings = [*(one for run in runs for one in (*run.launchers, run.reading)), *launcher]
     readings += _read_written(script, readings, name)
     if all(reading.tool.id == LAUNCHER for reading in readings):
@@ -237,61 +251,12 @@ def _read_written(script: Script, readings: Sequence[Reading], name: str) -> lis
         for named, _ in reading.named:
             file = next((written.pop(known) for known in list(written) if Path(known) == named), None)
             if file is not None:
-                document = _document(file.text, name)
+                document = read_text_of_tool(file.text, name)
                 lines = {path: line + file.line - 1 for path, line in document.lines.items()}
                 further += _readings(replace(document, lines=lines))
         there = {Path(file.name) for file in script.files}
         reading.named = [entry for entry in reading.named if entry[0] not in there]
     return further
-
-
-def _document(text: str, name: str) -> Document:
-    """Return data and lines of a text, whatever form it has.
-
-    Raises:
-        DocumentError: it is none of the forms.
-    """
-    if text.lstrip()[:1] == "{":
-        # Tabs are spaces in JSON; YAML, which it is part of otherwise, has none.
-        return read_yaml(text.replace("\t", " "), name)
-    try:
-        tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        document = read_yaml(text, name)
-        return Document(_interpolated(document.data, document.data), name, document.lines)
-    return Document(tables, name, dict(_toml_lines(text)))
-
-
-def _interpolated(data: Plain, whole: Plain) -> Plain:
-    """Return data with references to other keys of the file replaced by their values, as OmegaConf has them."""
-    if isinstance(data, dict):
-        return {key: _interpolated(value, whole) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_interpolated(value, whole) for value in data]
-    if not isinstance(data, str) or "${" not in data:
-        return data
-    alone = _REFERENCE.fullmatch(data)
-    return _at(whole, alone) if alone else _REFERENCE.sub(lambda match: str(_at(whole, match)), data)
-
-
-def _at(data: Plain, reference: re.Match[str]) -> Plain:
-    """Return the value that a reference names; its own text where it names none."""
-    for key in reference[1].split("."):
-        if not isinstance(data, dict) or key not in data:
-            return reference[0]
-        data = data[key]
-    return reference[0] if isinstance(data, dict | list) else data
-
-
-def _toml_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
-    """Yield the lines of the tables and entries of a TOML text."""
-    above: KeyPath = ()
-    for line, content in enumerate(text.splitlines(), 1):
-        if table := _TABLE.match(content):
-            above = tuple(part.strip("\"'") for part in table[1].split("."))
-            yield above, line
-        elif entry := _ENTRY.match(content):
-            yield (*above, *(part.strip("\"'") for part in entry[1].split("."))), line
 
 
 def _readings(document: Document) -> list[Reading]:
@@ -355,9 +320,6 @@ def _options(data: Mapping[str, Plain], above: KeyPath = ()) -> Iterator[KeyPath
             yield from _options(value, path)
         else:
             yield path
-
-
-_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
 
 def refuse_files_of_tools(document: Document) -> None:
