@@ -14,6 +14,8 @@ from .cluster import hardware_facts as hardware_facts
 from .detected_machine import cluster_of_machine as cluster_of_machine
 from .detected_machine import detected_processor as detected_processor
 from .detected_machine import usable_devices as usable_devices
+from .grids import Grid as Grid
+from .grids import grid_of as grid_of
 from .hardware_match import device_key as device_key
 from .hardware_match import match_hardware as match_hardware
 from .hardware_match import with_measured as with_measured

@@ -82,6 +82,7 @@ def efficiency_of(generation: str, catalog: Catalog) -> Efficiency:
         waiting_power=catalog.coefficients["waiting-power"].value,
         host_power=catalog.coefficients["host-power"].value,
         cooling_power=catalog.coefficients["cooling-power"].value,
+        network_power=catalog.coefficients["network-power"].value,
         source=f"{row.name}: {row.source} ({row.confidence})",
         row=row.id,
         boost=row.boost,

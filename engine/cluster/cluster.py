@@ -75,6 +75,7 @@ class Efficiency:
     waiting_power: Number
     host_power: Number
     cooling_power: Number
+    network_power: Number
     source: str
     row: str = "other"
     attention_reach: Number | None = None
@@ -384,11 +385,7 @@ class Cluster:
 
 
 def hardware_facts(cluster: Cluster, has_own_price: bool = False) -> HardwareFacts:
-    """Return what is known of a cluster that fields of a plan need.
-
-    Args:
-        has_own_price: whether the plan gives a price of its own.
-    """
+    """Return what fields of a plan need of a cluster; ``has_own_price`` where the plan gives a price of its own."""
     return HardwareFacts(
         devices=int(np.max(cluster.devices)),
         per_node=int(np.max(cluster.direct_devices)),

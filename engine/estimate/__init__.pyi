@@ -58,6 +58,7 @@ from .resolve import with_own_runs as with_own_runs
 from .resolve import words_of_run as words_of_run
 from .result import Bottleneck as Bottleneck
 from .result import CostEstimate as CostEstimate
+from .result import EnergyEstimate as EnergyEstimate
 from .result import Estimate as Estimate
 from .result import FilledBy as FilledBy
 from .result import Scaling as Scaling

@@ -167,7 +167,7 @@ class Assembled:
         """Electricity of the whole job."""
         computing, moving = kernel_seconds(self._balance, self.time.parts)
         whole = self.time.seconds
-        return energy(self._cluster, self._seconds, computing / whole, moving / whole, self._pricing.usd_per_kwh)
+        return energy(self._cluster, self._seconds, computing / whole, moving / whole, self._pricing)
 
     @cached_property
     def reliability(self) -> ReliabilityEstimate | None:

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from capacity_tui.engine.catalog.rows import owned_usd_per_hour
-from capacity_tui.engine.cluster import Cluster, Interruptions, Price
+from capacity_tui.engine.cluster import Cluster, Interruptions, Price, grid_of
 from capacity_tui.engine.estimate.derivation import equation
 from capacity_tui.engine.estimate.result import CostEstimate, EnergyEstimate
 from capacity_tui.engine.estimate.timing.reliability import checkpoint_period, checkpoint_seconds, interruption_surplus
 from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Number
+from capacity_tui.engine.plan import PricingSection
 from capacity_tui.engine.uncertainty import Interval
 from capacity_tui.engine.units import HOUR_SECONDS, KILO, MEGA, format_seconds
 
@@ -115,22 +116,100 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
 
 
 @equation(
-    "system = kwh · host · cooling",
+    "host_kwh = kwh · (host − 1)",
     unit="kWh",
-    source="energy of the devices, with the machines and the building around them; shares in coefficients.yaml",
-    part=Figure.ENERGY_KWH_SYSTEM,
+    source="energy of processors, memory, network cards and fans of the nodes",
+    part=Figure.ENERGY_KWH_HOST,
     units={"kwh": "kWh"},
-    origins={"kwh": "job_kwh", "host": "coefficients.host-power", "cooling": "coefficients.cooling-power"},
+    origins={"kwh": "job_kwh", "host": "coefficients.host-power"},
 )
-def system_kwh(kwh: Number, host: Number, cooling: Number) -> Number:
-    """Energy of a job as a meter of the building counts it.
+def host_kwh(kwh: Number, host: Number) -> Number:
+    """Energy of the machines around the devices.
 
     Args:
         kwh: energy of the devices, kWh.
         host: power of a node over that of its devices.
-        cooling: power with cooling and supply over that of the nodes.
     """
-    return kwh * host * cooling
+    return kwh * (host - 1.0)
+
+
+@equation(
+    "network_kwh = kwh · network",
+    unit="kWh",
+    source="energy of switches and optics between nodes; none where there is one node",
+    part=Figure.ENERGY_KWH_NETWORK,
+    units={"kwh": "kWh"},
+    origins={"kwh": "job_kwh", "network": "coefficients.network-power"},
+)
+def network_kwh(kwh: Number, network: Number) -> Number:
+    """Energy of the network between nodes.
+
+    Args:
+        kwh: energy of the devices, kWh.
+        network: power of switches and optics over that of the devices.
+    """
+    return kwh * network
+
+
+_IN_ROOM = {"kwh": "job_kwh", "host_kwh": "host_kwh", "network_kwh": "network_kwh"}
+
+
+@equation(
+    "cooling_kwh = (kwh + host_kwh + network_kwh) · (cooling − 1)",
+    unit="kWh",
+    source="energy of cooling and supply of the building: its PUE above one",
+    part=Figure.ENERGY_KWH_COOLING,
+    units=dict.fromkeys(_IN_ROOM, "kWh"),
+    origins={**_IN_ROOM, "cooling": "coefficients.cooling-power"},
+)
+def cooling_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling: Number) -> Number:
+    """Energy of cooling and supply.
+
+    Args:
+        kwh: energy of the devices, kWh.
+        host_kwh: energy of the machines around them, kWh.
+        network_kwh: energy of the network, kWh.
+        cooling: power with cooling and supply over that of the machines (PUE).
+    """
+    return (kwh + host_kwh + network_kwh) * (cooling - 1.0)
+
+
+@equation(
+    "system = kwh + host_kwh + network_kwh + cooling_kwh",
+    unit="kWh",
+    source="energy as a meter of the building counts it",
+    part=Figure.ENERGY_KWH_SYSTEM,
+    units=dict.fromkeys((*_IN_ROOM, "cooling_kwh"), "kWh"),
+    origins={**_IN_ROOM, "cooling_kwh": "cooling_kwh"},
+)
+def system_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling_kwh: Number) -> Number:
+    """Energy of a job as a meter of the building counts it.
+
+    Args:
+        kwh: energy of the devices, kWh.
+        host_kwh: energy of the machines around them, kWh.
+        network_kwh: energy of the network, kWh.
+        cooling_kwh: energy of cooling and supply, kWh.
+    """
+    return kwh + host_kwh + network_kwh + cooling_kwh
+
+
+@equation(
+    "kg = system · grams_per_kwh / 1000",
+    unit="kg",
+    source="location-based: what the grid emits from which the machines draw",
+    part=Figure.CARBON_KG,
+    units={"system": "kWh", "grams_per_kwh": "g/kWh"},
+    origins={"system": "system_kwh", "grams_per_kwh": "profiles/grids.yaml"},
+)
+def carbon_kg(system: Number, grams_per_kwh: Number) -> Number:
+    """Emissions of a job's electricity, as CO2; what was emitted to make the machines is not in it.
+
+    Args:
+        system: energy of the job with all around it, kWh.
+        grams_per_kwh: grams of CO2 equivalent of a kilowatt-hour.
+    """
+    return system * grams_per_kwh / KILO
 
 
 @equation(
@@ -273,16 +352,16 @@ def _spot_range(price: Price, seconds: Interval | None, usd: Number, keeps_state
 
 
 def energy(
-    cluster: Cluster, seconds: Number | None, computing: Number, moving: Number, usd_per_kwh: Number
+    cluster: Cluster, seconds: Number | None, computing: Number, moving: Number, pricing: PricingSection
 ) -> EnergyEstimate:
-    """Return the electricity of a job.
+    """Return the electricity of a job, and what it emits.
 
     Args:
         cluster: devices and their power limit.
         seconds: length of the job; None where it is open.
         computing: share of the time in kernels bound by arithmetic.
         moving: share of the time in kernels bound by memory.
-        usd_per_kwh: price of a kilowatt-hour, USD.
+        pricing: price of a kilowatt-hour, and the region of the machines.
     """
     limit = cluster.device.tdp_watts
     if limit is None:
@@ -301,12 +380,14 @@ def energy(
     if seconds is None:
         return EnergyEstimate(None, watts, None)
     kwh = job_kwh(watts, seconds)
-    system = system_kwh(kwh, efficiency.host_power, _cooling(cluster))
-    return EnergyEstimate(kwh, watts, electricity_usd(kwh, usd_per_kwh), system)
-
-
-def _cooling(cluster: Cluster) -> Number:
-    """Return the power with cooling and supply over that of the machines: of a machine of one's own as its row says."""
+    host = host_kwh(kwh, efficiency.host_power)
+    network = network_kwh(kwh, efficiency.network_power * (cluster.devices > cluster.per_node))
     quote = next(iter(cluster.price.rate_quotes), None)
     bought = None if quote is None else quote.purchase
-    return cluster.device.efficiency.cooling_power if bought is None else bought.overhead
+    # Of a machine of one's own its row says what cooling takes.
+    cooling = cooling_kwh(kwh, host, network, efficiency.cooling_power if bought is None else bought.overhead)
+    system = system_kwh(kwh, host, network, cooling)
+    grid = grid_of(pricing.region or (None if quote is None else quote.region))
+    parts = {"kwh_host": host, "kwh_network": network, "kwh_cooling": cooling, "kwh_system": system}
+    emitted = {"carbon_kg": carbon_kg(system, grid.grams_per_kwh), "grams_per_kwh": grid.grams_per_kwh}
+    return EnergyEstimate(kwh, watts, electricity_usd(kwh, pricing.usd_per_kwh), grid=grid.words, **parts, **emitted)

@@ -208,13 +208,23 @@ class EnergyEstimate:
         kwh: energy of all devices, None when the job's length is open.
         watts_average: mean power of all devices while running.
         usd: its price.
-        kwh_system: energy with that of the machines around them, and of cooling and supply.
+        kwh_system: energy with that of the machines around them, of the network, and of cooling and supply.
+        kwh_host, kwh_network, kwh_cooling: those parts of it.
+        carbon_kg: what that emits, kg of CO2 equivalent.
+        grams_per_kwh: what a kilowatt-hour of its grid emits.
+        grid: which grid that is, of which year, and who says so.
     """
 
     kwh: Number | None
     watts_average: Number | None
     usd: Number | None
     kwh_system: Number | None = None
+    kwh_host: Number | None = None
+    kwh_network: Number | None = None
+    kwh_cooling: Number | None = None
+    carbon_kg: Number | None = None
+    grams_per_kwh: Number | None = None
+    grid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

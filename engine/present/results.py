@@ -57,6 +57,7 @@ def result_as_dict(plan: Plan, estimate: Estimate, not_understood: tuple[str, ..
         "scalability": estimate.scalability,
         "cost": _cost(estimate),
         "energy": _group(estimate, "energy"),
+        "carbon": {**_group(estimate, "carbon"), "grid": estimate.energy.grid or None},
         "reliability": _group(estimate, "reliability"),
         "assumed": estimate.assumed,
         "not_understood": not_understood,

@@ -163,6 +163,22 @@ _ROWS = (
            "energy in all", block="cost",
            help="Electricity of the whole job with processors, memory and fans of the machines, and with the cooling "
                 "and supply of the building. A meter of the building counts it, and carbon is counted by it."),
+    Metric(Figure.ENERGY_KWH_HOST, "energy of the machines around", "kWh", of_job(lambda e: e.energy.kwh_host), LESS,
+           block="cost", help="Electricity of processors, memory, network cards and fans of the nodes. It is drawn "
+                "whether the devices are well used or not."),
+    Metric(Figure.ENERGY_KWH_NETWORK, "energy of the network", "kWh", of_job(lambda e: e.energy.kwh_network), LESS,
+           block="cost", help="Electricity of the switches and optics between nodes. A job on one node has none."),
+    Metric(Figure.ENERGY_KWH_COOLING, "energy of cooling", "kWh", of_job(lambda e: e.energy.kwh_cooling), LESS,
+           block="cost", help="Electricity of cooling and supply of the building, its PUE above one. Large clouds "
+                "need a tenth on top, the mean of all data centres half."),
+    Metric(Figure.CARBON_KG, "emissions", "kg", of_job(lambda e: e.energy.carbon_kg), LESS, "CO2", block="cost",
+           words=("carbon", "co2"),
+           help="Kilograms of CO2 equivalent of all that electricity, by the grid of the region (pricing.region). "
+                "What it took to make the machines is not in it."),
+    Metric(Figure.CARBON_GRAMS_PER_KWH, "emissions of the grid", "g/kWh", lambda e: e.energy.grams_per_kwh, LESS,
+           block="cost",
+           help="Grams of CO2 equivalent of a kilowatt-hour where the machines draw it, mean of a year. Without a "
+                "region it is that of the world."),
     Metric(Figure.ENERGY_WATTS_AVERAGE, "average power", "W", lambda e: e.energy.watts_average, block="cost",
            panel="open", words=("power",), goal=LESS,
            help="Power of the devices averaged over a step. A rack or a socket has to deliver it."),

@@ -198,6 +198,7 @@ def absence(key: str, estimate: Figured) -> str:
         Figure.TOTAL_FLOPS: _OPEN,
         Figure.RELIABILITY_CALENDAR_USD: _OPEN if cost.usd_per_hour is not None else "no price known",
         "memory": "memory size not known",
+        "carbon": _OPEN if energy.watts_average is not None else "power limit not known",
         "energy": _OPEN if energy.watts_average is not None else "power limit not known",
         "cost": "no price known" if cost.usd_per_hour is None else cost.why_no_spot or _OPEN,
         "reliability": "nothing is trained" if computation.iteration != "step" else _OPEN,
