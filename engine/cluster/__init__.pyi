@@ -16,6 +16,7 @@ from .detected_machine import detected_processor as detected_processor
 from .detected_machine import usable_devices as usable_devices
 from .grids import Grid as Grid
 from .grids import grid_of as grid_of
+from .grids import grids as grids
 from .hardware_match import device_key as device_key
 from .hardware_match import match_hardware as match_hardware
 from .hardware_match import with_measured as with_measured

@@ -42,15 +42,16 @@ class Grids(RootModel[Mapping[str, Grid]]):
 
 def grid_of(region: str | None) -> Grid:
     """Return the grid of a region; the mean of the world where none is known."""
-    return _by_region().get(region or "", _grids()[_WORLD])
+    return _by_region().get(region or "", grids()[_WORLD])
 
 
 @cache
-def _grids() -> Mapping[str, Grid]:
+def grids() -> Mapping[str, Grid]:
+    """Return all grids by name."""
     rows = Grids.model_validate(parse_shipped(files("capacity_tui.profiles") / "grids.yaml")).root
     return {name: row.model_copy(update={"name": name}) for name, row in rows.items()}
 
 
 @cache
 def _by_region() -> Mapping[str, Grid]:
-    return {region: grid for grid in _grids().values() for region in grid.regions}
+    return {region: grid for grid in grids().values() for region in grid.regions}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from capacity_tui.engine.catalog import Catalog, counts, load_catalog
-from capacity_tui.engine.cluster import Cluster
+from capacity_tui.engine.cluster import Cluster, grids
 from capacity_tui.engine.errors import Place, PlanError
 from capacity_tui.engine.estimate.assemble import assemble
 from capacity_tui.engine.estimate.derivation import Given, recording
@@ -93,7 +93,7 @@ def given_numbers(cluster: Cluster, catalog: Catalog) -> Iterator[Given]:
     """Yield the numbers that formulas are given, under the names that their ``origins`` use.
 
     These are ``hardware.<figure>`` (``hardware.peaks`` for every precision), ``counts.<id>``, ``coefficients.<id>``,
-    ``assumptions.<id>`` and ``scaling_laws.<field>``.
+    ``assumptions.<id>``, ``grids`` and ``scaling_laws.<field>``.
     """
     for figure, quantity in cluster.figures().items():
         yield Given(f"hardware.{figure.partition('.')[0]}", quantity.value, str(quantity))
@@ -103,6 +103,8 @@ def given_numbers(cluster: Cluster, catalog: Catalog) -> Iterator[Given]:
         yield Given(f"coefficients.{key}", row.value, f"{row.name}: {row.source}")
     for key, assumption in catalog.assumptions.items():
         yield Given(f"assumptions.{key}", assumption.value, f"{assumption.name}: {assumption.source}")
+    for grid in grids().values():
+        yield Given("grids", grid.grams_per_kwh, grid.words)
     for law in catalog.scaling_laws.values():
         for field, value in law.model_dump().items():
             if isinstance(value, float):

@@ -200,7 +200,7 @@ def system_kwh(kwh: Number, host_kwh: Number, network_kwh: Number, cooling_kwh: 
     source="location-based: what the grid emits from which the machines draw",
     part=Figure.CARBON_KG,
     units={"system": "kWh", "grams_per_kwh": "g/kWh"},
-    origins={"system": "system_kwh", "grams_per_kwh": "profiles/grids.yaml"},
+    origins={"system": "system_kwh", "grams_per_kwh": "grids"},
 )
 def carbon_kg(system: Number, grams_per_kwh: Number) -> Number:
     """Emissions of a job's electricity, as CO2; what was emitted to make the machines is not in it.

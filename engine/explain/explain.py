@@ -175,6 +175,8 @@ def _origin(key: str, resolved: ResolvedPlan, estimate: Estimate) -> Iterator[st
         yield f"{figure_label(behind)} of {device.name}: {device.known[behind]}"
     if key == Figure.MEMORY_HOST_BYTES and resolved.plan.task == "fit":
         yield "the data lie in host memory until they are copied to the device"
+    if key in {Figure.CARBON_KG, Figure.CARBON_GRAMS_PER_KWH}:
+        yield f"grid: {estimate.energy.grid}"
     if key.startswith("cost.") and key != Figure.COST_GPU_HOURS:
         usd = estimate.cost.usd_per_hour
         hour = format_money(None if usd is None else mean(usd))
