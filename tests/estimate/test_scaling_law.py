@@ -55,6 +55,12 @@ def test_an_answer_says_what_is_learned():
     assert not any(note.code == "tokens_per_parameter" for note in usual.warnings)
 
 
+def test_nothing_is_said_of_the_length_of_a_trial_of_some_steps():
+    found = estimated(steps=30, global_batch=64, seq_len=64)
+    assert figure(found, LOSS).number > 0
+    assert not any(note.code == "tokens_per_parameter" for note in found.warnings)
+
+
 @pytest.mark.parametrize(
     ("model", "task", "length"),
     [("mixtral-8x7b", "train", 1e12), ("llama-2-7b", "finetune", 1e9), ("llama-2-7b", "train", None)],

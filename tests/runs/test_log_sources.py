@@ -8,6 +8,7 @@ import random
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 from event_files import event, record
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capacity_tui.engine.errors import StorageError
-from capacity_tui.engine.runs.logs import LineReader, LineSplitter, open_log
+from capacity_tui.engine.runs.logs import LineReader, LineSplitter, RunCurve, open_log
 from capacity_tui.engine.runs.logs.log_files import EventReader, FollowedFile, masked_checksum
 from capacity_tui.engine.runs.logs.sources import PipedLog, read_metrics
 
@@ -43,6 +44,17 @@ def test_a_log_is_followed_from_before_it_exists(tmp_path, reader):
     assert steps(log.poll()) == [2]
     assert log.poll() == []
     log.close()
+
+
+def test_what_trl_prints_on_a_terminal_tells_its_steps_and_whose_it_is(reader):
+    """Printed by SFTTrainer of TRL 1.16 on Transformers 5.24: bars of the data first, then a bar amid figures."""
+    curve, log = RunCurve(), open_log(str(Path(__file__).with_name("recorded_trl.txt")), reader)
+    curve.add(log.poll(last=True))
+    log.close()
+    assert curve.program == "Hugging Face Trainer"
+    assert curve.latest["total_steps"] == 6
+    assert [values.tolist() for values in curve.column("loss")] == [[1, 2, 3], [3.372, 3.37, 3.368]]
+    assert curve.step_seconds()[1].tolist() == [3.24, 4.5, 4.35]
 
 
 @pytest.mark.parametrize("name", ["state.json", "page.prom", "train.log", "events.tfevents.1"])

@@ -24,6 +24,8 @@ _LEAST_TIMED = 4
 # Steps over which a time is taken where several come with one look, so that a look more or less matters little.
 _STEPS_OF_LOOKS = 10.0
 
+_PROGRESS = frozenset({"step", "total_steps", "elapsed_seconds", "step_seconds"})
+
 Numbers = NDArray[np.float64]
 
 
@@ -42,7 +44,7 @@ class RunCurve:
     """Figures of a run by step.
 
     Attributes:
-        programs: how often each program's way of writing was read.
+        programs: how many figures lines of each program told, beyond how far it is.
         precision: number format in the log, empty without one.
         resumed: steps from which the run went on after it had been further.
     """
@@ -130,7 +132,8 @@ class RunCurve:
         figures = dict(entry.figures)
         self.precision = entry.precision or self.precision
         if entry.program and figures:
-            self.programs[entry.program] += 1
+            # Any program may have a bar that says how far it is.
+            self.programs[entry.program] += len(entry.figures.keys() - _PROGRESS)
         if "memory_bytes" in figures:
             self.peak_bytes = max(self.peak_bytes or 0.0, figures["memory_bytes"])
         if "epoch_step" in figures:

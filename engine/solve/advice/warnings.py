@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog, Row
@@ -208,6 +209,9 @@ def _tokens(case: EstimatedPlan) -> Iterator[Note]:
     learned, model = case.estimate.details, case.estimate.model
     if OVERTRAINING not in learned or 1.0 / FAR <= largest(learned[OVERTRAINING]) <= FAR:
         return
+    shape = case.resolved.shape
+    if shape is not None and largest(learned[LOSS]) > math.log(max(largest(shape.vocab), 2.0)):
+        return  # worse than guessing: a trial of some steps, of which the law says nothing
     best, on = largest(learned[BEST_SIZE]), largest(learned[BEST_TOKENS])
     size, law = largest(model.parameters), next(iter(case.catalog.scaling_laws.values()))
     is_small = best > size
