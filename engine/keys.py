@@ -74,6 +74,7 @@ class Key(StrEnum):
     INFERENCE_CONCURRENCY = "inference.concurrency"
     INFERENCE_USERS = "inference.users"
     INFERENCE_SECONDS_BETWEEN_REQUESTS = "inference.seconds_between_requests"
+    INFERENCE_REQUESTS = "inference.requests"
     INFERENCE_PROMPT_TOKENS_STDDEV = "inference.prompt_tokens_stddev"
     INFERENCE_OUTPUT_TOKENS_STDDEV = "inference.output_tokens_stddev"
     INFERENCE_PREFIX_CACHE_HIT_RATE = "inference.prefix_cache_hit_rate"

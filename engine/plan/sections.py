@@ -121,6 +121,8 @@ class LoadFields(Section):
 
     seconds_between_requests: Duration | None = None
 
+    requests: Count | None = None
+
     prompt_tokens_stddev: Annotated[float, Field(ge=0, le=LARGEST_COUNT)] = 0.0
 
     output_tokens_stddev: Annotated[float, Field(ge=0, le=LARGEST_COUNT)] = 0.0
@@ -160,6 +162,8 @@ class LoadFields(Section):
             raise ValueError("seconds_between_requests are those of users: say how many there are (inference.users)")
         if self.users is not None and (self.request_rate is not None or self.concurrency is not None):
             raise ValueError("users say how many requests come: leave request_rate and concurrency out")
+        if self.requests is not None and self.arrival_rate is None:
+            raise ValueError("requests end a load that arrives: say request_rate, or leave them out")
         return self
 
 

@@ -38,6 +38,7 @@ NETWORKS: tuple[Kind, ...] = ("vision",)
 SERVING: dict[Fits, tuple[Kind, ...]] = {
     "speed": ("prefill", "decode", "generate", "serving"),
     "memory": ("inference_memory",),
+    "latency": ("ttft", "tpot"),
 }
 
 

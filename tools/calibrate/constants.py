@@ -15,7 +15,7 @@ from capacity_tui.engine.catalog import Catalog, Table, read_yaml
 from capacity_tui.engine.catalog.rows import Row
 from capacity_tui.engine.numeric import Number
 
-Fits: TypeAlias = Literal["time", "memory", "speed"]
+Fits: TypeAlias = Literal["time", "memory", "speed", "latency"]
 TableName: TypeAlias = Literal[
     "efficiency", "frameworks", "coefficients", "engines", "weight_kernels", "algorithms", "attention_kernels"
 ]

@@ -238,6 +238,9 @@ class InferenceEngine(Released):
     eager_us: NonNegativeFloat = Field(
         0.0, description="host time of one launch where a pass has no captured graph, microseconds"
     )
+    align_us: NonNegativeFloat = Field(
+        0.0, description="device time of a mixture layer for each expert while one block sorts its tokens, microseconds"
+    )
     captured_context: PositiveInt | None = Field(
         None, description="tokens of a sequence up to which decode runs in a captured graph; none sets no end"
     )

@@ -15,6 +15,7 @@ from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.numeric import Number
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.uncertainty import Interval
+from capacity_tui.engine.verdict import Verdict
 
 RATE, BATCH = Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_BATCH
 NO_NUMBERS: Mapping[str, Number | None] = MappingProxyType({})
@@ -60,7 +61,8 @@ def plan_limits(
 def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None]) -> Iterator[Constraint]:
     wanted, speed = plan.inference, estimate.computation.infer
     rate = numbers.get(RATE, wanted.arrival_rate)
-    if rate is not None and speed is not None and speed.largest_requests_per_second is not None:
+    goes_on = rate is not None and wanted.requests is None
+    if goes_on and speed is not None and speed.largest_requests_per_second is not None:
         yield replace(limit(estimate, REQUESTS, least=rate, why=RATE), label="load served")
     for name, seconds in limits_of(wanted).items():
         path = f"inference.{_FIELDS[name]}"
@@ -69,7 +71,8 @@ def _served(plan: Plan, estimate: Figured, numbers: Mapping[str, Number | None])
             yield limit(estimate, limiting[0], most=numbers.get(path, seconds), why=path)
     room, batch = estimate.details.get(SEQUENCES), numbers.get(BATCH, _whole(wanted.batch))
     if room is not None and batch is not None and rate is None:
-        yield Constraint(SEQUENCES, "cache", "sequences", Interval.exactly(room), least=batch, why=BATCH)
+        reached = Interval.exactly(room)
+        yield Constraint(SEQUENCES, "cache", "sequences", reached, least=batch, why=BATCH, broken_as=Verdict.TIGHT)
 
 
 def _whole(value: object) -> float | None:

@@ -216,6 +216,22 @@ def first_token_seconds(host: Number, wait: Number, turn: Number, reading: Numbe
 
 
 @equation(
+    "time = host + followed",
+    unit="s",
+    source="a load that ends: its requests are followed from the first that comes until the last is answered",
+    units={"host": "s", "followed": "s"},
+)
+def followed_seconds(host: Number, followed: Number) -> Number:
+    """Seconds that requests of a load that ends see.
+
+    Args:
+        host: seconds in which the host takes a request in and sends its first text.
+        followed: seconds in the engine, the mean or at the percentile, of all requests from ramp-up to drain.
+    """
+    return host + followed
+
+
+@equation(
     "time = min(reading, seconds - answering) if answering > 0 else seconds",
     unit="s",
     source="the rest is the answer's, which takes no less than its own passes; without any a request is read alone",

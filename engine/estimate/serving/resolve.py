@@ -149,6 +149,7 @@ def traffic_of(inference: InferenceSection) -> Traffic:
         arrives=inference.arrival_rate is not None,
         rate=float(inference.arrival_rate or 0.0),
         concurrency=np.inf if inference.requests_at_once is None else float(inference.requests_at_once),
+        requests=np.inf if inference.requests is None else float(inference.requests),
         prompt_deviation=inference.prompt_tokens_stddev,
         output_deviation=inference.output_tokens_stddev or _deviation_below(longest, float(inference.output_tokens)),
         longest_output=longest or np.inf,

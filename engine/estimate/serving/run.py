@@ -23,6 +23,7 @@ class Traffic:
         arrives: whether they come of themselves, rather than the next one when one is answered.
         rate: requests that arrive in a second, where they do.
         concurrency: most requests at work at once, waiting ones included; infinite where any number may wait.
+        requests: of the load in all, after which it ends; infinite where it goes on.
         prompt_deviation: standard deviation of a prompt's tokens.
         output_deviation: the same of an answer's.
         longest_output: most tokens of an answer.
@@ -35,6 +36,7 @@ class Traffic:
     arrives: bool = False
     rate: Number = 0.0
     concurrency: Number = np.inf
+    requests: Number = np.inf
     prompt_deviation: Number = 0.0
     output_deviation: Number = 0.0
     longest_output: Number = np.inf
@@ -137,6 +139,7 @@ class Runtime:
     sequence_overlap: Number
     request_seconds: Number
     eager_seconds: Number
+    align_seconds: Number
     captured_context: Number
     cache_bandwidth: Number
     cache_copies: Number
@@ -260,6 +263,11 @@ class ServingRun:
     def users(self) -> Number:
         """Requests of one replica at once, waiting ones included, where each answer is followed by the next request."""
         return self.traffic.concurrency / self.layout.dp
+
+    @property
+    def requests(self) -> Number:
+        """Requests of one replica in all; infinite where the load goes on."""
+        return np.maximum(self.traffic.requests / self.layout.dp, 1.0)
 
     @property
     def slots(self) -> Number:

@@ -140,6 +140,24 @@ def launch_seconds(captured: Number, uncaptured: Number, eager: Number) -> Numbe
     return where(eager > 0, np.maximum(captured, uncaptured), captured)
 
 
+@equation(
+    "fixed = step + layers · experts · align",
+    unit="s",
+    source="scheduling and sampling; kernels of early 2025 sort tokens by expert in one block of threads",
+    units={"step": "s", "align": "s"},
+)
+def fixed_seconds(step: Number, layers: Number, experts: Number, align: Number) -> Number:
+    """Seconds of a pass that do not depend on its tokens.
+
+    Args:
+        step: seconds of scheduling and sampling.
+        layers: layers with routed experts.
+        experts: routed experts of a layer.
+        align: seconds for each of them in which tokens are sorted.
+    """
+    return step + layers * experts * align
+
+
 def _schedule(
     run: ServingRun, step: Pass, sequences: Number, passes: Number, waves: Number, overlap: Number
 ) -> PassSchedule:
@@ -340,12 +358,13 @@ def _phase(
     runtime = run.runtime
     eager = 1.0 if name == "prefill" else where(run.decode_context > runtime.captured_context, 1.0, 0.0)
     launch = launch_seconds(runtime.host_seconds, runtime.eager_seconds, eager)
+    fixed = fixed_seconds(runtime.step_seconds, run.counts.moe_layers, run.shape.experts, runtime.align_seconds)
     return Phase(
         name,
         operators,
         tuple(_collectives(run, step.rows)),
         schedule,
         launch,
-        runtime.step_seconds,
+        fixed,
         runs=runs,
     )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from capacity_tui.engine.catalog import counted
 from capacity_tui.engine.estimate.derivation import equation, unrecorded
+from capacity_tui.engine.estimate.serving.finite import Steady, finite_load
 from capacity_tui.engine.estimate.serving.memory import room_in_cache
 from capacity_tui.engine.estimate.serving.queueing import (
     LEAST,
@@ -16,6 +17,7 @@ from capacity_tui.engine.estimate.serving.queueing import (
     closed_response,
     closed_wait,
     first_token_seconds,
+    followed_seconds,
     following_prompts,
     loaded_token_seconds,
     lockstep_wait,
@@ -38,10 +40,10 @@ from capacity_tui.engine.keys import Figure
 from capacity_tui.engine.numeric import Flags, Number, added, any_true, where
 from capacity_tui.engine.record import dataclass
 
-# Halvings of the range in which the number of running requests is looked for.
-HALVINGS = 24
-# Numbers of running requests of which the best is taken, and those that are then tried around it.
-TRIED, AROUND = 33, 17
+# Steps of false position to the number of running requests, from the two numbers tried that it lies between.
+STEPS = 4
+# Numbers of running requests of which the best is taken, and how often as many are then tried around it.
+TRIED, AROUND = 9, 2
 # Share by which rates differ that are the same but for rounding.
 ROUNDING = 33 * np.finfo(float).eps
 # Rounds that are worked out in one call at most.
@@ -57,7 +59,7 @@ FEWEST = 2.0
 # Square of a pass over the mean square of what is left of it at a random moment.
 UNIFORM = counted("uniform-square")
 # Share of the time below which a rest is what they left.
-NOTHING = 2.0 ** -(HALVINGS // 2)
+NOTHING = 2.0**-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,13 @@ def round_rate(running: Number, seconds: Number) -> Number:
 def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded]:
     """Return the run with the requests that are at work at once, its passes, and what requests see of it."""
     traffic, host = run.traffic, run.runtime.request_seconds
-    slots = _best(run, most_running(run.slots, room_in_cache(run)))
-    largest = round_rate(slots, _round(run, slots).seconds)
-    met = _round(run, _met(run, slots))
+    held = room_in_cache(run)
+    full = _round(run, most_running(run.slots, held))
+    slots, tried = _best(run, full)
+    if any_true(slots < full.running):
+        full = _round(run, slots)
+    largest = round_rate(slots, full.seconds)
+    met = _round(run, _met(run, slots, tried))
     if traffic.arrives:
         rate = np.minimum(run.rate, largest)
         waiting = _arriving(run, met, slots, largest)
@@ -188,7 +194,9 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
     slow = skewed_percentile(
         host + (room if traffic.arrives else waiting.room),
         waiting.turn + waiting.started,
-        np.sqrt((met.prompt * run.prompt_spread) ** 2 + waiting.turn_scatter**2 + waiting.others_scatter**2),
+        np.sqrt(
+            (_longer_prompt(run, met) * run.prompt_spread) ** 2 + waiting.turn_scatter**2 + waiting.others_scatter**2
+        ),
         traffic.deviations,
     )
     slowly = skewed_percentile.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
@@ -208,7 +216,37 @@ def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded
         token_seconds_percentile=np.maximum(slowly, token) if is_high else slowly,
         request=request_seconds(host, waiting.room + waiting.turn, seconds),
     )
+    if any_true(np.isfinite(run.requests)):
+        started = waiting.room + waiting.turn + waiting.started
+        return _ending(run, seen, held, Steady(largest, met.seconds, met.running, started, token))
     return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), seen
+
+
+def _ending(
+    run: ServingRun, goes_on: Loaded, held: Number, steady: Steady
+) -> tuple[ServingRun, tuple[Phase, ...], Loaded]:
+    """Return the same of a load that ends: what its requests see while they ramp up, meet and drain."""
+    host = run.runtime.request_seconds
+    seen = finite_load(run, held, steady)
+    rate = run.requests / (seen.seconds + host)
+    now = _round(run, np.maximum(seen.running, 1.0))
+    loaded = replace(
+        goes_on,
+        reading=now.running * now.work,
+        running=seen.running,
+        waiting=seen.waiting + rate * host,
+        arriving=run.layout.dp * rate,
+        first_token=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_SECONDS)(host, seen.first),
+        first_token_percentile=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS)(
+            host, seen.first_percentile
+        ),
+        token_seconds=followed_seconds.for_part(Figure.TIME_PER_OUTPUT_TOKEN_SECONDS)(0.0, seen.token),
+        token_seconds_percentile=followed_seconds.for_part(Figure.TIME_PER_OUTPUT_TOKEN_PERCENTILE_SECONDS)(
+            0.0, seen.token_percentile
+        ),
+        request=followed_seconds.for_part(Figure.REQUEST_SECONDS)(host, seen.request),
+    )
+    return replace(run, batch=now.running), (*now.phases, *_idle(rate, now)), loaded
 
 
 def _turn(run: ServingRun, met: Round) -> Number:
@@ -236,6 +274,15 @@ def _other_prompt(run: ServingRun, met: Round) -> Number:
     return np.maximum(met.prompt, phase_time(phase).seconds / together)
 
 
+def _longer_prompt(run: ServingRun, met: Round) -> Number:
+    """Return the seconds that another prompt's length adds to a pass: none where weights take longer to read."""
+    if not any_true(run.prompt_spread > 0):
+        return met.prompt
+    one, two = (reading_phase(run, factor * run.fresh, None, 1.0, 1.0) for factor in (1.0, 2.0))
+    longer = np.maximum(phase_time(two).seconds - phase_time(one).seconds, 0.0)
+    return np.minimum(met.prompt, longer)
+
+
 def _in_lockstep(run: ServingRun, running: Number) -> Flags:
     """Return whether users' requests start and end together: of one length, and none answered before all are read."""
     first_read = (run.runtime.mixes_prefill <= 0) | (running <= _room_in_pass(run))
@@ -254,11 +301,15 @@ def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number) -> Wa
     room = slot_wait(run.rate, largest, slots, run.output_spread)
     mean = mean_pass(met.reading, met.runs, met.step, met.steps)
     passes = met.reading, met.runs, met.step, met.steps
-    seconds = pass_at_random(*passes, rate, met.prompt, spread, rate * mean, LEAST_FREE)
+    # Where nothing is answered after the prompts, a pass reads all that came during the one before.
+    answers = met.tokens > 0
+    seconds = where(
+        answers, pass_at_random(*passes, rate, met.prompt, spread, rate * mean, LEAST_FREE), met.reading + 0.0 * mean
+    )
     busy = 1.0 - np.exp(-rate * met.seconds)
     # Prompts that fill a pass wait until those before them are read, others for the pass at work.
     is_long, occupied = _is_long(run, met), np.clip(rate * met.work, LEAST, 1.0)
-    other = _other_prompt(run, met)
+    other = where(answers, _other_prompt(run, met), 0.0)
     turn = pass_wait(where(is_long, busy * (1.0 - occupied), busy), where(is_long, met.step, seconds))
     others = where(is_long, reading_wait(rate, met.work, spread), shared_pass_wait(busy, rate * seconds, other))
     started = started_seconds(met.own + others, met.seconds, met.answering)
@@ -268,7 +319,9 @@ def _arriving(run: ServingRun, met: Round, slots: Number, largest: Number) -> Wa
     count_scatter = other * np.sqrt(busy * rate * seconds * (1.0 + spread**2))
     turn_scatter = np.sqrt(np.maximum(busy * seconds**2 / UNIFORM - turn**2, 0.0))
     scatter = where(is_long, queue_scatter, count_scatter)
-    longer, longer_scatter = (following_prompts(wait, rate, met.prompt, LEAST_FREE) for wait in (others, scatter))
+    longer, longer_scatter = (
+        where(answers, following_prompts(wait, rate, met.prompt, LEAST_FREE), 0.0) for wait in (others, scatter)
+    )
     return Waiting(room, turn, others, started, longer, turn_scatter, scatter, longer_scatter)
 
 
@@ -313,48 +366,76 @@ def _token_scatter(
     return scatter
 
 
-def _best(run: ServingRun, slots: Number) -> Number:
-    """Return how many of all slots answer most requests: more leave less room in a pass, or take other kernels."""
+def _best(run: ServingRun, full: Round) -> tuple[Number, Round]:
+    """Return how many at once answer most, of all that a full round has: more leave less room in a pass.
+
+    The rounds of numbers from one to all that were tried come with it.
+    """
     with unrecorded():
-        slots = slots + np.zeros_like(_round(run, slots).seconds)
-        best = _of_most_answers(run, np.geomspace(np.ones_like(slots), slots, TRIED))
-        if not any_true(best < slots):
-            return slots
+        slots = full.running + np.zeros_like(full.seconds + run.runtime.request_seconds + run.rate)
+        tried = _round(run, np.geomspace(np.ones_like(slots), slots, TRIED))
+        best = _of_most_answers(tried)
         step = slots ** (1.0 / (TRIED - 1.0))
-        around = np.geomspace(np.maximum(best / step, 1.0), np.minimum(best * step, slots), AROUND)
-        return _of_most_answers(run, np.concatenate([around, best[np.newaxis]]))
+        for _ in range(AROUND):
+            if not any_true(best < slots):
+                break
+            around = np.geomspace(np.maximum(best / step, 1.0), np.minimum(best * step, slots), TRIED)
+            best = _of_most_answers(_round(run, np.concatenate([around, best[np.newaxis]])))
+            step = step ** (2.0 / (TRIED - 1.0))
+        return best, tried
 
 
-def _of_most_answers(run: ServingRun, tried: NDArray[np.float64]) -> NDArray[np.float64]:
+def _of_most_answers(tried: Round) -> NDArray[np.float64]:
     """Return which numbers of running requests answer most, the largest of equals; they run over the first axis."""
-    pieces = np.array_split(tried, min(len(tried), 1 + tried.size // AT_ONCE))
-    rates = np.concatenate([round_rate(part, _round(run, part).seconds) for part in pieces])
+    running = np.asarray(tried.running)
+    rates = np.asarray(round_rate(running, np.broadcast_to(tried.seconds, running.shape)))
     is_best = rates >= rates.max(axis=0) * (1.0 - ROUNDING)
-    best: NDArray[np.float64] = np.max(np.where(is_best, tried, 0.0), axis=0)
+    best: NDArray[np.float64] = np.max(np.where(is_best, running, 0.0), axis=0)
     return best
 
 
-def _met(run: ServingRun, slots: Number) -> Number:
+def _met(run: ServingRun, slots: Number, tried: Round) -> Number:
     """Return how many requests run while one of them does, itself included.
 
     Of requests that arrive at random moments each meets as many as there are on average, as far as there is room
     (Wolff 1982); of users, all that are not at the host run, and all of them together where answers have one length.
+
+    Args:
+        tried: rounds of numbers from one to all slots, over the first axis.
     """
-    host = run.runtime.request_seconds
-    if not run.traffic.arrives and not any_true(host > 0):
+    if not run.traffic.arrives and not any_true(run.runtime.request_seconds > 0):
         return slots
-    low, high = np.ones_like(slots + run.rate), slots + 0.0 * run.rate
     with unrecorded():
-        for _ in range(HALVINGS):
-            middle = np.sqrt(low * high)
-            here = _round(run, middle)
-            if run.traffic.arrives:
-                others = (middle - 1.0) * slots / np.maximum(slots - 1.0, 1.0)
-                enough = others >= run.rate * here.seconds
-            else:
-                enough = middle + (host + _turn(run, here)) * round_rate(middle, here.seconds) >= run.users
-            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high if run.traffic.arrives else where(_in_lockstep(run, slots), slots, high)
+        beyond = _beyond(run, slots, tried)
+        running = np.broadcast_to(np.minimum(tried.running, slots), beyond.shape)
+        # Between the last number that is too small and the first that is not; all slots where none is enough.
+        index = np.where((beyond >= 0).any(axis=0), (beyond >= 0).argmax(axis=0), len(beyond) - 1)[np.newaxis]
+        before = np.maximum(index - 1, 0)
+        low, high = (np.log(np.take_along_axis(running, at, 0)[0]) for at in (before, index))
+        under, over = (np.take_along_axis(beyond, at, 0)[0] for at in (before, index))
+        full = over < 0
+        for _ in range(STEPS):
+            middle = np.clip(low - under * (high - low) / np.where(over > under, over - under, 1.0), low, high)
+            here = _beyond(run, slots, _round(run, np.exp(middle)))
+            above = here >= 0
+            # Illinois: an end that stays counts half, so that both ends close in.
+            low, under, high, over = (
+                np.where(above, low, middle),
+                np.where(above, under / 2.0, here),
+                np.where(above, middle, high),
+                np.where(above, here, over / 2.0),
+            )
+        met = np.where(full, slots, np.exp(np.where(over < -under, high, low)))
+    return met if run.traffic.arrives else where(_in_lockstep(run, slots), slots, met)
+
+
+def _beyond(run: ServingRun, slots: Number, here: Round) -> NDArray[np.float64]:
+    """Return by how much some numbers of running requests are more than would meet, were they that many."""
+    if run.traffic.arrives:
+        others = (here.running - 1.0) * slots / np.maximum(slots - 1.0, 1.0)
+        return np.asarray(others - run.rate * here.seconds)
+    at_host = (run.runtime.request_seconds + _turn(run, here)) * round_rate(here.running, here.seconds)
+    return np.asarray(here.running + at_host - run.users)
 
 
 def _round(run: ServingRun, running: Number) -> Round:

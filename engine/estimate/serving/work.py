@@ -7,7 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from capacity_tui.engine.estimate.serving.memory import SEQUENCES, claim, largest_wave, outside_bytes, serving_memory
+from capacity_tui.engine.estimate.serving.memory import (
+    SEQUENCES,
+    claim,
+    largest_wave,
+    outside_bytes,
+    room_in_cache,
+    serving_memory,
+)
 from capacity_tui.engine.estimate.serving.run import ServingRun
 from capacity_tui.engine.estimate.serving.speed import decode, guessed, prefill
 from capacity_tui.engine.estimate.serving.steady import steady_state
@@ -23,7 +30,8 @@ _PEAK, _MEAN = "when every sequence has reached its full length", "with the requ
 def serving_work(run: ServingRun) -> Work:
     """Return the memory of one batch at its longest, and the kernels and communication of prefill and decode.
 
-    Of a load it is the memory of the requests that run at once, and the passes in which as many are answered.
+    Of a batch beyond the cache it is the memory of what runs at once; of a load that of the requests that run at once,
+    and the passes in which as many are answered.
     """
     layout = run.layout
     loaded: Loaded | None = None
@@ -31,15 +39,19 @@ def serving_work(run: ServingRun) -> Work:
     if run.traffic.comes_singly:
         run, phases, loaded = steady_state(run)
     memory = serving_memory(run)
-    allocated = added(memory.parts.values())
     details = claim(run, memory)
     warnings = _too_small(run, details) if loaded is None else _overloaded(run, loaded)
     batch: Number = run.batch
     waves: Number = np.ones_like(batch)
     if loaded is None:
         if warnings:
+            # A cache that holds not even one sequence is too small; else those that it does not hold follow.
+            one = room_in_cache(run) >= 1.0
             run = replace(run, batch=largest_wave(run))
             waves = batch / run.batch
+            at_once = replace(run, batch=where(one, run.batch, batch))
+            memory = serving_memory(at_once)
+            details = claim(at_once, memory)
         phases = (prefill(run), *((decode(run), *guessed(run)) if any_true(run.output > 0) else ()))
         phases = tuple(replace(phase, runs=phase.runs * waves) for phase in phases) if warnings else phases
     shape = run.shape
@@ -59,7 +71,7 @@ def serving_work(run: ServingRun) -> Work:
         memory=memory.parts,
         host_bytes=memory.host,
         host_holds="layers" if any_true(run.host.share > 0) else "",
-        places={_PEAK if loaded is None else _MEAN: allocated},
+        places={_PEAK if loaded is None else _MEAN: added(memory.parts.values())},
         fragmentation=run.runtime.fragmentation,
         context_bytes=outside_bytes(run),
         phases=phases,
@@ -103,10 +115,11 @@ def _too_small(run: ServingRun, details: Mapping[str, Number]) -> tuple[Note, ..
 def _overloaded(run: ServingRun, loaded: Loaded) -> tuple[Note, ...]:
     """Warn where more requests come than can be answered, or more are sent at once than the cache holds."""
     answered, arriving = float(np.min(loaded.largest_rate)), float(np.max(run.traffic.rate))
-    if arriving > 0 and np.any(run.traffic.rate >= loaded.largest_rate):
+    ends = np.all(np.isfinite(run.traffic.requests))
+    if not ends and arriving > 0 and np.any(run.traffic.rate >= loaded.largest_rate):
         detail = f"{arriving:,.3g} requests/s arrive, {answered:,.3g} are served: the queue grows without bound"
         return (Note("saturated", "more requests arrive than can be answered", detail),)
-    if arriving == 0 and np.any(run.batch < run.users):
+    if not ends and arriving == 0 and np.any(run.batch < run.users):
         held, sent = float(np.min(run.layout.dp * run.batch)), float(np.max(run.layout.dp * run.users))
         detail = f"{format_number(held)} of {format_number(sent)} requests run: the others wait for their turn"
         return (Note("requests_wait", "fewer requests run than are sent at once", detail),)

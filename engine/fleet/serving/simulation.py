@@ -292,7 +292,9 @@ def _reading(run: ServingRun, sequences: Floats, contexts: Floats, chunks: Float
     if mixes:
         held = replace(run, prompt=contexts, output=0.0)
         answers = decode_pass(held, busy / groups, run.guessing.tokens)
-    seconds = phase_time(reading_phase(run, chunks / groups, answers, busy / groups, groups)).seconds
+    # Where answers stand still meanwhile, the host is busy with prompts alone.
+    at_work = busy if mixes else np.maximum(chunks / run.fresh, 1.0)
+    seconds = phase_time(reading_phase(run, chunks / groups, answers, at_work / groups, groups)).seconds
     return _over(seconds, sequences, contexts, chunks)
 
 

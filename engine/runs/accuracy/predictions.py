@@ -30,13 +30,21 @@ from capacity_tui.engine.verdict import Verdict
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
 
-_SPEEDS = ("prefill_tokens_per_second", "decode_tokens_per_second", "time_to_first_token_seconds")
+_SPEEDS = (
+    "prefill_tokens_per_second",
+    "decode_tokens_per_second",
+    "time_to_first_token_seconds",
+    "time_to_first_token_percentile_seconds",
+    "time_per_output_token_percentile_seconds",
+)
 
 _BYTES = "_bytes"
 
 _FIGURES: Mapping[str, FigureName] = {
     "prefill_tokens_per_second": "prefill",
     "time_to_first_token_seconds": "prefill",
+    "time_to_first_token_percentile_seconds": "prefill",
+    "time_per_output_token_percentile_seconds": "decode",
     "decode_tokens_per_second": "decode",
 }
 

@@ -27,6 +27,10 @@ Kind: TypeAlias = Literal[
     "decode",
     "generate",
     "serving",
+    "ttft",
+    "ttft_p99",
+    "tpot",
+    "tpot_p99",
     "inference_memory",
     "encoder_time",
     "vision",
@@ -60,6 +64,10 @@ DESCRIBED: Mapping[Kind, KindOfFigure] = {
     "decode": KindOfFigure("Decode throughput", "inference"),
     "generate": KindOfFigure("Output throughput, prompts included", "inference"),
     "serving": KindOfFigure("Output throughput under load", "serving"),
+    "ttft": KindOfFigure("Time to first token of loads, median", "loads"),
+    "ttft_p99": KindOfFigure("Time to first token of loads, 99th percentile", "loads"),
+    "tpot": KindOfFigure("Time per output token of loads, median", "loads"),
+    "tpot_p99": KindOfFigure("Time per output token of loads, 99th percentile", "loads"),
     "inference_memory": KindOfFigure("Peak memory of inference", "inference"),
     "encoder_time": KindOfFigure("Step time of encoders with a head of a task", "encoders"),
     "vision": KindOfFigure("Throughput of networks over images", "vision"),
@@ -72,6 +80,13 @@ _PLAN_SECTIONS = ("model.", "training.", "inference.", "parallelism.", "hardware
 # A figure of nvidia-smi in MiB, rounded to thousands by its author and called GB, is in thousands of MiB.
 _BYTES = {"MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30, "1000 MiB": 1000 * 2**20}
 _MILLISECONDS = 1e-3
+_LATENCIES: Mapping[Kind, tuple[str, str, int]] = {
+    "ttft": ("ttft_p50_ms", "time_to_first_token_percentile_seconds", 50),
+    "ttft_p99": ("ttft_p99_ms", "time_to_first_token_percentile_seconds", 99),
+    "tpot": ("tpot_p50_ms", "time_per_output_token_percentile_seconds", 50),
+    "tpot_p99": ("tpot_p99_ms", "time_per_output_token_percentile_seconds", 99),
+}
+"""Columns of percentiles of latency, the figures they are, and which percentile."""
 _THROUGHPUT = "throughput_samples_per_s"
 # Model FLOPs of one trained token: a multiplication and an addition for each parameter and each pair of
 # positions, once forward and twice backward; a causal token attends to half the sequence, in two products.
@@ -212,7 +227,12 @@ def _figure(kind: Kind, row: Row) -> _Figure | None:
         return _Figure("samples_per_second", float(row[_THROUGHPUT]), "samples/s") if row[_THROUGHPUT] else None
     if kind == "inference_memory":
         return _memory(row, "memory")
-    return _speed(kind, row)
+    return _latency(kind, row) if kind in _LATENCIES else _speed(kind, row)
+
+
+def _latency(kind: Kind, row: Row) -> _Figure | None:
+    column, quantity, _ = _LATENCIES[kind]
+    return _Figure(quantity, float(row[column]) * _MILLISECONDS, "s") if row[column] else None
 
 
 def _memory(row: Row, column: str) -> _Figure | None:
@@ -234,6 +254,8 @@ def _speed(kind: Kind, row: Row) -> _Figure | None:
 
 def _measurement(kind: Kind, row: Row, figure: _Figure, source: Row) -> Measurement:
     plan = _plan(row)
+    if kind in _LATENCIES:
+        cast("dict[str, object]", plan["inference"])["percentile"] = _LATENCIES[kind][2]
     return Measurement(
         id=row["id"],
         kind=kind,

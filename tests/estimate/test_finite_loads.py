@@ -1,0 +1,111 @@
+"""Loads that end, batches that the cache holds in parts, and models that generate nothing."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from capacity_tui.engine.catalog import load_catalog
+from capacity_tui.engine.errors import CapacityError
+from capacity_tui.engine.estimate import Estimate, estimate_plan, resolve_plan
+from capacity_tui.engine.estimate.serving import serving_run
+from capacity_tui.engine.fleet.serving.question import Requests
+from capacity_tui.engine.fleet.serving.simulation import simulate, step_times
+from capacity_tui.engine.plan import Plan
+from capacity_tui.engine.plan.files import plan_from_data
+from capacity_tui.engine.verdict import Verdict
+
+LENGTHS = {"prompt_tokens": 256, "output_tokens": 256, "output_tokens_stddev": 96, "weights": "bf16"}
+
+
+def plan_of(model: str = "llama-3.1-8b", hardware: str = "a100-sxm-80gb", **inference: Any) -> Plan:
+    """Return the plan of one device that serves."""
+    document = {
+        "task": "infer",
+        "model": {"name": model},
+        "hardware": {"name": hardware, "devices": 1},
+        "inference": {"engine": "vllm==0.7.3", **LENGTHS, **inference},
+    }
+    return plan_from_data(document)
+
+
+def estimate_of(*where: str, **inference: Any) -> Estimate:
+    """Return its estimate."""
+    return estimate_plan(plan_of(*where, **inference), None, load_catalog()).estimate
+
+
+def seconds_of(**inference: Any) -> dict[str, float]:
+    """Return the latencies of a load."""
+    speed = estimate_of(**inference).computation.infer
+    assert speed is not None
+    return {
+        name: float(getattr(speed, f"{name}_seconds").value)
+        for name in ("time_to_first_token", "time_to_first_token_percentile", "time_per_output_token", "request")
+    }
+
+
+def test_a_load_that_arrives_faster_than_it_is_answered_ends_all_the_same() -> None:
+    assert math.isinf(seconds_of(request_rate=60)["request"])
+    few, many = (seconds_of(request_rate=60, requests=count) for count in (100, 400))
+    for name, value in few.items():
+        assert 0 < value <= many[name] < 600
+    assert many["time_to_first_token_percentile"] > many["time_to_first_token"]
+    assert estimate_of(request_rate=60, requests=400).verdict is Verdict.FITS
+    assert estimate_of(request_rate=60).verdict is Verdict.MISSES_LIMIT
+
+
+def test_a_load_of_very_many_requests_is_the_steady_state() -> None:
+    ending, going_on = seconds_of(request_rate=4, requests=1_000_000), seconds_of(request_rate=4)
+    for name in ("time_to_first_token", "time_per_output_token", "request"):
+        assert ending[name] == pytest.approx(going_on[name], rel=0.03)
+
+
+@pytest.mark.parametrize(("engine", "rate"), [("vllm==0.7.3", 20.0), ("vllm", 20.0)])
+def test_it_is_as_requests_simulated_pass_by_pass(engine: str, rate: float) -> None:
+    count, side, percentile = 300, 3, 50
+    plan = plan_of(engine=engine, request_rate=rate, requests=count, percentile=percentile)
+    resolved = resolve_plan(plan, load_catalog())
+    assert resolved.shape is not None
+    run = serving_run(resolved.plan, resolved.shape, resolved.cluster, load_catalog())
+    draw = np.random.default_rng(7)
+    arrivals = np.concatenate([np.cumsum(draw.exponential(1 / rate, count)) for _ in range(side)])
+    width = math.sqrt(math.log(1 + (96 / 256) ** 2))
+    outputs = np.rint(256 * np.exp(draw.normal(-(width**2) / 2, width, count * side))).astype(np.int64)
+    starts, whole = np.arange(side + 1) * count, np.full(count * side, 256)
+    requests = Requests(starts, arrivals, whole, outputs, np.zeros(side), np.full(side, np.inf))
+    ones, slots = np.ones(side), 256
+    seen = simulate(requests, step_times(run, slots, 1500.0, 8192.0), np.full(side, slots), ones, ones)
+    speed = estimate_plan(plan, None, load_catalog()).estimate.computation.infer
+    assert speed is not None and speed.time_per_output_token_percentile_seconds is not None
+    token = float(speed.time_per_output_token_percentile_seconds.value)
+    assert token == pytest.approx(float(np.nanpercentile(seen.per_token, percentile)), rel=0.2)
+
+
+def test_requests_need_a_rate() -> None:
+    with pytest.raises(CapacityError, match="request_rate"):
+        plan_of(requests=300)
+    with pytest.raises(CapacityError, match="request_rate"):
+        plan_of(requests=300, concurrency=8)
+
+
+def test_a_batch_beyond_the_cache_is_answered_in_waves_and_marked() -> None:
+    where = "llama-3.1-8b", "rtx-4090"
+    whole, part = (estimate_of(*where, engine="vllm", batch=batch) for batch in (400, 8))
+    assert (whole.verdict, part.verdict) == (Verdict.TIGHT, Verdict.FITS)
+    assert "cache" in whole.reason and "cache_too_small" in [note.code for note in whole.warnings]
+    assert float(whole.memory.reserved_bytes.value) <= float(whole.memory.capacity_bytes or 0)
+    assert float(whole.details["inference.sequences_in_cache"]) < 400
+    # A cache without room for one sequence is no matter of waves.
+    assert estimate_of("llama-3.1-70b", "rtx-4090", engine="vllm", batch=400).verdict is Verdict.DOES_NOT_FIT
+
+
+@pytest.mark.parametrize("rate", [1.0, 100.0, 3000.0])
+def test_what_generates_nothing_is_answered_with_its_first_token(rate: float) -> None:
+    speed = estimate_of(
+        "bert-large", "h100-sxm-80gb", engine="transformers", prompt_tokens=128, request_rate=rate
+    ).computation.infer
+    assert speed is not None and speed.request_seconds is not None
+    assert float(speed.request_seconds.value) == pytest.approx(float(speed.time_to_first_token_seconds.value))
