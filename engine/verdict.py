@@ -22,8 +22,9 @@ class Verdict(StrEnum):
     """The verdict of all constraints of a run: the worst decides.
 
     A run fits where it meets every constraint at the far end of its range too, is tight where it meets one by its
-    estimate alone or answers its batch in waves, since the cache holds a part of it, misses a limit of latency, load, time or money, does not fit where memory of its devices or of
-    their host is too small for the estimate itself, and cannot run where it breaks a rule.
+    estimate alone or answers its batch in waves, since the cache holds a part of it, misses a limit of latency, load,
+    time or money, does not fit where memory of its devices or of their host is too small for the estimate itself, and
+    cannot run where it breaks a rule.
     """
 
     FITS = "fits"
