@@ -61,7 +61,8 @@ def alone(paths: tuple[str, ...]) -> tuple[tuple[Mapping[str, object], Estimate]
             estimate = estimate_plan(edited(plan_of(), change).plan).estimate
         except CapacityError:
             continue
-        if estimate.fits:
+        # A batch that runs in waves is tight, and none that a search takes.
+        if estimate.fits and not estimate.broken:
             found.append((change, estimate))
     return tuple(found)
 
