@@ -32,22 +32,17 @@ from capacity_tui.engine.estimate.serving.queueing import (
     slot_wait,
     started_seconds,
 )
+from capacity_tui.engine.estimate.serving.rounds import ROUNDING, Round, best_round, round_of, round_rate
 from capacity_tui.engine.estimate.serving.run import ServingRun
-from capacity_tui.engine.estimate.serving.speed import loaded_phases, reading_phase
+from capacity_tui.engine.estimate.serving.speed import reading_phase
 from capacity_tui.engine.estimate.timing.schedule import phase_time
 from capacity_tui.engine.estimate.work import Collective, Loaded, Phase
 from capacity_tui.engine.keys import Figure
-from capacity_tui.engine.numeric import Flags, Number, added, any_true, where
+from capacity_tui.engine.numeric import Flags, Number, any_true, where
 from capacity_tui.engine.record import dataclass
 
 # Steps of false position to the number of running requests, from the two numbers tried that it lies between.
 STEPS = 4
-# Numbers of running requests of which the best is taken, and how often as many are then tried around it.
-TRIED, AROUND = 9, 2
-# Share by which rates differ that are the same but for rounding.
-ROUNDING = 33 * np.finfo(float).eps
-# Rounds that are worked out in one call at most.
-AT_ONCE = 2**15
 # Share of the running requests by whose number that of others, seen over the time of an answer, scatters.
 LASTING = counted("lasting-scatter")
 # Share of requests beyond a percentile that is called high.
@@ -60,58 +55,6 @@ FEWEST = 2.0
 UNIFORM = counted("uniform-square")
 # Share of the time below which a rest is what they left.
 NOTHING = 2.0**-12
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """The time in which as many requests are answered as run at once.
-
-    Attributes:
-        running: requests that run at once.
-        phases: its passes.
-        seconds: all of it.
-        answering: the passes of an answer, were they for answers alone.
-        reading: one pass that reads prompts.
-        passes: such passes for one prompt.
-        step: one pass for answers.
-        tokens: passes in which an answer is given.
-        steps: of these, those for answers alone.
-    """
-
-    running: Number
-    phases: tuple[Phase, ...]
-    seconds: Number
-    answering: Number
-    reading: Number
-    passes: Number
-    step: Number
-    tokens: Number
-    steps: Number
-
-    @property
-    def work(self) -> Number:
-        """Seconds of reading for each prompt, in passes that others share."""
-        return self.reading * self.passes
-
-    @property
-    def alongside(self) -> Number:
-        """Seconds that the answers in a pass take which reads prompts too."""
-        return where(self.runs > 0, (self.tokens - self.steps) / self.runs, 0.0) * self.step
-
-    @property
-    def prompt(self) -> Number:
-        """Seconds that a prompt adds to the passes that read it."""
-        return np.maximum(self.reading - self.alongside, 0.0) * self.passes
-
-    @property
-    def own(self) -> Number:
-        """Seconds of the passes that read a prompt, were there no other."""
-        return self.prompt + self.alongside * np.maximum(self.passes, 1.0)
-
-    @property
-    def runs(self) -> Number:
-        """Passes that read prompts."""
-        return self.running * self.passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,41 +95,30 @@ def most_running(concurrency: Number, held: Number) -> Number:
     return np.minimum(concurrency, np.maximum(held, 1.0))
 
 
-@equation("rate = running / seconds", unit="requests/s", source="Little 1961", units={"seconds": "s"})
-def round_rate(running: Number, seconds: Number) -> Number:
-    """Requests that one replica answers in a second.
-
-    Args:
-        running: requests that run at once.
-        seconds: seconds in which as many are answered.
-    """
-    return running / seconds
-
-
 def steady_state(run: ServingRun) -> tuple[ServingRun, tuple[Phase, ...], Loaded]:
     """Return the run with the requests that are at work at once, its passes, and what requests see of it."""
     traffic, host = run.traffic, run.runtime.request_seconds
     held = room_in_cache(run)
-    full = _round(run, most_running(run.slots, held))
-    slots, tried = _best(run, full)
+    full = round_of(run, most_running(run.slots, held))
+    slots, tried = best_round(run, full)
     if any_true(slots < full.running):
-        full = _round(run, slots)
+        full = round_of(run, slots)
     largest = round_rate(slots, full.seconds)
-    met = _round(run, _met(run, slots, tried))
+    met = round_of(run, _met(run, slots, tried))
     if traffic.arrives:
         rate = np.minimum(run.rate, largest)
         waiting = _arriving(run, met, slots, largest)
         seconds = np.minimum(met.seconds + waiting.longer, np.maximum(slots / rate, met.seconds))
         running = np.clip(rate * seconds, 1.0, slots)
         crowd = np.minimum(met.running + np.sqrt(LASTING * running), slots)
-        crowded = _round(run, crowd)
+        crowded = round_of(run, crowd)
     else:
         # What the host is at with requests leaves fewer of them running, as do fewer users than replicas.
         waiting = _returning(run, met)
         running, seconds, crowded = met.running, met.seconds + waiting.longer, met
         rate = largest = closed_rate(run.users, running, host + waiting.turn, seconds)
         waiting = replace(waiting, room=closed_wait(run.users, rate, host + waiting.turn, seconds))
-    now = met if running is met.running else _round(run, running)
+    now = met if running is met.running else round_of(run, running)
     first = first_token_seconds(host, waiting.room, waiting.turn, waiting.started)
     tokens = np.maximum(run.output - 1.0, 1.0)
     token = loaded_token_seconds(seconds - waiting.started, tokens, met.step / run.accepted)
@@ -229,7 +161,7 @@ def _ending(
     host = run.runtime.request_seconds
     seen = finite_load(run, held, steady)
     rate = run.requests / (seen.seconds + host)
-    now = _round(run, np.maximum(seen.running, 1.0))
+    now = round_of(run, np.maximum(seen.running, 1.0))
     loaded = replace(
         goes_on,
         reading=now.running * now.work,
@@ -366,34 +298,6 @@ def _token_scatter(
     return scatter
 
 
-def _best(run: ServingRun, full: Round) -> tuple[Number, Round]:
-    """Return how many at once answer most, of all that a full round has: more leave less room in a pass.
-
-    The rounds of numbers from one to all that were tried come with it.
-    """
-    with unrecorded():
-        slots = full.running + np.zeros_like(full.seconds + run.runtime.request_seconds + run.rate)
-        tried = _round(run, np.geomspace(np.ones_like(slots), slots, TRIED))
-        best = _of_most_answers(tried)
-        step = slots ** (1.0 / (TRIED - 1.0))
-        for _ in range(AROUND):
-            if not any_true(best < slots):
-                break
-            around = np.geomspace(np.maximum(best / step, 1.0), np.minimum(best * step, slots), TRIED)
-            best = _of_most_answers(_round(run, np.concatenate([around, best[np.newaxis]])))
-            step = step ** (2.0 / (TRIED - 1.0))
-        return best, tried
-
-
-def _of_most_answers(tried: Round) -> NDArray[np.float64]:
-    """Return which numbers of running requests answer most, the largest of equals; they run over the first axis."""
-    running = np.asarray(tried.running)
-    rates = np.asarray(round_rate(running, np.broadcast_to(tried.seconds, running.shape)))
-    is_best = rates >= rates.max(axis=0) * (1.0 - ROUNDING)
-    best: NDArray[np.float64] = np.max(np.where(is_best, running, 0.0), axis=0)
-    return best
-
-
 def _met(run: ServingRun, slots: Number, tried: Round) -> Number:
     """Return how many requests run while one of them does, itself included.
 
@@ -416,7 +320,7 @@ def _met(run: ServingRun, slots: Number, tried: Round) -> Number:
         full = over < 0
         for _ in range(STEPS):
             middle = np.clip(low - under * (high - low) / np.where(over > under, over - under, 1.0), low, high)
-            here = _beyond(run, slots, _round(run, np.exp(middle)))
+            here = _beyond(run, slots, round_of(run, np.exp(middle)))
             above = here >= 0
             # Illinois: an end that stays counts half, so that both ends close in.
             low, under, high, over = (
@@ -436,18 +340,6 @@ def _beyond(run: ServingRun, slots: Number, here: Round) -> NDArray[np.float64]:
         return np.asarray(others - run.rate * here.seconds)
     at_host = (run.runtime.request_seconds + _turn(run, here)) * round_rate(here.running, here.seconds)
     return np.asarray(here.running + at_host - run.users)
-
-
-def _round(run: ServingRun, running: Number) -> Round:
-    run = replace(run, batch=running)
-    phases = loaded_phases(run)
-    times = {phase.name: phase_time(phase).seconds for phase in phases}
-    seconds = added(phase.runs * times[phase.name] for phase in phases)
-    step = times.get("decode", 0.0) + run.guessing.drafts * times.get("draft", 0.0)
-    alone = next((phase.runs for phase in phases if phase.name == "decode"), 0.0)
-    passes = phases[0].runs / running
-    answering = run.decode_steps * step
-    return Round(running, phases, seconds, answering, times["prefill"], passes, step, run.decode_steps, alone)
 
 
 def _idle(rate: Number, now: Round) -> tuple[Phase, ...]:

@@ -46,7 +46,7 @@ class KindOfFigure:
 
     Attributes:
         file: file of ``profiles/measurements`` that holds it.
-        compared: whether an estimate gives the figure: not whether something ran out of memory.
+        compared: whether the page on accuracy compares it: not whether something ran out of memory, nor yet latencies.
     """
 
     title: str
@@ -64,10 +64,10 @@ DESCRIBED: Mapping[Kind, KindOfFigure] = {
     "decode": KindOfFigure("Decode throughput", "inference"),
     "generate": KindOfFigure("Output throughput, prompts included", "inference"),
     "serving": KindOfFigure("Output throughput under load", "serving"),
-    "ttft": KindOfFigure("Time to first token of loads, median", "loads"),
-    "ttft_p99": KindOfFigure("Time to first token of loads, 99th percentile", "loads"),
-    "tpot": KindOfFigure("Time per output token of loads, median", "loads"),
-    "tpot_p99": KindOfFigure("Time per output token of loads, 99th percentile", "loads"),
+    "ttft": KindOfFigure("Time to first token of loads, median", "loads", compared=False),
+    "ttft_p99": KindOfFigure("Time to first token of loads, 99th percentile", "loads", compared=False),
+    "tpot": KindOfFigure("Time per output token of loads, median", "loads", compared=False),
+    "tpot_p99": KindOfFigure("Time per output token of loads, 99th percentile", "loads", compared=False),
     "inference_memory": KindOfFigure("Peak memory of inference", "inference"),
     "encoder_time": KindOfFigure("Step time of encoders with a head of a task", "encoders"),
     "vision": KindOfFigure("Throughput of networks over images", "vision"),

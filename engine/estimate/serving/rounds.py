@@ -1,0 +1,125 @@
+"""Rounds of a replica under a load: the time in which as many requests are answered as run at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from capacity_tui.engine.estimate.derivation import equation, unrecorded
+from capacity_tui.engine.estimate.serving.run import ServingRun
+from capacity_tui.engine.estimate.serving.speed import loaded_phases
+from capacity_tui.engine.estimate.timing.schedule import phase_time
+from capacity_tui.engine.estimate.work import Phase
+from capacity_tui.engine.numeric import Number, added, any_true, where
+from capacity_tui.engine.record import dataclass
+
+# Numbers of running requests of which the best is taken, and how often as many are then tried around it.
+TRIED, AROUND = 9, 2
+# Share by which rates differ that are the same but for rounding.
+ROUNDING = 33 * np.finfo(float).eps
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The time in which as many requests are answered as run at once.
+
+    Attributes:
+        running: requests that run at once.
+        phases: its passes.
+        seconds: all of it.
+        answering: the passes of an answer, were they for answers alone.
+        reading: one pass that reads prompts.
+        passes: such passes for one prompt.
+        step: one pass for answers.
+        tokens: passes in which an answer is given.
+        steps: of these, those for answers alone.
+    """
+
+    running: Number
+    phases: tuple[Phase, ...]
+    seconds: Number
+    answering: Number
+    reading: Number
+    passes: Number
+    step: Number
+    tokens: Number
+    steps: Number
+
+    @property
+    def work(self) -> Number:
+        """Seconds of reading for each prompt, in passes that others share."""
+        return self.reading * self.passes
+
+    @property
+    def alongside(self) -> Number:
+        """Seconds that the answers in a pass take which reads prompts too."""
+        return where(self.runs > 0, (self.tokens - self.steps) / self.runs, 0.0) * self.step
+
+    @property
+    def prompt(self) -> Number:
+        """Seconds that a prompt adds to the passes that read it."""
+        return np.maximum(self.reading - self.alongside, 0.0) * self.passes
+
+    @property
+    def own(self) -> Number:
+        """Seconds of the passes that read a prompt, were there no other."""
+        return self.prompt + self.alongside * np.maximum(self.passes, 1.0)
+
+    @property
+    def runs(self) -> Number:
+        """Passes that read prompts."""
+        return self.running * self.passes
+
+
+@equation("rate = running / seconds", unit="requests/s", source="Little 1961", units={"seconds": "s"})
+def round_rate(running: Number, seconds: Number) -> Number:
+    """Requests that one replica answers in a second.
+
+    Args:
+        running: requests that run at once.
+        seconds: seconds in which as many are answered.
+    """
+    return running / seconds
+
+
+def best_round(run: ServingRun, full: Round) -> tuple[Number, Round]:
+    """Return how many at once answer most, of all that a full round has: more leave less room in a pass.
+
+    The rounds of numbers from one to all that were tried come with it.
+    """
+    with unrecorded():
+        slots = full.running + np.zeros_like(full.seconds + run.runtime.request_seconds + run.rate)
+        tried = round_of(run, np.geomspace(np.ones_like(slots), slots, TRIED))
+        best = _of_most_answers(tried)
+        step = slots ** (1.0 / (TRIED - 1.0))
+        for _ in range(AROUND):
+            if not any_true(best < slots):
+                break
+            around = np.geomspace(np.maximum(best / step, 1.0), np.minimum(best * step, slots), TRIED)
+            best = _of_most_answers(round_of(run, np.concatenate([around, best[np.newaxis]])))
+            step = step ** (2.0 / (TRIED - 1.0))
+        return best, tried
+
+
+def _of_most_answers(tried: Round) -> NDArray[np.float64]:
+    """Return which numbers of running requests answer most, the largest of equals; they run over the first axis."""
+    running = np.asarray(tried.running)
+    rates = np.asarray(round_rate(running, np.broadcast_to(tried.seconds, running.shape)))
+    is_best = rates >= rates.max(axis=0) * (1.0 - ROUNDING)
+    best: NDArray[np.float64] = np.max(np.where(is_best, running, 0.0), axis=0)
+    return best
+
+
+def round_of(run: ServingRun, running: Number) -> Round:
+    """Return the round in which so many requests run at once."""
+    run = replace(run, batch=running)
+    phases = loaded_phases(run)
+    times = {phase.name: phase_time(phase).seconds for phase in phases}
+    seconds = added(phase.runs * times[phase.name] for phase in phases)
+    step = times.get("decode", 0.0) + run.guessing.drafts * times.get("draft", 0.0)
+    alone = next((phase.runs for phase in phases if phase.name == "decode"), 0.0)
+    passes = phases[0].runs / running
+    answering = run.decode_steps * step
+    return Round(running, phases, seconds, answering, times["prefill"], passes, step, run.decode_steps, alone)
