@@ -50,14 +50,14 @@ class Steady:
     Attributes:
         largest: requests that it answers in a second at most.
         stay: of a request that runs.
-        beside: requests that run beside one whose prompt is read.
+        alongside: requests that run beside one whose prompt is read.
         first: to the first token, without the host's time; infinite where more come than are answered.
         token: of each token after it.
     """
 
     largest: Number
     stay: Number
-    beside: Number
+    alongside: Number
     first: Number
     token: Number
 
@@ -114,7 +114,7 @@ def _between(table: Floats, low: Floats, high: Floats, value: Floats) -> Floats:
     return np.asarray(before + (place - index) * (after - before))
 
 
-def _passes(run: ServingRun, slots: Floats, beside: Number, requests: Number) -> Passes:
+def _passes(run: ServingRun, slots: Floats, alongside: Number, requests: Number) -> Passes:
     """Return the seconds of passes up to as many sequences as there are places."""
     sequences = slots ** _along(np.linspace(0.0, 1.0, SEQUENCES), slots)
     answering = phase_time(decode_phase("decode", replace(run, batch=sequences), 1.0, run.guessing.tokens)).seconds
@@ -123,16 +123,16 @@ def _passes(run: ServingRun, slots: Floats, beside: Number, requests: Number) ->
         answering = answering + run.guessing.drafts * drafts
     mixes = _mixes(run)
     budget = where(run.runtime.chunk_tokens > 0, run.runtime.chunk_tokens, np.inf)
-    room = np.maximum(budget - mixes * beside, 1.0) / run.fresh
+    room = np.maximum(budget - mixes * alongside, 1.0) / run.fresh
     most = np.minimum(np.maximum(room, LEAST), np.maximum(requests, FEW)) + 0.0 * slots
     fewest = np.minimum(1.0, most)
     prompts = fewest * (most / fewest) ** _along(np.linspace(0.0, 1.0, PROMPTS), slots)
-    groups = np.minimum(run.layout.pp, np.maximum(beside, 1.0))
-    answers = decode_pass(run, beside / groups, run.guessing.tokens) if any_true(mixes > 0) else None
-    at_work = np.maximum(prompts, 1.0) + mixes * beside
+    groups = np.minimum(run.layout.pp, np.maximum(alongside, 1.0))
+    answers = decode_pass(run, alongside / groups, run.guessing.tokens) if any_true(mixes > 0) else None
+    at_work = np.maximum(prompts, 1.0) + mixes * alongside
     reading = phase_time(reading_phase(run, prompts * run.fresh / groups, answers, at_work / groups, groups)).seconds
     if answers is not None:
-        alone = phase_time(decode_phase("decode", replace(run, batch=beside), 1.0, run.guessing.tokens)).seconds
+        alone = phase_time(decode_phase("decode", replace(run, batch=alongside), 1.0, run.guessing.tokens)).seconds
         reading = np.maximum(reading - mixes * alone, 0.0)
     whole = np.broadcast_shapes(np.shape(answering), sequences.shape)
     return Passes(
@@ -185,7 +185,7 @@ class _Step:
         middle: when they do, in seconds.
         first: seconds to their first token.
         scatter: standard deviation of these.
-        each: seconds in which one of their prompts is read.
+        prompt_seconds: seconds in which one of their prompts is read.
         time, done, joined: seconds, passes and requests until its end.
         running, waiting: requests that run, and that wait.
     """
@@ -195,7 +195,7 @@ class _Step:
     middle: Floats
     first: Floats
     scatter: Floats
-    each: Floats
+    prompt_seconds: Floats
     time: Floats
     done: Floats
     joined: Floats
@@ -217,7 +217,7 @@ class _Stepped:
         self.grows = run.runtime.reserved_output < 1.0
         self.cache = np.maximum(held, 1.0) * run.held_length
         self.asked = where(self.grows, run.prompt, run.length) + 0.0 * requests
-        self.passes = _passes(run, np.maximum(self.slots, 1.0), steady.beside, requests)
+        self.passes = _passes(run, np.maximum(self.slots, 1.0), steady.alongside, requests)
         self.mixes = _mixes(run) + 0.0 * requests
         self.lengths = _lengths(run, requests)
         self.steps: list[_Step] = []
@@ -242,19 +242,21 @@ class _Stepped:
         together = coming * answering
         prompts = np.clip(np.maximum(waiting, together / -np.expm1(-together)), passes.fewest, passes.most)
         reading = passes.read(prompts)
-        each, mixed = reading / prompts, self.mixes * answering
+        prompt_seconds, mixed = reading / prompts, self.mixes * answering
         # What prompts add that are longer than the mean: less than the mean of all, where passes read weights first.
-        longer = np.where(prompts * 2.0 <= passes.most, (passes.read(prompts * 2.0) - reading) / prompts, each)
+        longer = np.where(
+            prompts * 2.0 <= passes.most, (passes.read(prompts * 2.0) - reading) / prompts, prompt_seconds
+        )
         begin = np.maximum(come - joined, 0.0)
         if not is_last:
             room = np.minimum(self.slots - running, (self.cache - tokens) / self.asked)
             begin = np.minimum(begin, np.minimum(np.maximum(room, 0.0), size * prompts / (mixed + reading)))
-        going = np.maximum(size - begin * each, 0.0) / answering * fits
-        share, busy = np.clip(begin * each / size, 0.0, 1.0), -np.expm1(-running)
+        going = np.maximum(size - begin * prompt_seconds, 0.0) / answering * fits
+        share, busy = np.clip(begin * prompt_seconds / size, 0.0, 1.0), -np.expm1(-running)
         # A random moment falls into a pass in proportion to its length; those that come during it are read together.
         at_work = (1.0 - share) * answering + share * (mixed + reading + longer * run.prompt_spread**2)
-        beside = begin / size * busy * at_work
-        own = np.clip(1.0 + beside, passes.fewest, passes.most)
+        alongside = begin / size * busy * at_work
+        own = np.clip(1.0 + alongside, passes.fewest, passes.most)
         started = (passes.read(own) + self.mixes * passes.answer(np.maximum(met, 1.0))) / np.minimum(own, 1.0)
         middle = time + size / 2.0
         waited = np.maximum(middle - (joined + begin / 2.0) / self.rate, 0.0)
@@ -265,9 +267,9 @@ class _Stepped:
             first=waited + busy * at_work / 2.0 + started,
             scatter=np.sqrt(
                 (busy * at_work) ** 2 / (2.0 * UNIFORM)
-                + longer**2 * (run.prompt_spread**2 + (1.0 + run.prompt_spread**2) * beside)
+                + longer**2 * (run.prompt_spread**2 + (1.0 + run.prompt_spread**2) * alongside)
             ),
-            each=each,
+            prompt_seconds=prompt_seconds,
             time=time + size,
             done=done + going,
             joined=joined + begin,
@@ -318,7 +320,9 @@ class _Stepped:
         answer = np.maximum(_read_off(ends, done, times) - middle[:, np.newaxis], 0.0)
         tokens = np.maximum(self.lengths, LEAST) * run.accepted
         meanwhile = np.maximum(_read_off(ends, done, joined) - order[:, np.newaxis], 0.0)
-        scatter = self.over("each")[:, np.newaxis] * np.sqrt(meanwhile * (1.0 + run.prompt_spread**2)) / tokens
+        scatter = (
+            self.over("prompt_seconds")[:, np.newaxis] * np.sqrt(meanwhile * (1.0 + run.prompt_spread**2)) / tokens
+        )
         # Those beyond what comes to rest see the steady state; where more come than are answered, they wait.
         resting = np.argmin(np.abs(order - RESTING * self.requests), axis=0)
         number = _along(np.arange(STEPS), others)
