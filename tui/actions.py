@@ -159,10 +159,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("found.reverse", "asking", "S", "The last ones first, or the first again", "Finding plans"),
     Action("found.filter", "asking", "slash", "Rows with some words", "Finding plans", "filter"),
     Action("found.mark", "asking", "x", "Mark the row, or no longer", "Finding plans", "mark"),
-    *(
-        Action(f"{view}.picture", view, "E", "Export what is drawn here: SVG, PNG", "Files", "export")
-        for view in ("find", "scale", "run", "cluster")
-    ),
     Action("found.export", "cloud", "E", "Export the offers: Markdown, CSV, JSON, YAML, a page", "Clouds", "export"),
     Action("cloud.recommendations", "cloud", "r", "The verdict and what is recommended, in full", "Clouds", "verdict"),
     Action("found.rules", "find", "r", "What rules exclude, with an example each", "Finding plans", "rules"),
@@ -205,6 +201,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("cluster.next", "cluster", "tab", "Go to the next panel", "Cluster"),
     Action("cluster.previous", "cluster", "shift+tab", "Go to the previous panel", "Cluster"),
     Action("cluster.copy", "cluster", "Y", "Copy the rows of the panel", "Cluster"),
+    *(
+        Action(f"{view}.picture", view, "E", "Export what is drawn here: SVG, PNG", "Files", "export")
+        for view in ("find", "scale", "run", "cluster")
+    ),
     Action("copy.plan", "plan", "y", "Copy the chosen plan as YAML", "Files"),
     Action("copy.table", "plan", "Y", "Copy the table of plans", "Files"),
     Action("file.save", "plan", "w", "Save the plan", "Files", "save"),
