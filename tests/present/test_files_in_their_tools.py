@@ -71,6 +71,7 @@ def test_a_script_that_splits_no_layer_is_launched_without_tensor_parallel() -> 
     assert "tensor parallel 2: this script splits no layer" in files["train.py"]
 
 
+@pytest.mark.filterwarnings("ignore")  # of the libraries about each other
 def test_the_script_for_adapters_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in ("torch", "transformers", "peft", "trl", "datasets"):
         pytest.importorskip(library, reason=f"{library} is not installed")
