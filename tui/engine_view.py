@@ -111,6 +111,7 @@ class CapacityEngine:
             line.guesses,
             tuple(fault.one_line() for fault in line.faults),
             tuple(Suggestion(entry.text, entry.kind, entry.line, entry.cursor) for entry in completed),
+            line.unknown if len(line.faults) == 1 else (),
         )
 
     def is_line(self, name: str) -> bool:
@@ -118,15 +119,17 @@ class CapacityEngine:
         return may_be_line(name) and bool(read_line(name, self._catalog).understood)
 
     def plan_of_line(
-        self, text: str, document: Document | None, hardware: str | None = None
+        self, text: str, document: Document | None, hardware: str | None = None, *, skips_unknown: bool = False
     ) -> tuple[PlanDocument, tuple[str, ...]]:
         """Return the plan that a line says, and what was guessed."""
         line = read_line(text, self._catalog)
+        if skips_unknown:
+            line = line.without_unknown()
         if hardware:
             line = line.changed_by(line_of_flags(PlanFlags(gpu=hardware), line.task, self._catalog))
         before = document.plan.hardware if isinstance(document, PlanDocument) else None
         made = plan_of_line(line, self._detected(), before, self._catalog)
-        return self._document(made.plan), made.assumed
+        return replace(self._document(made.plan), asked=made.asked), made.assumed
 
     def locate(self, source: Path) -> Path | str:
         """Return the file that is meant by a path or the name of a saved plan; an example has its name alone."""

@@ -34,7 +34,7 @@ from capacity_tui.tui.shown.results import Export, Field, SizedModel
 from capacity_tui.tui.view import Document
 from capacity_tui.tui.views.cloud.question import OffersQuestion
 from capacity_tui.tui.views.cluster.present import clustered
-from capacity_tui.tui.views.find.question import SearchQuestion
+from capacity_tui.tui.views.find.question import SearchQuestion, parts_asked
 from capacity_tui.tui.views.plan.field_values import Pair, advice_of, field_lines, tried, tried_pairs
 from capacity_tui.tui.views.plan.hardware_facts import cluster_rows, hardware_words, run_words, simulated
 from capacity_tui.tui.views.plan.present import PinnedPlans, column, exports_of, setting_reason, warning_lines
@@ -44,6 +44,7 @@ from capacity_tui.tui.views.scale.present import scaled_plans, stored_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from capacity_tui.engine.plan.line import Asked
     from capacity_tui.tui.shown.scale import Clustered, ScaledPlan
 
 
@@ -61,6 +62,7 @@ class PlanDocument:
         catalog: the catalogues.
         pinned_plans: estimates of the plans beside it.
         followed: what moved along with the change that made the plan, each with the reason.
+        asked: what the line asks that the plan comes from, until the plan is changed.
     """
 
     plan: Plan
@@ -68,6 +70,12 @@ class PlanDocument:
     catalog: Catalog = field(compare=False, repr=False)
     pinned_plans: PinnedPlans = field(default_factory=PinnedPlans, compare=False, repr=False)
     followed: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    asked: Asked | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def answered_in(self) -> str:
+        """The view that answers what the line asks that the plan comes from; empty where it asks nothing."""
+        return "find" if self.asked is not None else ""
 
     @property
     def name(self) -> str:
@@ -92,7 +100,8 @@ class PlanDocument:
             self._foreseen.clear()
             return foreseen
         after = edited(self.plan, change, self.catalog)
-        return replace(self, plan=after.plan, followed={entry.path: entry.why for entry in after.followed})
+        followed = {entry.path: entry.why for entry in after.followed}
+        return replace(self, plan=after.plan, followed=followed, asked=None)
 
     def foresee(self, change: Mapping[str, object]) -> None:
         """Have the plan with a change estimated ahead, so that its numbers are there when the change is made."""
@@ -205,7 +214,8 @@ class PlanDocument:
 
     def question(self, given: Mapping[str, str]) -> SearchQuestion:
         """Return what to search for around the plan."""
-        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, given)
+        said = given if given or self.asked is None else parts_asked(self.asked, self.plan)
+        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, said)
 
     def migration(self, mode: str, given: Mapping[str, str]) -> OffersQuestion:
         """Return what the plan as a mode fills it would be worth on other machines."""

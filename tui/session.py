@@ -235,6 +235,8 @@ class Session:
         elif replaces_changes:
             self.say("u brings the plan before back, with its changes")
         self.plan_changed()
+        if document.answered_in:
+            self.app.call_after_refresh(self.show_view, document.answered_in)
 
     def _remember(self, path: Path, name: str) -> None:
         """Have a file that was opened remembered for the next start."""

@@ -28,6 +28,10 @@ class Document(Protocol):
         """What the plan is called."""
 
     @property
+    def answered_in(self) -> str:
+        """The view that answers what the line asks that the plan comes from; empty where it asks nothing."""
+
+    @property
     def followed(self) -> Mapping[str, str]:
         """What moved along with the change that made this plan, fields or whole sections, each with the reason."""
 
@@ -170,7 +174,7 @@ class Engine(Protocol):
         """Return whether a name is no plan's but a line that says one, at least in part."""
 
     def plan_of_line(
-        self, text: str, document: Document | None, hardware: str | None = None
+        self, text: str, document: Document | None, hardware: str | None = None, *, skips_unknown: bool = False
     ) -> tuple[Document, tuple[str, ...]]:
         """Return the plan that a line says, and what was guessed.
 
@@ -178,6 +182,7 @@ class Engine(Protocol):
             text: the line.
             document: the plan whose hardware is meant where the line names none.
             hardware: what is planned for instead, such as ``8xH100-SXM``.
+            skips_unknown: whether words that mean nothing are left out, and said to be.
 
         Raises:
             CapacityError: the line makes no sense.

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import date
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -255,6 +256,7 @@ _SEPARATORS = re.compile(r"[\s_\-]+")
 _SIMILARITY = 0.5
 
 
+@lru_cache(maxsize=4096)
 def key_of(name: str) -> str:
     """Return the form in which two spellings of one name are equal: ``RTX 4090`` and ``rtx-4090``."""
     return _SEPARATORS.sub("", name.casefold())

@@ -14,7 +14,17 @@ from capacity_tui.engine.estimate.serving import released_format, vendor_of
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.plan import DETECTED, Assumption, HardwareSection, Plan, edited, leaves
 from capacity_tui.engine.plan.files import apply_settings, setting_text
-from capacity_tui.engine.plan.line import FINETUNE, FIT, INFER, TRAIN, OneLine, PlanFlags, line_of_flags, vocabulary
+from capacity_tui.engine.plan.line import (
+    FINETUNE,
+    FIT,
+    INFER,
+    TRAIN,
+    Asked,
+    OneLine,
+    PlanFlags,
+    line_of_flags,
+    vocabulary,
+)
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.solve.answers import LargestModel, largest_model, open_plan
@@ -39,12 +49,14 @@ class LinePlan:
         assumptions: what nobody said.
         remarks: what to know of words that the plan cannot follow.
         readings: what numbers were taken to count.
+        asked: what the line asks that the plan does not say; None where the plan is all.
     """
 
     plan: Plan
     assumptions: tuple[Assumption, ...]
     remarks: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
+    asked: Asked | None = None
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -69,14 +81,16 @@ def plan_of_line(
     refuse_faults(line)
     facts = catalog or load_catalog()
     values, assumed = dict(line.values), list(line.assumptions)
+    is_open = line.asked is not None and line.asked.solve == _HARDWARE
     if not line.has(_HARDWARE):
         here = hardware or HardwareSection()
         named = {path: value for path, value in values.items() if path.startswith("hardware.")}
         values = {"hardware": here, **{path: value for path, value in values.items() if path not in named}, **named}
         devices = f"{here.devices} x " if here.devices else ""
-        why = "on this machine" if here.name == DETECTED else f"on {devices}{here.name}, as before"
-        assumed.append(Assumption(_HARDWARE, here.name, why))
-    for entry in _length(line):
+        why = _why_here(machine) if here.name == DETECTED else f"on {devices}{here.name}, as before"
+        if not is_open:
+            assumed.append(Assumption(_HARDWARE, here.name, why))
+    for entry in (*_length(line), *_pace(line)):
         values[entry.key] = entry.value
         assumed.append(entry)
         if entry.key == _TOKENS:
@@ -85,7 +99,7 @@ def plan_of_line(
         hint = "name an algorithm, such as xgboost_like or kmeans"
         raise PlanError("nothing says what is fitted", hint=hint, place=Place(field=_MODEL))
     plan = edited(open_plan(line.task), {_MODEL: usual_models(facts)[-1], **values}, facts).plan
-    if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts)):
+    if not line.has(Key.INFERENCE_ENGINE) and (guess := _usual_engine(plan, machine, facts, is_open=is_open)):
         engine, where = guess
         plan = edited(plan, {Key.INFERENCE_ENGINE: engine}, facts).plan
         assumed.append(Assumption(Key.INFERENCE_ENGINE, engine, f"engine: {engine}, usual for {where}"))
@@ -95,7 +109,14 @@ def plan_of_line(
         plan = edited(plan, {_MODEL: name}, facts).plan
         assumed.append(Assumption(_MODEL, name, _why_largest(largest)))
     assumed += _settings_of_the_model(line, plan)
-    return LinePlan(plan, tuple(assumed), line.remarks, line.readings)
+    return LinePlan(plan, tuple(assumed), line.remarks, line.readings, line.asked)
+
+
+def _why_here(machine: Machine | None) -> str:
+    """Return what is said of a plan for this machine, which may have nothing that most models run on."""
+    if machine is None or machine.accelerators:
+        return "on this machine"
+    return "on this machine, which has no accelerator (name one, or ask for the cheapest gpu)"
 
 
 def changed_by_line(plan: Plan, line: OneLine, catalog: Catalog | None = None) -> Plan:
@@ -125,8 +146,12 @@ def refuse_faults(line: OneLine) -> None:
         raise first
 
 
-def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog) -> tuple[str, str] | None:
-    """Return the engine that usually serves a plan's language model, and what it is usual for; None for other plans."""
+def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog, *, is_open: bool) -> tuple[str, str] | None:
+    """Return the engine that usually serves a plan's language model, and what it is usual for; None for other plans.
+
+    Args:
+        is_open: whether its hardware is asked for, most of which is of the first maker that lists offer.
+    """
     if plan.task != INFER:
         return None
     try:
@@ -137,7 +162,8 @@ def _usual_engine(plan: Plan, machine: Machine | None, catalog: Catalog) -> tupl
         return None
     if resolved.shape is None or resolved.shape.kind != "decoder":
         return None
-    maker, usual = vendor_of(resolved.cluster.device, catalog), vocabulary().engines
+    usual = vocabulary().engines
+    maker = vocabulary().makers[0] if is_open else vendor_of(resolved.cluster.device, catalog)
     if weights.family in usual:
         return usual[weights.family], f"a model of {weights.family} weights"
     return (usual[maker], f"a model on {maker}") if maker in usual else None
@@ -167,6 +193,14 @@ def _length(line: OneLine) -> Iterator[Assumption]:
         count = format_count(usual * epochs, decimals=0)
         factor = f", {epochs:g} times {format_count(usual, decimals=0)}" if epochs != 1 else ""
         yield Assumption(_TOKENS, usual * epochs, f"{count} tokens{factor} (say 50M, or {_TOKENS}=)")
+
+
+def _pace(line: OneLine) -> Iterator[Assumption]:
+    """Yield how often users send a request where they are not said to wait for each other."""
+    if line.has(Key.INFERENCE_USERS) and not line.has(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS):
+        pause = vocabulary().usual[INFER][Key.INFERENCE_SECONDS_BETWEEN_REQUESTS]
+        why = f"users send a request every {pause:g} s (say 64 requests at once, or 3 requests/s)"
+        yield Assumption(Key.INFERENCE_SECONDS_BETWEEN_REQUESTS, pause, why)
 
 
 def _settings_of_the_model(line: OneLine, plan: Plan) -> Iterator[Assumption]:

@@ -34,6 +34,15 @@ def test_the_answer_is_the_plan_with_the_value(run):
     assert data["nearest"] is None
 
 
+def test_a_line_that_asks_is_answered_by_plan_as_by_need(run, capsys):
+    assert main(("plan", "how many a100 to train llama-3.2-1b 2k 1B tokens in 3 hours", "--format", "json")) == 0
+    asked = json.loads(capsys.readouterr().out)
+    _, out, _ = run(
+        "llama-3.2-1b train a100 2k 1B", "--solve", "hardware.devices", "--limit", "time<=3h", "--format", "json"
+    )
+    assert (asked["solve"], asked["value"]) == ("hardware.devices", json.loads(out)["value"])
+
+
 def test_no_answer_is_exit_code_1_and_the_nearest(run):
     arguments = (LINE, "--solve", "hardware.devices", "--limit", "time<=3h", "--limit", "usd<=1")
     code, out, _ = run(*arguments, "--format", "json")

@@ -49,6 +49,8 @@ def test_a_line_is_read_right_or_refused(row):
         assert line.faults
         return
     assert not line.faults
+    asked = line.asked
+    assert row["asked"] == ("" if asked is None else " ".join((asked.solve, *asked.limits)))
     expected, values = expected_values(row), read_values(line)
     if "hardware.spec.memory_mib" in expected and "hardware.name" not in expected:
         values.pop("hardware.name")  # the nearest of the catalogue, which is said

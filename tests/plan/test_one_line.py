@@ -192,8 +192,8 @@ def test_flags_say_what_the_line_says() -> None:
         ("serve llama-3.1-8b on 2 4090", "hardware.devices", 2),
         ("llama-3.1-8b lora 4096 4090", "training.seq_len", 4096),
         ("serve llama-3.1-70b on 4 h100 at 5 requests/s", "inference.request_rate", 5),
-        ("serve llama-3.1-8b h100 for 64 users", "inference.batch", 64),
-        ("serve llama-3.1-8b h100 users 64", "inference.batch", 64),
+        ("serve llama-3.1-8b h100 for 64 users", "inference.users", 64),
+        ("serve llama-3.1-8b h100 users 64", "inference.users", 64),
         ("serve llama-3.1-8b h100 batch:16", "inference.batch", 16),
         ("llama-3.1-8b on 2 4090 ttft 0.5", "inference.ttft_seconds", 0.5),
     ],
@@ -225,7 +225,7 @@ def test_limits_of_latency_are_times(limit: str) -> None:
         ("serve qwen2.5-72b 8xh100 ttft < 1s", "inference.ttft_seconds", 1),
         ("serve qwen2.5-72b 8xh100 ttft 1 s p95", "inference.ttft_seconds", 1),
         ("serve qwen2.5-72b 8xh100 3 req/s p99", "inference.percentile", 99),
-        ("serve qwen2.5-72b 8xh100 200 concurrent users", "inference.batch", 200),
+        ("serve qwen2.5-72b 8xh100 200 concurrent users", "inference.users", 200),
         ("serve llama-3.1-8b rtx 4090 64GiB ram", "hardware.spec.host_memory_gib", 64),
         ("serve llama-3.2-3b q4_k_m i7-1165g7 16GiB ram", "hardware.spec.memory_mib", 16384),
         ("deepseek-v3 2048 h800 14.8T 4k fp8", "training.tokens", 14.8e12),
@@ -305,3 +305,75 @@ def test_memory_that_nobody_knows_is_asked_for() -> None:
     assert "16GiB ram" in found[0].why
     told = answer(plan_of_line(read_line("serve llama-3.2-3b q4_k_m i7-1165g7 16GiB ram")).plan).estimate
     assert told.fits
+
+
+@pytest.mark.parametrize(
+    ("line", "solve", "limits", "goal"),
+    [
+        ("how many h100 for llama-3.1-405b", "hardware.devices", (), ""),
+        ("how many h100 to train 7b on 2T tokens in 30 days", "hardware.devices", ("time<=30d",), ""),
+        ("how many gpus to train a 7b model", "hardware.name", (), ""),
+        ("how many users can 2xl40s serve with llama-3.1-8b", "inference.users", (), ""),
+        ("biggest model for rtx 4070", "model.name", (), ""),
+        ("longest context llama-3.1-8b on a 4090", "inference.prompt_tokens", (), ""),
+        ("max batch size resnet50 2080 ti", "training.micro_batch", (), ""),
+        ("cheapest gpu to lora llama-3.1-8b under $20", "hardware.name", ("usd<=20",), "usd"),
+        ("serve llama-3.1-8b for 50 users", "hardware.name", (), "cost.usd_per_hour"),
+        (
+            "serve llama-3.1-8b ttft 500ms $2000 per month",
+            "hardware.name",
+            ("cost.usd_per_hour<=2.778",),
+            "cost.usd_per_hour",
+        ),
+        ("lora llama-3.1-8b 50M h100 overnight", "hardware.devices", ("time<=12h",), ""),
+    ],
+)
+def test_a_question_is_one(line: str, solve: str, limits: tuple[str, ...], goal: str) -> None:
+    found = read_line(line)
+    asked = found.asked
+    assert found.faults == ()
+    assert asked is not None
+    assert (asked.solve, asked.limits, asked.goal) == (solve, limits, goal)
+
+
+@pytest.mark.parametrize(
+    "line", ["llama-3.1-8b 4090", "how long to train gpt2 on 8xa100 300B tokens", "how many tokens/s llama-3.1-8b 4090"]
+)
+def test_what_a_plan_says_is_no_question(line: str) -> None:
+    assert read_line(line).asked is None
+
+
+def test_a_limit_that_no_question_keeps_is_told() -> None:
+    made = plan_of_line(read_line("train llama-3.1-8b 8xh100 20B tokens within 72h"))
+    assert made.asked is None
+    assert any("time<=72h" in remark for remark in made.remarks)
+
+
+def test_users_send_a_request_a_minute_and_requests_at_once_are_a_batch() -> None:
+    users = plan_of_line(read_line("serve llama-3.1-8b h100 200 users"))
+    assert users.plan.inference.arrival_rate == pytest.approx(200 / 60)
+    assert any("every 60 s" in entry.why for entry in users.assumptions)
+    assert plan_of_line(read_line("serve llama-3.1-8b h100 64 concurrent requests")).plan.inference.batch == 64
+
+
+@pytest.mark.parametrize(
+    ("line", "about"),
+    [
+        ("finetune llama-3.1-8b without lora 4090", "without lora"),
+        ("serve llama-3.1-8b h100 400 requests", "requests"),
+        ("serve llama-3.1-8b h100 latency under 200ms", "ttft"),
+        ("distill llama-3.1-70b to 8b on 8xh100", "8b"),
+        ("llama-3.1-70b q4 3090 128gb", "whose memory"),
+        ("nemotron 70b 2xa100", "nemotron"),
+        ("1000 tokens/s llama-3.1-8b h100", "one request"),
+    ],
+)
+def test_what_could_be_two_things_is_asked_back(line: str, about: str) -> None:
+    told = " ".join(fault.one_line() for fault in read_line(line).faults)
+    assert about in told
+
+
+def test_unknown_words_can_be_left_out_and_that_is_said() -> None:
+    line = read_line("serve llama-3.1-8b wibble h100").without_unknown()
+    assert line.faults == ()
+    assert any("wibble" in remark for remark in plan_of_line(line).remarks)

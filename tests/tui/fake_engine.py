@@ -58,6 +58,7 @@ class FakeDocument(TakesRuns):
     engine: FakeEngine = field(default_factory=_new_engine, compare=False, repr=False)
     beside: tuple[tuple[str, Column], ...] = ()
     followed: Mapping[str, str] = field(default_factory=dict, compare=False)
+    answered_in: str = ""
 
     def pins(self) -> tuple[str, ...]:
         return tuple(name for name, _ in self.beside)
@@ -374,10 +375,10 @@ class FakeEngine:
         return " " in name
 
     def plan_of_line(
-        self, text: str, document: FakeDocument | None, hardware: str | None = None
+        self, text: str, document: FakeDocument | None, hardware: str | None = None, *, skips_unknown: bool = False
     ) -> tuple[FakeDocument, tuple[str, ...]]:
         understood = self.read_line(text, 0)
-        if understood.faults:
+        if understood.faults and not skips_unknown:
             raise PlanError(f"not understood: {text!r}", hint="name a model")
         name = understood.words.removeprefix("model ")
         document = FakeDocument(engine=self).edited("model.name", name)

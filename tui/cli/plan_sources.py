@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.plan.files import PlanSource
     from capacity_tui.engine.plan.imports import Imported
-    from capacity_tui.engine.plan.line import OneLine, PlanFlags
+    from capacity_tui.engine.plan.line import Asked, OneLine, PlanFlags
 
 
 def architectures(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -151,10 +151,12 @@ class GivenPlan(NamedTuple):
     Attributes:
         plan: as flags and settings change it.
         inputs: the file it comes from, which results never replace.
+        asked: what a line asks that its plan does not say.
     """
 
     plan: Plan
     inputs: tuple[str, ...]
+    asked: Asked | None = None
 
 
 def plan_options(command: Callable[..., object]) -> Callable[..., object]:
@@ -164,7 +166,8 @@ def plan_options(command: Callable[..., object]) -> Callable[..., object]:
     def with_plan(file: str | None, flags: PlanFlags, settings: tuple[str, ...], **others: object) -> object:
         files = (file,) if file else ()
         (name,) = sources_of(files, flags)
-        given = GivenPlan(changed_plan(source_of(name, flags, others.get("hardware")).plan(), settings), files)
+        source = source_of(name, flags, others.get("hardware"))
+        given = GivenPlan(changed_plan(source.plan(), settings), files, source.asked)
         return command(given=given, **others)
 
     argument = click.argument("file", required=False, metavar="[PLAN]", type=click.Path())
@@ -249,7 +252,7 @@ def _of_line(line: OneLine, name: str) -> PlanSource:
     made = plan_of_line(line, None if line.has(Key.HARDWARE_NAME) else detect())
     if made.assumed:
         tell(f"capacity-tui: assumed: {'; '.join(made.assumed)}")
-    return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks)
+    return PlanSource.of_plan(made.plan, name, assumed=made.assumptions, not_understood=made.remarks, asked=made.asked)
 
 
 def imported_of(files: tuple[str, ...], flags: PlanFlags) -> Imported:

@@ -143,12 +143,14 @@ class Understood:
         guesses: what was guessed, and why.
         faults: what was not understood, and what to do.
         suggestions: what the word under the cursor may become.
+        unknown: words that mean nothing, where the line makes sense without them.
     """
 
     words: str
     guesses: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 """Rank of what is never left out for want of room."""

@@ -13,7 +13,7 @@ from capacity_tui.engine.errors import CapacityError, Place, PlanError
 from capacity_tui.engine.files import reading_error
 from capacity_tui.engine.plan.files.loading import example_names, example_text, place_in_document, plan_from_document
 from capacity_tui.engine.plan.files.saved import dump_plan, list_plans
-from capacity_tui.engine.plan.line.words import Assumption
+from capacity_tui.engine.plan.line.words import Asked, Assumption
 from capacity_tui.engine.plan.plan import Plan
 from capacity_tui.engine.record import dataclass
 
@@ -33,6 +33,7 @@ class PlanSource:
         places: places of fields that come from files of other tools.
         assumed: what a line leaves open.
         not_understood: words, keys and options that have no meaning in the plan.
+        asked: what a line asks that its plan does not say.
     """
 
     document: Document
@@ -41,6 +42,7 @@ class PlanSource:
     places: Mapping[str, Place] = field(default_factory=dict, hash=False)
     assumed: tuple[Assumption, ...] = ()
     not_understood: tuple[str, ...] = ()
+    asked: Asked | None = None
 
     @classmethod
     def of_plan(
@@ -50,10 +52,11 @@ class PlanSource:
         places: Mapping[str, Place] | None = None,
         assumed: tuple[Assumption, ...] = (),
         not_understood: tuple[str, ...] = (),
+        asked: Asked | None = None,
     ) -> PlanSource:
         """Return a plan that no document says, under a name for messages."""
         document = Document(read_yaml(dump_plan(plan)).data, name)
-        return cls(document, None, plan, places or {}, assumed, not_understood)
+        return cls(document, None, plan, places or {}, assumed, not_understood, asked)
 
     def plan(self) -> Plan:
         """Return the plan.

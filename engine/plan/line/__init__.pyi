@@ -8,6 +8,7 @@ from .words import FINETUNE as FINETUNE
 from .words import FIT as FIT
 from .words import INFER as INFER
 from .words import TRAIN as TRAIN
+from .words import Asked as Asked
 from .words import OneLine as OneLine
 from .words import PlanFlags as PlanFlags
 from .words import line_examples as line_examples

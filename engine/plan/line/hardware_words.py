@@ -64,6 +64,12 @@ _SIZES = {"mib": 1, "mb": 1, "gib": 1024, "gb": 1024, "tib": 1024**2, "tb": 1024
 _SAME_SIZE = 0.08
 """Share by which the memory that a driver reports may differ from what a device is sold with."""
 
+_MORE_THAN_ANY = 2.2
+"""Times the memory of a card's row that no card of its name has: larger ones are sold with twice as much."""
+
+_SIZE_BEHIND = re.compile(r"[a-z]\d*-\d{2,3}$", re.IGNORECASE)
+"""A memory that a name ends in, as ``a100-40``."""
+
 _SIZE_IN_ID = re.compile(r"\d+gb")
 
 _SLICE = re.compile(r"(?:[a-z]+[\s-])?(?P<name>[a-z]\d[a-z])-(?P<count>\d{1,4})", re.IGNORECASE)
@@ -153,8 +159,11 @@ def given_figure(text: str, figure: Mapping[str, float], is_ram: bool, name: str
         if row.memory_mib and abs(row.memory_mib / memory - 1) < _SAME_SIZE:
             return Meaning(f"{text}, as it has")
         sibling = _SIZE_IN_ID.sub(f"{memory / 1024:g}gb", name)
-        if sibling in catalog.accelerators:
+        if sibling != name and sibling in catalog.accelerators:
             return Meaning(sibling, {NAME: sibling})
+        if row.memory_mib and memory > _MORE_THAN_ANY * row.memory_mib:
+            detail = f"{text}, where {name} has {row.memory_mib / 1024:.0f}"
+            return Meaning(fault=PlanError("whose memory is this?", detail, f"write {text} ram of the host"))
     return Meaning(f"{text} of each device", {f"{SPEC}.{key}": value for key, value in figure.items()})
 
 
@@ -226,7 +235,8 @@ def _row_named(name: str, catalog: Catalog) -> Row | None:
     plural = name[:-1] if name.endswith(("s", "S")) else ""
     prefixes = vocabulary().prefixes.items()
     clouds = (f"{row}{name[len(typed) :]}" for typed, row in prefixes if name.casefold().startswith(typed))
-    for tried in (name, plural, name.replace(" ", "."), *clouds):
+    sized = f"{name}gb" if _SIZE_BEHIND.search(name) else ""
+    for tried in (name, plural, name.replace(" ", "."), sized, *clouds):
         for table in tables if key_of(tried) else ():
             row_id = table.find_id(tried)
             if row_id is not None:

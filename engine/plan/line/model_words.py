@@ -84,7 +84,7 @@ def resembling_model(word: str, catalog: Catalog) -> Meaning | None:
 
 def family_meant(word: str, catalog: Catalog) -> str | None:
     """Return the family of models that a word is a slip of, as ``lama`` of llama; None for other words."""
-    typed, families = word.casefold(), _families(catalog)
+    typed, families = word.casefold(), families_of_models(catalog)
     if (
         not typed.isalpha()
         or len(typed) < _FEWEST_OF_A_SLIP
@@ -96,7 +96,7 @@ def family_meant(word: str, catalog: Catalog) -> str | None:
 
 
 @lru_cache(maxsize=4)
-def _families(catalog: Catalog) -> frozenset[str]:
+def families_of_models(catalog: Catalog) -> frozenset[str]:
     """Return what names of language models begin with."""
     begins = (
         re.match(r"[a-z]+", name)
@@ -123,8 +123,12 @@ def _other_names(catalog: Catalog) -> frozenset[str]:
     """Return the keys of families and networks, those of plug-ins among them."""
     from capacity_tui.engine.models import load_plugins  # noqa: PLC0415
 
-    names = (*FAMILIES, *catalog.networks, *catalog.networks.aliases, *load_plugins().models)
-    return frozenset(map(key_of, names))
+    return _keys_of_names(catalog, tuple(load_plugins().models))
+
+
+@lru_cache(maxsize=4)
+def _keys_of_names(catalog: Catalog, plugins: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(map(key_of, (*FAMILIES, *catalog.networks, *catalog.networks.aliases, *plugins)))
 
 
 def _decoders(catalog: Catalog, mixtures: bool) -> list[str]:

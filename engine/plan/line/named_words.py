@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from capacity_tui.engine.catalog import Catalog, key_of
 from capacity_tui.engine.errors import PlanError
+from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
@@ -19,6 +21,8 @@ _MOST_WORDS = 6
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
 _OF = frozenset({"of", "x", "×"})
 """Words between a number in words and what it counts, as in ``a pair of 3090s``."""
+_LONG = frozenset({Key.TRAINING_TOKENS, Key.TRAINING_SAMPLES})
+"""What billions may count beside parameters."""
 _PARAMETERS = "param"
 """What words begin with that say of a number that it is the parameters of a model."""
 
@@ -33,10 +37,12 @@ class NamedWords:
         self._mended: dict[str, str] = {}
         self._tokens = _with_digits(split(text), catalog)
         self._mend_families()
+        self._mend_amounts()
         self._values: dict[str, object] = {}
         self._assumed: list[Assumption] = []
         self._faults: list[PlanError] = []
         self._unknown: dict[str, str] = {}
+        self._limits: dict[int, str] = {}
         self._task = TRAIN
         self._model: KnownModel | None = None
 
@@ -49,6 +55,14 @@ class NamedWords:
                 if meant and not is_value and not self._is_setting(token.text) and task_named(token.text) is None:
                     self._mended[token.text] = meant
                     self._tokens[index] = Token(meant, token.start, token.end)
+
+    def _mend_amounts(self) -> None:
+        """Read a slip in a word beside a number, as ``16k contex`` or ``10k exmaples``."""
+        for index, token in enumerate(self._tokens):
+            is_beside = self._is_number_at(index - 1) or self._is_number_at(index + 1)
+            meant = settings.amount_meant(token.text) if is_beside and not self._is_setting(token.text) else None
+            if meant is not None and task_named(token.text) is None and not self._thing(token.text, 1):
+                self._tokens[index] = Token(meant, token.start, token.end)
 
     def _pass(self, recognize: Callable[[int], tuple[int, Meaning] | None]) -> None:
         """Try what was not recognized so far."""
@@ -63,6 +77,11 @@ class NamedWords:
         if {self._values.get(TASK), meaning.values.get(TASK)} == {TRAIN, FINETUNE}:  # "train a LoRA"
             self._values.pop(TASK)
             meaning = replace(meaning, values={**meaning.values, TASK: FINETUNE})
+        before = self._tokens[index - 1].text if index else ""
+        if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
+            text = f"{before} {self._span(index, count)}"
+            hint = "say what is wanted in its place, or leave it out"
+            meaning = Meaning(fault=PlanError("a line says what is, not what is not", repr(text)[:60], hint))
         for path, value in meaning.values.items():
             if path in self._values and self._values[path] != value and meaning.fault is None:
                 text = self._span(index, count)
@@ -96,17 +115,38 @@ class NamedWords:
         if settings.is_number(token.text) and self._is_counted(index):
             return None
         for count in range(min(_MOST_WORDS, len(self._tokens) - index), 0, -1):
-            if not self._is_free(index, count):
+            if not self._is_free(index, count) or any(token.ends for token in self._tokens[index : index + count - 1]):
                 continue
             phrase = self._span(index, count)
-            meaning = task_named(phrase) or self._thing(phrase, count)
+            if self._is_phrase(phrase):
+                return None
+            meaning = task_named(phrase) or self._thing(phrase, count) or self._nodes_of(index, count)
             if meaning is not None:
                 return count, meaning
         return self._size_first(index)
 
+    def _is_phrase(self, words: str) -> bool:
+        """Whether some words set a field, whatever the first of them alone stands for: ``full precision``."""
+        return " " in words and any(vocabulary().phrase(words, task) is not None for task in (TRAIN, INFER))
+
+    def _nodes_of(self, index: int, count: int) -> Meaning | None:
+        """Return the machines that some words count, as ``4 dgx a100`` or ``dgx h100``: each has several devices."""
+        words = [token.text for token in self._tokens[index : index + count]]
+        size = vocabulary().nodes.get(key_of(words[0].lstrip("0123456789xX×*"))) or (
+            vocabulary().nodes.get(key_of(words[1])) if count > 2 else None
+        )
+        number = re.match(r"\d+", words[0])
+        name = " ".join(words[1:] if key_of(words[0].lstrip("0123456789xX×*")) in vocabulary().nodes else words[2:])
+        match = hardware.named_hardware(name, self._catalog) if size and name else None
+        if size is None or match is None or match.fault or hardware.DEVICES in match.values:
+            return None
+        nodes = int(number[0]) if number else 1
+        counted: dict[str, object] = {hardware.DEVICES: nodes * size, Key.HARDWARE_PER_NODE: size}
+        return Meaning(f"{nodes} x {size} {match.words}", {**match.values, **counted})
+
     def _size_first(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a model whose size stands before its name, as ``70b llama2`` or ``350M gpt``."""
-        if not self._is_free(index, 2) or not models.is_size(self._tokens[index].text):
+        if not self._is_free(index, 2) or not models.is_size(self._tokens[index].text) or self._tokens[index].ends:
             return None
         name = self._tokens[index + 1].text
         is_another = (
@@ -136,17 +176,14 @@ class NamedWords:
 
     def _is_value(self, word: str) -> bool:
         """Whether a word is the exact name of a number format, framework, engine or optimizer."""
-        return (
-            any(
-                key_of(word) == key_of(name)
-                for task in (TRAIN, INFER)
-                for name in settings.value_names(task, self._catalog)
-            )
-            or key_of(word) in vocabulary().formats
-        )
+        return settings.is_exact_value(word, self._catalog) or key_of(word) in vocabulary().formats
 
     def _is_counted(self, index: int) -> bool:
-        """Whether a word beside a number says what it counts."""
+        """Whether a word beside a number says what it counts; billions are no prompt."""
+        if models.is_size(self._tokens[index].text) and self._tokens[index].text[-1] in "bB":
+            beside = (self._amount_at(index + 1), self._amount_at(index - 1))
+            if not any(amount and set(amount.fields.values()) & _LONG for amount in beside):
+                return False
         behind = self._amount_at(index + 1)
         if behind is not None and (behind.is_behind or (behind.behind and not self._is_number_at(index + 2))):
             return True
@@ -163,19 +200,20 @@ class NamedWords:
     def _sized(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a size, or a part of a model's name, where no model was named in full."""
         text = self._tokens[index].text
-        if models.MODEL in self._values or not self._is_free(index):
-            return None
-        if settings.is_number(text) and self._is_counted(index):
+        is_number = settings.is_number(text)
+        if models.MODEL in self._values or not self._is_free(index) or (is_number and self._is_counted(index)):
             return None
         if "=" in text or key_of(text) in vocabulary().fillers or self._is_setting(text):
             return None
-        if self._is_free(index, 2) and not self._is_setting(self._tokens[index + 1].text):
-            joined = f"{text}-{self._tokens[index + 1].text}"
-            match = models.resembling_model(joined, self._catalog)
-            if match is not None and not settings.is_number(text):
-                return 2, match
         after = self._tokens[index + 1].text if self._is_free(index + 1) else ""
-        if settings.is_number(text) and text[-1:] not in "bB" and not key_of(after).startswith(_PARAMETERS):
+        if after and not self._tokens[index].ends and not self._is_setting(after):
+            match = models.resembling_model(f"{text}-{after}", self._catalog)
+            if match is not None and not is_number:
+                return 2, match
+        is_other_number = is_number and text[-1:] not in "bB" and not key_of(after).startswith(_PARAMETERS)
+        # A family has no model of a size that nothing is called by.
+        is_other_size = not models.is_size(text) and models.is_size(after) and not self._is_counted(index + 1)
+        if is_other_number or is_other_size:
             return None
         match = models.sized_model(text, self._catalog) or models.resembling_model(text, self._catalog)
         return (1, match) if match is not None else None

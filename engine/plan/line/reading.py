@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
 from capacity_tui.engine.errors import PlanError
-from capacity_tui.engine.keys import Key
+from capacity_tui.engine.keys import Figure, Key
 from capacity_tui.engine.models import find_known_model, presumed_family
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import hardware_words as hardware
@@ -20,13 +20,15 @@ from capacity_tui.engine.plan.line.hardware_words import (
     unknown_words,
 )
 from capacity_tui.engine.plan.line.named_words import NamedWords
+from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, limit_in
 from capacity_tui.engine.plan.line.setting_words import METHOD, TASK, task_meant, task_named
-from capacity_tui.engine.plan.line.tokens import LONGEST_LINE
+from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, duration_of, image_of
 from capacity_tui.engine.plan.line.words import (
     FINETUNE,
     FIT,
     INFER,
     TRAIN,
+    Asked,
     Assumption,
     Meaning,
     OneLine,
@@ -37,6 +39,11 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
+_WORDS_OF_A_FIELD = (4, 3, 2, 1)
+_IN_TOKENS = frozenset({Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN})
+_IMAGE_SIZE = "image_size"
+_ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
+_OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
 _BETWEEN = frozenset({"of", "is", "="})
 """Words between a name and its number, as in ``sequence length of 4096``."""
 _SAME_PARAMETERS = 0.15
@@ -68,6 +75,7 @@ class _Line(NamedWords):
         self._pass(self._set)
         self._pass(self._guessed)
         self._own_figures()
+        self._optimal_length()
         if self._mended and models.MODEL in self._values:
             name = self._values[models.MODEL]
             self._assumed += [
@@ -76,8 +84,29 @@ class _Line(NamedWords):
             ]
         if self._unknown:
             self._faults.append(unknown_words(self._unknown, self._catalog))
-        words = tuple(self._words())
-        return OneLine(self._text, self._task, words, tuple(self._assumed), self._values, tuple(self._faults))
+        asked = self._asked()
+        words, unknown = tuple(self._words()), tuple(self._unknown)
+        assumed, faults = tuple(self._assumed), tuple(self._faults)
+        return OneLine(self._text, self._task, words, assumed, self._values, faults, unknown, asked)
+
+    def _asked(self) -> Asked | None:
+        """Return what the line asks for; limits that nothing is asked with are remarked."""
+        named = {
+            index
+            for index, (_, meaning) in self._taken.items()
+            if meaning.values.keys() & {hardware.NAME, hardware.SPEC}
+        }
+        asked = asked_of(self._tokens, named, self._task, self._values, tuple(self._limits.values()))
+        if asked is not None:
+            return asked
+        for index, limit in self._limits.items():
+            count, meaning = self._taken[index]
+            why = f"{limit}: a plan has no such limit; `capacity-tui need --limit '{limit}'` and Find keep it"
+            self._taken[index] = count, Meaning(meaning.words, why=why)
+        for index, token in enumerate(self._tokens):
+            if vocabulary().asking.get(key_of(token.text)) == CHEAPEST and self._taken.get(index) == (1, _NOTHING):
+                self._taken[index] = 1, Meaning(why=f"{token.text}: {_ONE_MACHINE}")
+        return None
 
     # The task
 
@@ -105,31 +134,60 @@ class _Line(NamedWords):
     def _set(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize numbers with what they count, names of values, and ``key=value``."""
         text = self._tokens[index].text
+        limit = limit_in(self._tokens, index)
+        if limit is not None:
+            return 1, self._limit(index, limit)
         if "=" in text:
             return 1, settings.assigned(text, self._task, self._model)
-        share = settings.percentile(text)
-        if share is not None:
-            return 1, share if self._task == INFER else settings.unlike(text, "a percentile of latency", self._task)
         figure = hardware.figures_of(text)
         if figure is not None:
-            after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
-            is_ram = after in vocabulary().ram and hardware.MEMORY in figure
-            name = str(self._values.get(hardware.NAME, ""))
-            meaning = hardware.given_figure(text, figure, is_ram, name, self._catalog)
-            if hardware.NAME in meaning.values:
-                self._values.pop(hardware.NAME)  # the same device with another memory
-            return (2 if is_ram else 1), meaning
+            return self._figure(index, figure)
         if settings.is_number(text):
-            return self._number_first(index)
-        return self._name_first(index) or self._number_first(index) or self._value_of_two(index) or self._alone(text)
+            return self._number_first(index) or self._part_of_data(index)
+        return (
+            self._ruled_out(index)
+            or self._name_first(index)
+            or self._number_first(index)
+            or self._value_of_some(index)
+            or self._alone(text)
+        )
 
-    def _value_of_two(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a name or a phrase of two words, as ``adamw 8bit`` or ``flash attention``."""
-        if not self._is_free(index, 2):
+    def _figure(self, index: int, figure: dict[str, float]) -> tuple[int, Meaning]:
+        """Recognize a figure of the hardware, or the memory of its host."""
+        after = key_of(self._span(index + 1, 1)) if self._is_free(index + 1) else ""
+        is_ram = after in vocabulary().ram and hardware.MEMORY in figure
+        name = str(self._values.get(hardware.NAME, ""))
+        meaning = hardware.given_figure(self._tokens[index].text, figure, is_ram, name, self._catalog)
+        if hardware.NAME in meaning.values:
+            self._values.pop(hardware.NAME)  # the same device with another memory
+        return (2 if is_ram else 1), meaning
+
+    def _limit(self, index: int, limit: str) -> Meaning:
+        """Keep a limit on time or money, which is asked for rather than planned."""
+        if self._task == INFER and not limit.startswith(Figure.COST_USD_PER_HOUR):
+            hint = "of a load that is served say the dollars an hour or a month, as $2/h, or ttft 1s and tpot 50ms"
+            return Meaning(fault=PlanError("what is this the limit of?", self._tokens[index].text, hint))
+        self._limits[index] = limit
+        return Meaning(limit)
+
+    def _ruled_out(self, index: int) -> tuple[int, Meaning] | None:
+        """Return what is set by a word that another one rules out, as in ``no offload``."""
+        words = vocabulary()
+        if key_of(self._tokens[index].text) not in words.negations or not self._is_free(index, 2):
             return None
-        both = self._span(index, 2)
-        named = settings.exact_value(both, self._task, self._catalog) or self._phrase(both)
-        return None if named is None else (2, named)
+        key, task = key_of(self._tokens[index + 1].text), TRAIN if self._task == FINETUNE else self._task
+        values = words.ruled_out.get(task, {}).get(key)
+        return None if values is None else (2, Meaning(self._span(index, 2) if values else "", values))
+
+    def _value_of_some(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize a name or a phrase of some words, as ``paged adamw 8bit`` or ``flash attention``."""
+        for count in (3, 2):
+            if self._is_free(index, count):
+                words = self._span(index, count)
+                named = settings.exact_value(words, self._task, self._catalog) or self._phrase(words)
+                if named is not None:
+                    return count, named
+        return None
 
     def _phrase(self, words: str) -> Meaning | None:
         values = vocabulary().phrase(words, self._task)
@@ -139,18 +197,42 @@ class _Line(NamedWords):
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
         if key_of(text) in vocabulary().refused:
             return 1, Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=vocabulary().refused[key_of(text)]))
-        meaning = self._phrase(text) or self._dataset(text)
+        meaning = self._percentile(text) or self._image(text) or self._phrase(text) or self._dataset(text)
         if meaning is None:
             meaning = settings.named_value(text, self._task, str(self._values.get(METHOD, "")), self._catalog)
         parts = settings.glued(text)
         if meaning is None and parts is not None:
             meaning = self._pair(parts[0], parts[1])
         key, words = key_of(text), vocabulary()
-        if meaning is None and (key in words.fillers or key in words.suggests):
+        if (
+            meaning is None
+            and key in words.fillers | words.suggests.keys() | words.negations | words.asking.keys() | words.ram
+        ):
             meaning = _NOTHING
         if meaning is None and key in words.remarks:
             meaning = Meaning(why=words.remarks[key])
         return None if meaning is None else (1, meaning)
+
+    def _percentile(self, text: str) -> Meaning | None:
+        share = settings.percentile(text)
+        if share is None or self._task == INFER:
+            return share
+        return settings.unlike(text, "a percentile of latency", self._task)
+
+    def _image(self, text: str) -> Meaning | None:
+        """Recognize the size of images, as ``512x512``, of a model that has one."""
+        edge = image_of(text)
+        if edge is None or settings.named_field(_IMAGE_SIZE, self._task, self._model) is None:
+            return None
+        return settings.field_value(f"{OWN_PARAMETERS}{_IMAGE_SIZE}", str(edge), self._task)
+
+    def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
+        """Recognize how much of a data set there is, as in ``52k alpaca``."""
+        name = key_of(self._tokens[index + 1].text) if self._is_free(index + 1) else ""
+        path = vocabulary().datasets.get(name, ("", 0))[0]
+        if not path or self._task not in (TRAIN, FINETUNE):
+            return None
+        return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")
 
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""
@@ -167,21 +249,22 @@ class _Line(NamedWords):
     def _number_first(self, index: int) -> tuple[int, Meaning] | None:
         """Recognize a number with what it counts behind it."""
         number, after = self._tokens[index].text, self._tokens[index + 1].text if self._is_free(index + 1) else ""
-        pair = self._span(index + 1, 2) if self._is_free(index + 1, 2) else ""
-        is_pair = settings.amount_of(pair) is not None
-        after = pair if is_pair else after
+        named = (count for count in _WORDS_OF_A_FIELD[:-1] if self._is_free(index + 1, count))
+        spans = ((count, settings.amount_of(self._span(index + 1, count))) for count in named)
+        more = next((count - 1 for count, amount in spans if amount is not None and amount.field(self._task)), 0)
+        after = self._span(index + 1, 1 + more) if more else after
         amount = settings.amount_of(after)
         parameter = settings.named_field(after, self._task, self._model)
         is_parameter = parameter is not None and parameter[0].startswith(OWN_PARAMETERS)
         is_counted = amount is not None and (
             amount.is_behind
             or settings.is_time(number)
-            or (bool(amount.behind) and not self._begins_another(index + 1 + is_pair))
+            or (bool(amount.behind) and not self._begins_another(index + 1 + more))
         )
         if not is_counted and not is_parameter:
             return None
         meaning = self._pair(after, number)
-        return None if meaning is None else (3 if is_pair else 2, meaning)
+        return None if meaning is None else (2 + more, meaning)
 
     def _begins_another(self, index: int) -> bool:
         """Whether a word that may stand on either side of a number belongs to the number behind it."""
@@ -191,8 +274,8 @@ class _Line(NamedWords):
         return after is None or not after.behind
 
     def _name_first(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a field by one word or two, with its value behind it; a switch stands alone."""
-        for count in (2, 1):
+        """Recognize a field by one word or some, with its value behind it; a switch stands alone."""
+        for count in _WORDS_OF_A_FIELD:
             if not self._is_free(index, count):
                 continue
             name = self._span(index, count)
@@ -201,7 +284,8 @@ class _Line(NamedWords):
             after = self._tokens[behind].text if self._is_free(behind) else ""
             meaning = self._pair(name, after) if after and not self._is_of_next(name, behind) else None
             if meaning is not None:
-                return count + skipped + 1, meaning
+                unit = int(self._is_free(behind + 1) and self._counts_tokens(name, behind + 1))
+                return count + skipped + 1 + unit, meaning
             field = settings.named_field(name, self._task, self._model)
             if field is not None and field[1].kind == "switch":
                 return count, Meaning(name, {field[0]: True})
@@ -210,7 +294,19 @@ class _Line(NamedWords):
     def _is_of_next(self, name: str, index: int) -> bool:
         """Whether the number behind a name is counted by the word behind that, as in ``8k context 16 users``."""
         amount, after = settings.amount_of(name), self._amount_at(index + 1)
-        return amount is not None and after is not None and after.is_behind and self._is_number_at(index)
+        if amount is None or after is None or self._counts_tokens(name, index + 1):
+            return False
+        return after.is_behind and self._is_number_at(index)
+
+    def _counts_tokens(self, name: str, index: int) -> bool:
+        """Whether a word is the unit of what a name counts, as the last of ``input 1500 tokens``."""
+        amount, unit = settings.amount_of(name), self._amount_at(index)
+        return (
+            amount is not None
+            and unit is not None
+            and unit.name == settings.TOKENS
+            and bool(set(amount.fields.values()) & _IN_TOKENS)
+        )
 
     def _pair(self, name: str, value: str) -> Meaning | None:
         """Return what a name and its value set; None where they do not belong together."""
@@ -245,15 +341,24 @@ class _Line(NamedWords):
         """Take what nothing else recognized for a number of its usual meaning, or for the most similar name."""
         if not self._is_free(index):
             return None
-        text = self._tokens[index].text
-        if key_of(text) in vocabulary().fillers or key_of(text) in self._catalog.architectures.variants:
+        text, words = self._tokens[index].text, vocabulary()
+        says_nothing = key_of(text) in words.fillers or key_of(text) in self._catalog.architectures.variants
+        if says_nothing or self._is_size_of_model(index) or settings.amount_of(text) is not None:
             return 1, _NOTHING
-        if self._is_size_of_model(index) or settings.amount_of(text) is not None:
-            return 1, _NOTHING
+        if settings.is_time(text) or duration_of(text) is not None:
+            hint = "write ttft 500ms or tpot 50ms of a latency, within 24h of a job"
+            return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))
         if settings.is_number(text):
-            path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
-            return 1, settings.bare_number(text, self._task, path in self._values)
-        return 1, self._similar(text)
+            return 1, self._bare_number(text)
+        return 1, _NOTHING if settings.is_slip_of_filler(text) else self._similar(text)
+
+    def _bare_number(self, text: str) -> Meaning:
+        """Return what a number without a word counts."""
+        path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
+        if self._task == FINETUNE and text[-1] in "bB":
+            hint = f"write {text[:-1]}B tokens, or name one model"
+            return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
+        return settings.bare_number(text, self._task, path in self._values)
 
     def _is_size_of_model(self, index: int) -> bool:
         """Whether a word says once more how large the model is, as 671b behind deepseek r1."""
@@ -263,7 +368,7 @@ class _Line(NamedWords):
             return False
         row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
         total = self._catalog.architectures[row_id].params_total if row_id is not None else None
-        if not total or text[-1:] not in "bBmM" or not settings.is_number(text):
+        if not total or text[-1:] not in "bBmMtT" or not settings.is_number(text):
             return False
         return abs(parse_count(text) / total - 1) < _SAME_PARAMETERS
 
@@ -290,6 +395,19 @@ class _Line(NamedWords):
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
 
+    def _optimal_length(self) -> None:
+        """Train as many tokens as suit the size of the model best, where the line says so."""
+        words = (self._span(index, count) for index, (count, _) in self._taken.items())
+        if Key.TRAINING_TOKENS in self._values or not any(key_of(word) in _OPTIMAL for word in words):
+            return
+        row_id = self._catalog.architectures.find_id(str(self._values.get(models.MODEL, "")))
+        parameters = self._catalog.architectures[row_id].params_total if row_id is not None else None
+        if parameters:
+            ratio = vocabulary().usual[TRAIN]["tokens_per_parameter"]
+            self._values[Key.TRAINING_TOKENS] = round(ratio * parameters)
+            why = f"{ratio:g} tokens a parameter: what trains the best model for its FLOPs (Hoffmann et al. 2022)"
+            self._assumed.append(Assumption(Key.TRAINING_TOKENS, self._values[Key.TRAINING_TOKENS], why))
+
     def _own_figures(self) -> None:
         """Make figures without a device's name a device of one's own."""
         given = {
@@ -297,12 +415,17 @@ class _Line(NamedWords):
             for key, value in self._values.items()
             if key.startswith(f"{hardware.SPEC}.")
         }
-        if given.keys() - {"host_memory_gib"} and hardware.NAME not in self._values:
-            makers = (vocabulary().machines.get(key_of(token.text)) for token in self._tokens)
-            meaning = hardware.custom_device(given, self._catalog, next(filter(None, makers), ""))
+        if hardware.NAME in self._values:
+            return
+        makers = ((token.text, vocabulary().machines.get(key_of(token.text))) for token in self._tokens)
+        word, maker = next(((word, maker) for word, maker in makers if maker), ("", ""))
+        if given.keys() - {"host_memory_gib"}:
+            meaning = hardware.custom_device(given, self._catalog, maker)
             self._values = {key: value for key, value in self._values.items() if not key.startswith(hardware.SPEC)}
             self._values.update(meaning.values)
             self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
+        elif maker:
+            self._faults.append(PlanError(f"which {word}?", hint="name its chip or memory, as m3 max or 64gb"))
 
     def _words(self) -> Iterator[Word]:
         for index, (count, meaning) in sorted(self._taken.items()):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, lru_cache
 from typing import Any
 
 from capacity_tui.engine.catalog import (
@@ -16,7 +20,7 @@ from capacity_tui.engine.catalog import (
     named_release,
     nearest,
 )
-from capacity_tui.engine.errors import Place, PlanError, UnitError
+from capacity_tui.engine.errors import CatalogError, Place, PlanError, UnitError
 from capacity_tui.engine.keys import Key
 from capacity_tui.engine.models import Family, KnownModel
 from capacity_tui.engine.plan.field_table import OWN_PARAMETERS, all_fields
@@ -34,6 +38,11 @@ _TIME = re.compile(r"\d+(?:\.\d*)?(?:us|ms|s|sec|min|h)", re.IGNORECASE)
 _GLUED = re.compile(r"([a-z_\-]{2,})[<:]?=?(\d\S*)", re.IGNORECASE)
 
 _PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
+
+_FEWEST_IN_ORDER = 4
+
+_FEWEST_OF_A_SLIP, _SLIP = 5, 0.85
+"""Letters of a word that may be a slip of one beside a number, and how similar it is to be."""
 
 _SHORTEST_SEQUENCE, _LONGEST_SEQUENCE = 64, 16 * 2**20
 
@@ -89,7 +98,7 @@ def is_amount(word: str, amount: Amount, task: str) -> bool:
     """Return whether a word says how many of something there are: a number, or a time of what is counted in seconds."""
     known = all_fields().get(amount.field(task) or "")
     takes_time = known is not None and known.knob.unit == "s"
-    return is_number(word) or (takes_time and is_time(word))
+    return is_number(word) or ((takes_time or bool(amount.hint)) and is_time(word))
 
 
 def amount_of(word: str) -> Amount | None:
@@ -97,11 +106,37 @@ def amount_of(word: str) -> Amount | None:
     return vocabulary().amounts.get(key_of(word))
 
 
+def amount_meant(word: str) -> str | None:
+    """Return the word beside a number that a word is a slip of, as ``exmaples``; None for other words."""
+    key, words = key_of(word), vocabulary()
+    if not key.isalpha() or len(key) < _FEWEST_OF_A_SLIP or key in words.fillers | words.tasks.keys():
+        return None
+    return next(iter(difflib.get_close_matches(key, words.amounts, 1, _SLIP)), None)
+
+
+def is_slip_of_filler(word: str) -> bool:
+    """Return whether a word has the letters of one that says nothing in another order, as ``whit``."""
+    key = key_of(word)
+    return len(key) >= _FEWEST_IN_ORDER and (key[0], "".join(sorted(key))) in _letters_of_fillers()
+
+
+@cache
+def _letters_of_fillers() -> frozenset[tuple[str, str]]:
+    return frozenset((key[0], "".join(sorted(key))) for key in vocabulary().fillers if key.isalpha())
+
+
 def counted(amount: Amount, number: str, task: str, model: KnownModel | None) -> Meaning:
     """Return what a number of something sets."""
     path = amount.field(task)
+    if amount.hint:
+        return _fault(f"{amount.name} of which kind?", number, amount.hint)
     if path == "":
         return Meaning(f"{amount.name} {number}: no part in memory or time")
+    if amount.most < math.inf and is_number(number) and parse_count(number) > amount.most:
+        hint = f"of one request at most some {amount.most:g} are known: say requests/s, or batch 64, of many"
+        return _fault(f"more {amount.name} than one request has", number, hint)
+    if amount.per != 1 and is_number(number):
+        number = f"{parse_count(number) / amount.per:.4g}"
     if amount.reciprocal and is_number(number) and parse_count(number) > 0:
         number = f"{1 / parse_count(number):.4g}s"
     if path is not None and path.startswith(OWN_PARAMETERS):
@@ -246,7 +281,18 @@ def _length_name(task: str) -> str:
 
 
 def _exactly(name: str, path: str, catalog: Catalog) -> str | None:
-    return next((known for known in known_names(path, catalog) if key_of(known) == key_of(name)), None)
+    return _names_by_key(path, catalog).get(key_of(name))
+
+
+@lru_cache(maxsize=64)
+def _names_by_key(path: str, catalog: Catalog) -> Mapping[str, str]:
+    return {key_of(known): known for known in known_names(path, catalog)}
+
+
+def is_exact_value(name: str, catalog: Catalog) -> bool:
+    """Return whether a word is the exact name of a number format, framework, engine or optimizer."""
+    paths = (path for task in (TRAIN, INFER) for path in vocabulary().values_of(task))
+    return any(_exactly(name, path, catalog) is not None for path in paths)
 
 
 def _otherwise(name: str, path: str, catalog: Catalog) -> str | None:
@@ -261,6 +307,9 @@ def _otherwise(name: str, path: str, catalog: Catalog) -> str | None:
         "format of weights": catalog.quantizations,
         "engine": catalog.engines,
     }
+    if rows == "format of weights" and key_of(name).startswith("exl2") and key_of(name) != "exl2":
+        with suppress(CatalogError):
+            return catalog.quantizations.find(name).id
     row_id = tables[rows].find_id(name) if rows in tables else None
     return name if row_id is not None and rows == "engine" else row_id
 
@@ -306,7 +355,7 @@ def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None,
     """
     serving = _first(words, lambda word: _is_of_serving(word, catalog))
     training = _first(free, lambda word: _is_of_training(word, catalog))
-    suggested = _first(free, lambda word: vocabulary().suggests.get(key_of(word)) == INFER)
+    suggested = _first(free, lambda word: _suggests_serving(key_of(word), is_named=family is not None))
     if family is not None and family.task == FIT:
         return FIT, f"task: fitting, as {family.id} is"
     if serving is not None:
@@ -318,6 +367,12 @@ def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None,
     if family is not None and _generates(family.id, catalog):
         return INFER, "task: serving, since nothing says that the model is trained (say train or lora)"
     return TRAIN, "task: training, since no other was named"
+
+
+def _suggests_serving(key: str, *, is_named: bool) -> bool:
+    """Whether a word suggests serving; the largest and the best do where no model is named: then it is asked for."""
+    words = vocabulary()
+    return words.suggests.get(key) == INFER or (not is_named and words.asking.get(key) in ("most", "which"))
 
 
 def _first(words: Sequence[str], is_meant: Callable[[str], bool]) -> str | None:
@@ -341,6 +396,8 @@ def _is_of_training(word: str, catalog: Catalog) -> bool:
     if amount is not None:
         return INFER not in amount.fields and TRAIN in amount.fields
     words = vocabulary()
+    if key_of(word) in words.fillers:
+        return False
     path = words.field_of(name, TRAIN) or ""
     is_field = path in _OF_TRAINING or (path.startswith("training.") and words.field_of(name, INFER) is None)
     is_value = named_value(word, TRAIN, "", catalog) is not None
@@ -356,7 +413,7 @@ def _is_of_serving(word: str, catalog: Catalog) -> bool:
         return True
     amount = amount_of((glued(word) or (word,))[0])
     if amount is not None and set(amount.fields) == {INFER}:
-        return True
+        return amount.tells
     if key_of(word) in vocabulary().fillers or word.startswith("inference."):
         return word.startswith("inference.")
     is_trained = named_value(word, TRAIN, "qlora", catalog) is not None

@@ -16,20 +16,48 @@ LONGEST_LINE = 400
 # A word ends at a space, or at a comma, semicolon or colon before one; what stands in brackets belongs together.
 _WORD = re.compile(r"(?:\d+\s*[x×*]\s*)?[^\s()]*\([^()]*\)?|[^\s]+", re.IGNORECASE)
 
-_ENDINGS = ",;:?!"
+_ENDINGS = ",;:?!\"'"
+
+_MARKS = "~≈#\"'"
+"""What may stand before a word and says nothing: ``~5k samples``."""
+
+_MONEY_WORDS = ("usd", "dollar", "dollars", "bucks")
 
 _MEMORY_UNITS = ("gb", "gib", "gig", "gigs")
 
 _BITS = ("bit", "bits")
+_MIXED, _BITS_A_WEIGHT = re.compile("exl2", re.IGNORECASE), re.compile(r"(\d(?:\.\d+)?)\s*bpw", re.IGNORECASE)
+
 _QUANTIZED = ("quantization", "quantisation", "quantized", "quantised", "quant")
 
-_SECOND, _PER = ("s", "sec", "second"), ("per", "a", "/", "each")
+_UNITS = ((_BITS, "bit"), (_MEMORY_UNITS, "gb"), (("bpw",), "bpw"))
+
+_PER_UNITS: Mapping[str, str] = {
+    **dict.fromkeys(("s", "sec", "second"), "s"),
+    **dict.fromkeys(("min", "minute"), "min"),
+    **dict.fromkeys(("h", "hr", "hour"), "h"),
+    "day": "day",
+    **dict.fromkeys(("mo", "month"), "month"),
+}
+_PER = ("per", "a", "an", "/", "each")
+
+_SPANS, _ONE, _WITHIN = ("hour", "day", "week", "month"), ("a", "an", "one"), ("in", "within", "under", "for")
+
+_MONEY = re.compile(
+    r"\$\s?(?P<sum>\d[\d,]*(?:\.\d+)?k?)|(?P<other>\d[\d,]*(?:\.\d+)?k?)(?:\$|usd|dollars?|bucks)", re.IGNORECASE
+)
+_OF_TIME = re.compile(r"(?:/|per)(h|hr|hour|mo|month)", re.IGNORECASE)
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|hrs?|hours?|d|days?|w|wks?|weeks?|mo|months?)", re.IGNORECASE)
+_HOURS_OF = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24}
+_IMAGE = re.compile(r"(\d{2,4})\s*[x×*]\s*(\d{2,4})(?:px)?", re.IGNORECASE)
 
 _GIGABYTES = re.compile(r"(\d+(?:\.\d+)?)(?:g|gig|gigs)", re.IGNORECASE)
 
 _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
+
+_EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 
 _GROUPED, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:,\d{3})+"), re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
 
@@ -38,11 +66,16 @@ _SIGNS: Mapping[str, str] = {"<": "<", "<=": "<", "≤": "<", "=": "=", "under":
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word of the line: as it is read, and where it stands."""
+    """A word of the line: as it is read, and where it stands.
+
+    Attributes:
+        ends: whether a comma or the like stands behind it, over which no name reaches.
+    """
 
     text: str
     start: int
     end: int
+    ends: bool = False
 
 
 def split(text: str) -> list[Token]:
@@ -55,7 +88,9 @@ def split(text: str) -> list[Token]:
             parts = [(start + 1 + part.start(), part[0]) for part in re.finditer(r"[^\s()]+", word[1:])]
         for at, part in parts:
             plain = part.rstrip(_ENDINGS).removesuffix(".") or part
-            _add(Token(_plain_number(plain), at, at + len(plain)), tokens)
+            marks = len(plain) - len(plain.lstrip(_MARKS))
+            marks = 0 if marks == len(plain) else marks
+            _add(Token(_plain_number(plain[marks:]), at + marks, at + len(plain), plain != part), tokens)
     return tokens
 
 
@@ -65,32 +100,71 @@ def _add(token: Token, tokens: list[Token]) -> None:
     joined = None if before is None else _with_unit(before.text, key_of(token.text))
     if before is None:
         tokens.append(token)
+    elif (mixture := _mixture(before.text, token.text)) is not None:
+        tokens[-1] = Token(mixture, before.start, token.end, token.ends)
     elif joined is not None:
-        tokens[-1] = Token(joined, before.start, token.end)
+        tokens[-1] = Token(joined, before.start, token.end, token.ends)
     elif before.text in _SIGNS and len(tokens) > 1 and (before.text in "<=≤" or _is_latency(tokens[-2].text)):
         sign, name = tokens.pop(), tokens.pop()
-        _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end), tokens)
+        _add(Token(f"{name.text}{_SIGNS[sign.text]}{token.text}", name.start, token.end, token.ends), tokens)
     elif _is_limit(before.text, token.text):
         value = token.text.lstrip("<≤=")
-        tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end)
-    elif key_of(token.text) in _SECOND and before.text.casefold() in _PER and _counts(tokens[:-1]):
-        tokens[-2:] = [Token(f"{tokens[-2].text}/s", tokens[-2].start, token.end)]
+        tokens[-1] = Token(f"{before.text.rstrip('<')}<{value}", before.start, token.end, token.ends)
+    elif (unit := _PER_UNITS.get(key_of(token.text))) and before.text.casefold() in _PER and _is_rated(tokens[:-1]):
+        tokens[-2:] = [Token(f"{tokens[-2].text}/{unit}", tokens[-2].start, token.end, token.ends)]
+    elif token.text.casefold() in _SPANS and key_of(before.text) in _ONE and _is_within(tokens[:-1]):
+        tokens[-1] = Token(f"1{token.text.casefold()}", before.start, token.end, token.ends)
     else:
         tokens.append(token)
 
 
+def _mixture(one: str, other: str) -> str | None:
+    """Return the format of weights that two words say with its mean of bits, as ``exl2 4.5bpw``; None for others."""
+    kinds, bits = zip(*((_MIXED.fullmatch(word), _BITS_A_WEIGHT.fullmatch(word)) for word in (one, other)), strict=True)
+    kind, mean = next(filter(None, kinds), None), next(filter(None, bits), None)
+    return None if kind is None or mean is None else f"{kind[0].casefold()}-{float(mean[1])}"
+
+
 def _with_unit(number: str, word: str) -> str | None:
     """Return a number and the word behind it as one, as ``24 gb``, ``4 bits`` or ``10 s``; None for others."""
-    scale, seconds = vocabulary().scales.get(word), vocabulary().time_units.get(word)
-    if scale is not None and _NUMBER.fullmatch(number):
-        return _plain_number(number) + scale
-    if word in _BITS and number.isdigit():
-        return f"{number}bit"
+    words = vocabulary()
+    scale, span, seconds = words.scales.get(word), words.durations.get(word), words.time_units.get(word)
+    if number == "$" or (word in _MONEY_WORDS and sum_of(f"${number}")):
+        return f"${word}" if number == "$" else f"${number}"
     if word in _QUANTIZED and number.endswith("bit"):
         return number
-    if word in _MEMORY_UNITS and _NUMBER.fullmatch(number):
-        return f"{number}gb"
-    return f"{number}{seconds}" if seconds is not None and number[-1:].isdigit() else None
+    if seconds is not None and number[-1:].isdigit():
+        return f"{number}{seconds}"
+    if not _NUMBER.fullmatch(number):
+        return None
+    unit = next((written for units, written in _UNITS if word in units), span)
+    return _plain_number(number) + scale if scale is not None else None if unit is None else f"{number}{unit}"
+
+
+def sum_of(word: str) -> tuple[str, float] | None:
+    """Return the dollars that a word says, and the hours that they are for, as ``$2/h``; None for other words.
+
+    The hours are 0 for the dollars of the whole job.
+    """
+    rate = _OF_TIME.search(word)
+    match = _MONEY.fullmatch(word[: rate.start()] if rate else word)
+    hours = 0.0 if rate is None else float(_HOURS_OF[rate[1][0].casefold()])
+    return None if match is None else ((match["sum"] or match["other"]).replace(",", ""), hours)
+
+
+def duration_of(word: str) -> str | None:
+    """Return the time that a word says in hours, days or weeks, as ``72h``; None for other words."""
+    match = _DURATION.fullmatch(word)
+    if match is None:
+        return None
+    hours = float(match[1]) * _HOURS_OF[match[2][0].casefold()]
+    return f"{hours / 24:g}d" if hours > 48 else f"{hours:g}h"
+
+
+def image_of(word: str) -> int | None:
+    """Return the edge of a square image, as ``512x512`` says it; None for other words."""
+    match = _IMAGE.fullmatch(word)
+    return int(match[1]) if match and match[1] == match[2] else None
 
 
 def _is_limit(before: str, text: str) -> bool:
@@ -98,9 +172,14 @@ def _is_limit(before: str, text: str) -> bool:
     return (before[-1:] == "<" and len(before) > 1) or (text[:1] in "<≤" and len(text) > 1 and before.isalpha())
 
 
-def _counts(tokens: list[Token]) -> bool:
-    """Whether the last word says what a number counts."""
-    return bool(tokens) and key_of(tokens[-1].text) in vocabulary().amounts
+def _is_rated(tokens: list[Token]) -> bool:
+    """Whether the last word says what a number counts, or is a sum: what may be so much of in a second or an hour."""
+    return bool(tokens) and (key_of(tokens[-1].text) in vocabulary().amounts or sum_of(tokens[-1].text) is not None)
+
+
+def _is_within(tokens: list[Token]) -> bool:
+    """Whether a time behind the last word is one to stay in, as in ``in a day``."""
+    return bool(tokens) and key_of(tokens[-1].text) in _WITHIN
 
 
 def _is_latency(word: str) -> bool:
@@ -115,6 +194,8 @@ def _plain_number(word: str) -> str:
         return f"{size[1]}gb"
     if _GROUPED.fullmatch(word):
         return word.replace(",", "")
+    if _EXPERTS.fullmatch(word):
+        return re.sub("[*×]", "x", word)
     return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -64,6 +65,23 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a line asks that no plan says, answered by solving its plan for a field.
+
+    Attributes:
+        solve: the field, as ``hardware.devices``.
+        limits: what must hold, as ``time<=30d``.
+        goal: what the best has least or most of; empty for what is usual of the field.
+        why: the same for people.
+    """
+
+    solve: str
+    limits: tuple[str, ...] = ()
+    goal: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OneLine:
     """A line that was read.
 
@@ -74,6 +92,8 @@ class OneLine:
         assumed: what nobody said, with the reason.
         values: values of a plan by path.
         faults: what could not be understood, or contradicts itself.
+        unknown: words that mean nothing here, which the last of the faults names.
+        asked: what no plan says; None where the line is a plan.
     """
 
     text: str
@@ -82,6 +102,8 @@ class OneLine:
     assumed: tuple[Assumption, ...]
     values: Mapping[str, object] = field(hash=False)
     faults: tuple[PlanError, ...] = ()
+    unknown: tuple[str, ...] = ()
+    asked: Asked | None = None
 
     @property
     def understood(self) -> str:
@@ -116,6 +138,15 @@ class OneLine:
         )
         return (*guessed, *self.assumed)
 
+    def without_unknown(self) -> OneLine:
+        """Return the line without the words that mean nothing here, which is remarked."""
+        if not self.unknown:
+            return self
+        why = f"not understood, and left out: {', '.join(self.unknown)}"
+        left_out = Word("", len(self.text), len(self.text), Meaning(why=why))
+        words = (*(word for word in self.words if word.text not in self.unknown), left_out)
+        return replace(self, words=words, faults=self.faults[:-1], unknown=())
+
     def has(self, path: str) -> bool:
         """Whether the line says anything of a field."""
         return path in self.values
@@ -140,6 +171,8 @@ class OneLine:
             self.assumed,
             {**left, **other.values},
             (*self.faults, *other.faults),
+            self.unknown,
+            None if self.asked is not None and other.has(self.asked.solve) else self.asked,
         )
 
 
@@ -164,12 +197,20 @@ class Amount:
         behind: whether its words may stand behind the number: ``always``, ``either`` where they may begin what follows
             as well, empty where they only stand before it.
         reciprocal: whether the field is one over the number, as a time is of a rate.
+        per: what the number is divided by, as requests a day are for those a second.
+        most: the most that it may count; more are of something else.
+        tells: whether its words tell what is done with the model.
+        hint: what to write instead, of what is told apart by another word.
     """
 
     name: str
     fields: Mapping[str, str]
     behind: str = ""
     reciprocal: bool = False
+    per: float = 1.0
+    most: float = math.inf
+    tells: bool = True
+    hint: str = ""
 
     @property
     def is_behind(self) -> bool:
@@ -200,6 +241,14 @@ class Vocabulary:
         ram: words behind a size of host memory.
         scales: suffixes of numbers, by word.
         time_units: units of times, by word.
+        durations: units of what takes hours or longer, by word.
+        negations: words that rule out what stands behind them.
+        ruled_out: what that sets, by what is done and by word.
+        asking: words that ask for what no plan says, by what they ask for.
+        asked: fields, by the words that ask and by the word that names what is asked for.
+        within: words before a time that is not to be passed.
+        deadlines: words that are such a time.
+        nodes: machines of so many devices, by the word before the name of these.
         methods: which weights are trained, by word.
         objectives: of fine-tuning, by word.
         here: names of this machine.
@@ -230,6 +279,14 @@ class Vocabulary:
     ram: frozenset[str]
     scales: Mapping[str, str]
     time_units: Mapping[str, str]
+    durations: Mapping[str, str]
+    negations: frozenset[str]
+    ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]
+    asking: Mapping[str, str]
+    asked: Mapping[str, Mapping[str, str]]
+    within: frozenset[str]
+    deadlines: Mapping[str, str]
+    nodes: Mapping[str, int]
     methods: Mapping[str, str]
     objectives: Mapping[str, str]
     here: frozenset[str]
@@ -264,7 +321,7 @@ def vocabulary() -> Vocabulary:
     """Return the shipped words."""
     rows: dict[str, Any] = parse_shipped(files("capacity_tui.profiles") / "one_line.yaml")
     return Vocabulary(
-        fillers=frozenset(map(key_of, rows["fillers"])) | {""},
+        fillers=frozenset(map(key_of, (*rows["fillers"], *rows["prose"]))) | {""},
         tasks=_by_word(rows["tasks"]),
         suggests=_by_word(rows["suggests"]),
         remarks=_by_word(rows["remarks"]),
@@ -278,11 +335,19 @@ def vocabulary() -> Vocabulary:
         ram=frozenset(map(key_of, rows["ram"])),
         scales=_by_word(rows["scales"]),
         time_units=_by_word(rows["time_units"]),
+        durations=_by_word(rows["durations"]),
+        negations=frozenset(map(key_of, rows["negations"])),
+        ruled_out=rows["ruled_out"],
+        asking=_by_word(rows["asking"]),
+        asked={asking: _by_word(fields) for asking, fields in rows["asked"].items()},
+        within=frozenset(rows["within"]),
+        deadlines=rows["deadlines"],
+        nodes=rows["nodes"],
         methods=_by_word(rows["methods"]),
         objectives=_by_word(rows["objectives"]),
         here=frozenset(rows["here"]),
         amounts={
-            key_of(word): Amount(name, row["fields"], row.get("behind", ""), row.get("reciprocal", False))
+            key_of(word): Amount(name, **{key: value for key, value in row.items() if key != "words"})
             for name, row in rows["numbers"].items()
             for word in row["words"]
         },
@@ -305,6 +370,7 @@ def line_examples() -> Mapping[str, str]:
 
 
 def _by_word(rows: Mapping[str, list[str]]) -> dict[str, str]:
+    """Return the name of each word; where two have one, the later."""
     return {key_of(word): name for name, words in rows.items() for word in words}
 
 

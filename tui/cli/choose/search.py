@@ -16,6 +16,7 @@ from capacity_tui.tui.cli.plan_sources import GivenPlan, machine_for, plan_optio
 
 if TYPE_CHECKING:
     from capacity_tui.engine.estimate import Answer
+    from capacity_tui.engine.machine import Machine
     from capacity_tui.engine.nodes import SharedAnswer
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.present import Part
@@ -244,13 +245,22 @@ def need(
     of names the best by the goal is taken. What the plan leaves open is chosen anew for each value. Exit code 1 where
     no value keeps the limits; then the nearest is shown, and what to relax. Ctrl-C stops and shows the best so far.
     """
-    from capacity_tui.engine.present import needed_as_dict
-    from capacity_tui.engine.solve import answer as answered
     from capacity_tui.engine.solve.need import need as solved
+    from capacity_tui.engine.solve.search import parse_limit
 
     plan = given.plan
     question = asked.question(plan)
+    if given.asked is not None:
+        said = tuple(parse_limit(text, plan.task or "train") for text in given.asked.limits)
+        question = replace(question, limits=(*question.limits, *said))
     machine = machine_for(plan)
+    needed = shown_while_solved(lambda show, stopped: solved(question, solve, machine, callback=show, stopped=stopped))
+    output.write(needed_text(needed, machine, output), given.inputs)
+    return NO_ANSWER if needed.best is None else 0
+
+
+def shown_while_solved(solve: Callable[[Callable[[Candidate], None], Callable[[], bool]], Needed]) -> Needed:
+    """Return what solving a plan comes to; what is tried is shown, and Ctrl-C ends it with the best so far."""
     with interrupted() as stopped, progress(elsewhere=False) as shown:
         tried: list[Candidate] = []
 
@@ -259,14 +269,20 @@ def need(
             state = "holds" if candidate.holds else "does not hold"
             shown.show(lambda: f"tried {len(tried)}: {', '.join(map(str, candidate.change.values()))} {state}")
 
-        needed = solved(question, solve, machine, callback=show, stopped=stopped)
+        return solve(show, stopped)
+
+
+def needed_text(needed: Needed, machine: Machine | None, output: Output) -> str:
+    """Return the value of a field that keeps the limits, and the plan that has it, in the form that is wanted."""
+    from capacity_tui.engine.present import needed_as_dict, to_json, to_yaml
+    from capacity_tui.engine.solve import answer as answered
+
     best = needed.best.plan if needed.best is not None else None
     answer = None if best is None else answered(best, machine)
     if output.is_data:
-        output.data(needed_as_dict(needed, answer), given.inputs)
-    else:
-        output.parts(_parts(needed, answer), given.inputs)
-    return NO_ANSWER if needed.best is None else 0
+        data = needed_as_dict(needed, answer)
+        return to_yaml(data) if output.form == "yaml" else to_json(data)
+    return output.parts_text(_parts(needed, answer))
 
 
 def _parts(needed: Needed, answer: Answer | None) -> Iterator[Part]:

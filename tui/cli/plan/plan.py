@@ -28,12 +28,16 @@ if TYPE_CHECKING:
     from capacity_tui.engine.explain import Roofline
     from capacity_tui.engine.plan import Plan
     from capacity_tui.engine.plan.files import PlanSource
-    from capacity_tui.engine.plan.line import PlanFlags
+    from capacity_tui.engine.plan.line import Asked, PlanFlags
     from capacity_tui.engine.present import Report
+    from capacity_tui.engine.solve.need import Needed
 
 BOTTLENECK, PLACEMENT = "bottleneck", "placement"
 
 EXPLAINED_FORMS = ("table", "json", "yaml")
+
+SOLVED_FORMS = (None, *EXPLAINED_FORMS)
+"""Forms in which the answer to what a line asks is written; others have the plan that it comes to."""
 
 PICTURE_WIDTH = 72
 
@@ -113,6 +117,15 @@ def plan(
         try:
             source = source_of(name, variant)
             loaded = changed_plan(source.plan(), settings)
+            if source.asked is not None:
+                needed = _needed(loaded, source.asked)
+                if needed.best is None or (not (key or folder or compare) and form in SOLVED_FORMS):
+                    from capacity_tui.tui.cli.choose.search import needed_text
+
+                    texts.append(needed_text(needed, machine_for(loaded), output))
+                    codes.append(DOES_NOT_FIT if needed.best is None else 0)
+                    continue
+                loaded = needed.best.plan or loaded
             if key is not None:
                 texts.append(_explained(loaded, key, form, output))
                 continue
@@ -196,6 +209,17 @@ def _estimated(plan: Plan) -> Answer:
 
     with working("estimating"):
         return answer(plan, machine_for(plan))
+
+
+def _needed(plan: Plan, asked: Asked) -> Needed:
+    """Return the answer to what a line asks of its plan."""
+    from capacity_tui.engine.solve.need import answer_asked
+    from capacity_tui.tui.cli.choose.search import shown_while_solved
+
+    limits = "".join(f", {limit}" for limit in asked.limits)
+    tell(f"capacity-tui: asked: {asked.solve}{limits} ({asked.why})")
+    machine = machine_for(plan)
+    return shown_while_solved(lambda show, stopped: answer_asked(plan, asked, machine, callback=show, stopped=stopped))
 
 
 def _explained(plan: Plan, key: str, form: str | None, output: Output) -> str:

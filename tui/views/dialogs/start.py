@@ -35,6 +35,7 @@ _WANTED = "I want to train · fine-tune · LoRA · QLoRA · serve · classical M
 _PLACEHOLDER = "llama-3.1-70b lora 8xh100 4k 50M"
 _GUIDE = "Type a model, a task and hardware, in any order; sequence length, tokens and batch may follow."
 _KEYS = "enter plans it, tab completes, esc goes to the plan"
+_LEAVES_OUT = "enter once more leaves out: {}"
 _MOST_GUESSES = 2
 _SLACK = 2
 _NO_ROW = -1
@@ -80,6 +81,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         self._starts: tuple[_Start, ...] = ()
         self._understood: Understood | None = None
         self._refusal = ""
+        self._refused = ""
         self._cursor = _NO_ROW
 
     def compose(self) -> ComposeResult:
@@ -121,6 +123,7 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
     def read(self, event: Input.Changed) -> None:
         """Have what was typed read while it is typed."""
         self._cursor, self._refusal = _NO_ROW, ""
+        self._tell_keys(_KEYS)
         self._have_read(event.value)
         self.show_lines()
 
@@ -154,12 +157,18 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
         """Say why a line makes no sense; what was typed stays."""
         self.is_answered = False
         self._refusal = "; ".join(filter(None, (": ".join(filter(None, (fault.title, fault.detail))), fault.hint)))
+        self._refused = self.query_one(Entry).value
+        unknown = self._understood.unknown if self._understood else ()
+        self._tell_keys(_LEAVES_OUT.format(" ".join(unknown)) if unknown else _KEYS)
         self.show_lines()
 
     def action_leave(self) -> None:
         """Go to the plan; what was typed is there again the next time."""
         self._session.left[_LINE] = self.query_one(Entry).value
         self.dismiss(None)
+
+    def _tell_keys(self, text: str) -> None:
+        self.query_one("#start").border_subtitle = Content(clip(text, self.size.width - 8))
 
     def action_move(self, offset: int) -> None:
         """Move between the line and what one may begin with."""
@@ -215,12 +224,14 @@ class StartPrompt(ModalScreen[None], ClosesOnce[None]):
 
     def _plan(self, text: str) -> None:
         document = self._session.store.document
+        unknown = self._understood.unknown if self._understood else ()
+        leaves_out = bool(unknown) and text == self._refused
 
         def work(_: object) -> tuple[Document, tuple[str, ...]]:
             from capacity_tui.tui.settings import RecentPlan, remember_plan
 
             engine = self._session.engine
-            made, assumed = engine.plan_of_line(text, document)
+            made, assumed = engine.plan_of_line(text, document, skips_unknown=leaves_out)
             with suppress(CapacityError):  # a full disk is no reason not to plan
                 remember_plan(RecentPlan(text.strip(), False, engine.read_line(text, 0).words))
             return made, assumed

@@ -11,7 +11,7 @@ from capacity_tui.engine.errors import PlanError
 from capacity_tui.engine.plan import Plan
 from capacity_tui.engine.record import dataclass
 from capacity_tui.engine.solve import command_text, command_words
-from capacity_tui.engine.solve.need import solved_path
+from capacity_tui.engine.solve.need import asked_question, solved_path
 from capacity_tui.engine.solve.search import Answer as SearchAnswer
 from capacity_tui.engine.solve.search import Question as EngineQuestion
 from capacity_tui.engine.solve.search import parse_axis, parse_goal, parse_limit, search
@@ -20,6 +20,7 @@ from capacity_tui.tui.views.find.present import results_of, solved, weighed_figu
 from capacity_tui.tui.views.query_view.search import PlanQuestion
 
 if TYPE_CHECKING:
+    from capacity_tui.engine.plan.line import Asked
     from capacity_tui.engine.solve.search import Question
 
 _TOP = 60
@@ -287,6 +288,21 @@ def _own_limits(plan: Plan) -> Mapping[str, str]:
         return {}
     own = {"ttft": plan.inference.ttft_seconds, "tpot": plan.inference.tpot_seconds}
     return {key: f"{1000 * value:g}ms" for key, value in own.items() if value is not None}
+
+
+def parts_asked(asked: Asked, plan: Plan) -> Mapping[str, str]:
+    """Return the parts of the question that a line asks of its plan, whose own limits are kept as they are."""
+    question = asked_question(plan, asked)
+    goals = GOALS["infer" if plan.task == "infer" else "train"]
+    goal = next((name for name, word in goals.items() if word == asked.goal), "")
+    parts = {"solve": asked.solve, "ttft": "", "tpot": "", "limits": NONE}
+    parts |= {"goal": goal} if goal else {}
+    parts |= {"hardware": ",".join(question.hardware)} if question.hardware else {}
+    parts |= {"devices": ",".join(map(str, question.devices))} if question.devices else {}
+    for limit in asked.limits:
+        figure, _, value = limit.partition("<=")
+        parts |= {figure: value} if figure in LIMIT_PARTS else {"limits": limit}
+    return parts
 
 
 def limits_of(texts: Mapping[str, str]) -> tuple[str, ...]:

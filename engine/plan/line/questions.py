@@ -1,0 +1,125 @@
+"""What a line asks that no plan says: how many, which machine, how large a model, what keeps a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from capacity_tui.engine.catalog import key_of
+from capacity_tui.engine.keys import Figure, Key
+from capacity_tui.engine.plan.line.tokens import Token, duration_of, sum_of
+from capacity_tui.engine.plan.line.words import INFER, Asked, vocabulary
+from capacity_tui.engine.units import parse_count
+
+MODEL, HARDWARE, DEVICES = Key.MODEL_NAME, Key.HARDWARE_NAME, Key.HARDWARE_DEVICES
+_SEQUENCE, _BATCH = "sequence", "batch"
+_OF_SERVING = {_SEQUENCE: Key.INFERENCE_PROMPT_TOKENS, _BATCH: Key.INFERENCE_BATCH}
+_OF_TRAINING = {_SEQUENCE: Key.TRAINING_SEQ_LEN, _BATCH: Key.TRAINING_MICRO_BATCH}
+_LOADS = (Key.INFERENCE_USERS, Key.INFERENCE_REQUEST_RATE, Key.INFERENCE_TTFT_SECONDS, Key.INFERENCE_TPOT_SECONDS)
+_FARTHEST = 4
+"""Words between one that asks and what it asks for, as in ``how many A100 80GB cards``."""
+_MOST_WORDS = 3
+_ENDS = frozenset({"on", "with", "using", "for", "in", "from", "at", "by"})
+"""Words behind which nothing is asked for any more."""
+_NEVER_ASKED = frozenset({"tokens", "tokens a second", "epochs", "steps", "samples", "TTFT limit", "TPOT limit"})
+_ARTICLES = frozenset({"a", "an", "my", "this", "the", "our"})
+"""Words that say of a device behind them that it is one."""
+CHEAPEST = "cheapest"
+_MANY, _MOST, _WHICH, _FASTEST = "many", "most", "which", "fastest"
+
+
+def limit_in(tokens: Sequence[Token], index: int) -> str | None:
+    """Return the limit that a word of a line is, as ``time<=30d`` or ``usd<=500``; None for other words."""
+    text, words = tokens[index].text, vocabulary()
+    sum_said = sum_of(text)
+    if sum_said is not None:
+        dollars, hours = sum_said
+        return f"{Figure.COST_USD_PER_HOUR}<={parse_count(dollars) / hours:.4g}" if hours else f"usd<={dollars}"
+    if key_of(text) in words.deadlines:
+        return f"time<={words.deadlines[key_of(text)]}"
+    span = duration_of(text)
+    near = (*tokens[max(index - 2, 0) : index], *tokens[index + 1 : index + 2])
+    is_limit = any(token.text.casefold() in words.within for token in near)
+    return f"time<={span}" if span is not None and is_limit else None
+
+
+def asked_of(
+    tokens: Sequence[Token],
+    hardware: Collection[int],
+    task: str,
+    values: Mapping[str, object],
+    limits: tuple[str, ...],
+) -> Asked | None:
+    """Return what a line asks for.
+
+    Args:
+        tokens: its words.
+        hardware: where words stand that name hardware.
+        task: what is done.
+        values: what it says of the plan.
+        limits: what it says that must hold.
+    """
+    asks = [*_asks(tokens, hardware, task)]
+    kinds = {kind for kind, _, _ in asks}
+    goal = _cheapest(task) if CHEAPEST in kinds else _fastest(task) if _FASTEST in kinds else ""
+    for kind, field, words in asks:
+        solve = _solved(kind, field, values)
+        if solve:
+            return Asked(solve, limits, goal, words)
+    if HARDWARE in values:
+        is_one = any(key_of(tokens[index - 1].text) in _ARTICLES for index in hardware if index)
+        is_counted = DEVICES in values or is_one or task == INFER
+        return Asked(DEVICES, limits, goal, "how many devices keep the limits") if limits and not is_counted else None
+    is_loaded = task == INFER and any(load in values for load in _LOADS)
+    if MODEL in values and (limits or goal or is_loaded):
+        return Asked(HARDWARE, limits, goal or _cheapest(task), "the cheapest machine that does this")
+    return None
+
+
+def _solved(kind: str, field: str, values: Mapping[str, object]) -> str:
+    """Return the field that is solved for where words ask for one; empty where the line says it already."""
+    has_hardware = HARDWARE in values
+    if field in (HARDWARE, DEVICES):
+        return HARDWARE if not has_hardware else DEVICES if field == DEVICES and DEVICES not in values else ""
+    if field and field not in values and (field != MODEL or has_hardware):
+        return field
+    is_model = kind in (_MOST, _WHICH) and has_hardware and MODEL not in values
+    return MODEL if is_model else ""
+
+
+def _is_of_another(key: str) -> bool:
+    """Whether a word says that something is counted which is not asked for, as in ``how many tokens/s``."""
+    amount = vocabulary().amounts.get(key)
+    return key in vocabulary().durations or (amount is not None and amount.name in _NEVER_ASKED)
+
+
+def _cheapest(task: str) -> str:
+    """Return the goal of least money: machines that serve are paid by the hour, a job as a whole."""
+    return Figure.COST_USD_PER_HOUR if task == INFER else "usd"
+
+
+def _fastest(task: str) -> str:
+    return "tpot" if task == INFER else "time"
+
+
+def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iterator[tuple[str, str, str]]:
+    """Yield what words ask: the kind of asking, the field if it is named, and the words themselves."""
+    asking, asked = vocabulary().asking, vocabulary().asked
+    fields = _OF_SERVING if task == INFER else _OF_TRAINING
+    keys = [key_of(token.text) for token in tokens]
+    for index in range(len(tokens)):
+        for count in range(_MOST_WORDS, 0, -1):
+            kind = asking.get("".join(keys[index : index + count]))
+            if kind is None or index + count > len(tokens):
+                continue
+            behind = range(index + count, min(index + count + _FARTHEST, len(tokens)))
+            nouns = asked.get(kind, asked["which"])
+            ends = next((at for at in behind if keys[at] in _ENDS or _is_of_another(keys[at])), behind.stop)
+            named = (
+                (at, DEVICES if kind == _MANY and at in hardware else nouns.get(keys[at]))
+                for at in range(behind.start, ends)
+            )
+            at, field = next(((at, field) for at, field in named if field), (index, ""))
+            words = " ".join(token.text for token in tokens[index : at + 1])
+            otherwise = HARDWARE if kind in (CHEAPEST, _FASTEST) else ""
+            yield kind, fields.get(field, field or otherwise), words
+            break
