@@ -157,8 +157,8 @@ def duration_of(word: str) -> str | None:
     match = _DURATION.fullmatch(word)
     if match is None:
         return None
-    hours = float(match[1]) * _HOURS_OF[match[2][0].casefold()]
-    return f"{hours / 24:g}d" if hours > 48 else f"{hours:g}h"
+    hours, is_of_hours = float(match[1]) * _HOURS_OF[match[2][0].casefold()], match[2][0] in "hH"
+    return f"{hours:g}h" if is_of_hours else f"{hours / 24:g}d"
 
 
 def image_of(word: str) -> int | None:
