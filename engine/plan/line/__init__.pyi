@@ -1,3 +1,4 @@
+from .flags import PlanFlags as PlanFlags
 from .flags import completions as completions
 from .flags import line_of_flags as line_of_flags
 from .hardware_words import MODEL_NAME as MODEL_NAME
@@ -10,6 +11,5 @@ from .words import INFER as INFER
 from .words import TRAIN as TRAIN
 from .words import Asked as Asked
 from .words import OneLine as OneLine
-from .words import PlanFlags as PlanFlags
 from .words import line_examples as line_examples
 from .words import vocabulary as vocabulary

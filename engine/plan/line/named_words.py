@@ -13,7 +13,7 @@ from capacity_tui.engine.models import KnownModel
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
-from capacity_tui.engine.plan.line.setting_words import TASK, task_named
+from capacity_tui.engine.plan.line.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.tokens import Token, split
 from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
 

@@ -12,6 +12,7 @@ from capacity_tui.engine.plan.field_table import OWN_PARAMETERS
 from capacity_tui.engine.plan.line import hardware_words as hardware
 from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
+from capacity_tui.engine.plan.line.counted_words import CountedWords
 from capacity_tui.engine.plan.line.hardware_words import (
     HARDWARE_NAME,
     MODEL_NAME,
@@ -19,9 +20,8 @@ from capacity_tui.engine.plan.line.hardware_words import (
     similar_names,
     unknown_words,
 )
-from capacity_tui.engine.plan.line.named_words import NamedWords
 from capacity_tui.engine.plan.line.questions import CHEAPEST, asked_of, limit_in
-from capacity_tui.engine.plan.line.setting_words import METHOD, TASK, task_meant, task_named
+from capacity_tui.engine.plan.line.task_words import METHOD, TASK, task_meant, task_named
 from capacity_tui.engine.plan.line.tokens import LONGEST_LINE, duration_of, image_of
 from capacity_tui.engine.plan.line.words import (
     FINETUNE,
@@ -39,13 +39,9 @@ from capacity_tui.engine.schema import AUTO
 from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
-_WORDS_OF_A_FIELD = (4, 3, 2, 1)
-_IN_TOKENS = frozenset({Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS, Key.TRAINING_SEQ_LEN})
 _IMAGE_SIZE = "image_size"
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
-_BETWEEN = frozenset({"of", "is", "="})
-"""Words between a name and its number, as in ``sequence length of 4096``."""
 _SAME_PARAMETERS = 0.15
 """Share by which a size in a model's name, as ``671b``, may differ from its parameters."""
 
@@ -60,7 +56,7 @@ def read_line(text: str, catalog: Catalog | None = None) -> OneLine:
     return _Line(text, catalog or load_catalog()).read()
 
 
-class _Line(NamedWords):
+class _Line(CountedWords):
     """A line while it is read: first the words that name model, hardware and task, then those that depend on them."""
 
     def read(self) -> OneLine:
@@ -226,14 +222,6 @@ class _Line(NamedWords):
             return None
         return settings.field_value(f"{OWN_PARAMETERS}{_IMAGE_SIZE}", str(edge), self._task)
 
-    def _part_of_data(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize how much of a data set there is, as in ``52k alpaca``."""
-        name = key_of(self._tokens[index + 1].text) if self._is_free(index + 1) else ""
-        path = vocabulary().datasets.get(name, ("", 0))[0]
-        if not path or self._task not in (TRAIN, FINETUNE):
-            return None
-        return 2, settings.field_value(path, self._tokens[index].text, self._task, f"data of {name}")
-
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""
         path, size = vocabulary().datasets.get(key_of(text), ("", 0))
@@ -245,97 +233,6 @@ class _Line(NamedWords):
             for token in self._tokens
         )
         return Meaning(f"data of {text}", {} if is_given else {path: size})
-
-    def _number_first(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a number with what it counts behind it."""
-        number, after = self._tokens[index].text, self._tokens[index + 1].text if self._is_free(index + 1) else ""
-        named = (count for count in _WORDS_OF_A_FIELD[:-1] if self._is_free(index + 1, count))
-        spans = ((count, settings.amount_of(self._span(index + 1, count))) for count in named)
-        more = next((count - 1 for count, amount in spans if amount is not None and amount.field(self._task)), 0)
-        after = self._span(index + 1, 1 + more) if more else after
-        amount = settings.amount_of(after)
-        parameter = settings.named_field(after, self._task, self._model)
-        is_parameter = parameter is not None and parameter[0].startswith(OWN_PARAMETERS)
-        is_counted = amount is not None and (
-            amount.is_behind
-            or settings.is_time(number)
-            or (bool(amount.behind) and not self._begins_another(index + 1 + more))
-        )
-        if not is_counted and not is_parameter:
-            return None
-        meaning = self._pair(after, number)
-        return None if meaning is None else (2 + more, meaning)
-
-    def _begins_another(self, index: int) -> bool:
-        """Whether a word that may stand on either side of a number belongs to the number behind it."""
-        if not self._is_number_at(index + 1) or not self._is_free(index + 1):
-            return False
-        after = self._amount_at(index + 2)
-        return after is None or not after.behind
-
-    def _name_first(self, index: int) -> tuple[int, Meaning] | None:
-        """Recognize a field by one word or some, with its value behind it; a switch stands alone."""
-        for count in _WORDS_OF_A_FIELD:
-            if not self._is_free(index, count):
-                continue
-            name = self._span(index, count)
-            skipped = int(self._is_free(index + count) and key_of(self._tokens[index + count].text) in _BETWEEN)
-            behind = index + count + skipped
-            after = self._tokens[behind].text if self._is_free(behind) else ""
-            meaning = self._pair(name, after) if after and not self._is_of_next(name, behind) else None
-            if meaning is not None:
-                unit = int(self._is_free(behind + 1) and self._counts_tokens(name, behind + 1))
-                return count + skipped + 1 + unit, meaning
-            field = settings.named_field(name, self._task, self._model)
-            if field is not None and field[1].kind == "switch":
-                return count, Meaning(name, {field[0]: True})
-        return None
-
-    def _is_of_next(self, name: str, index: int) -> bool:
-        """Whether the number behind a name is counted by the word behind that, as in ``8k context 16 users``."""
-        amount, after = settings.amount_of(name), self._amount_at(index + 1)
-        if amount is None or after is None or self._counts_tokens(name, index + 1):
-            return False
-        return after.is_behind and self._is_number_at(index)
-
-    def _counts_tokens(self, name: str, index: int) -> bool:
-        """Whether a word is the unit of what a name counts, as the last of ``input 1500 tokens``."""
-        amount, unit = settings.amount_of(name), self._amount_at(index)
-        return (
-            amount is not None
-            and unit is not None
-            and unit.name == settings.TOKENS
-            and bool(set(amount.fields.values()) & _IN_TOKENS)
-        )
-
-    def _pair(self, name: str, value: str) -> Meaning | None:
-        """Return what a name and its value set; None where they do not belong together."""
-        amount = settings.amount_of(name)
-        if amount is not None and settings.is_amount(value, amount, self._task):
-            if amount.name == "nodes":
-                return self._nodes(value)
-            if amount.name == settings.TOKENS and settings.is_sequence(value, self._task, self._values):
-                amount = vocabulary().amounts[settings.SEQUENCE]
-            return settings.counted(amount, value, self._task, self._model)
-        field = settings.named_field(name, self._task, self._model)
-        if field is None or not self._takes(field[1].choices, value):
-            return None
-        return settings.field_value(field[0], value, self._task, knob=field[1])
-
-    def _nodes(self, number: str) -> Meaning:
-        """Multiply the devices that were named, which are then those of one node."""
-        named = self._values.get(hardware.DEVICES)
-        if not isinstance(named, int) or not number.isdigit():
-            hint = "say the devices of one node too, as 4 nodes 8xh100"
-            return Meaning(fault=PlanError("nodes of unknown size", number, hint))
-        devices = named * int(number)
-        self._values.pop(hardware.DEVICES)
-        return Meaning(
-            f"{number} nodes of {named}, {devices} devices", {hardware.DEVICES: devices, Key.HARDWARE_PER_NODE: named}
-        )
-
-    def _takes(self, choices: tuple[str, ...], word: str) -> bool:
-        return settings.is_number(word) or key_of(word) in {key_of(choice) for choice in (*choices, AUTO, "on", "off")}
 
     def _guessed(self, index: int) -> tuple[int, Meaning] | None:
         """Take what nothing else recognized for a number of its usual meaning, or for the most similar name."""

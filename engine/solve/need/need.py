@@ -22,7 +22,6 @@ from capacity_tui.engine.solve.candidate import Candidate, Evaluator, is_better
 from capacity_tui.engine.solve.need.bounds import NAME, PARAMETERS
 from capacity_tui.engine.solve.need.names import (
     DEVICES,
-    HARDWARE,
     affordable_choices,
     besides,
     best_name,
@@ -34,22 +33,11 @@ from capacity_tui.engine.solve.need.names import (
     with_paid_tokens,
 )
 from capacity_tui.engine.solve.need.numbers import Edge, Scale, ValueSearch, scale_of, whole_nodes
-from capacity_tui.engine.solve.search.question import (
-    INSTANCES,
-    TRAINED,
-    Goal,
-    Limit,
-    Question,
-    hardware_ids,
-    model_names,
-    parse_goal,
-    parse_limit,
-)
+from capacity_tui.engine.solve.search.question import Goal, Limit, Question, hardware_ids, model_names
 from capacity_tui.engine.solve.search.search import goal_of
 
 if TYPE_CHECKING:
     from capacity_tui.engine.machine import Machine
-    from capacity_tui.engine.plan.line import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,48 +337,6 @@ def need(
         nearest = needed.nearest or min(trials.all, key=lambda candidate: candidate.violation, default=None)
         needed = replace(needed, neighbour=None, nearest=nearest)
     return replace(needed, tried=len(trials.all), seconds=perf_counter() - began)
-
-
-_FEW, _MANY = (1, 2, 4, 8), (16, 32, 64, 128, 256, 512, 1024)
-"""Numbers of devices that machines are compared with: of a node, then of several where none keeps the limits."""
-
-
-def answer_asked(
-    plan: Plan,
-    asked: Asked,
-    machine: Machine | None = None,
-    catalog: Catalog | None = None,
-    callback: Callable[[Candidate], None] | None = None,
-    stopped: Callable[[], bool] = lambda: False,
-) -> Needed:
-    """Return what a line asks of its plan: a field of it, or which machine that is rented, by one node or by several.
-
-    Raises:
-        CapacityError: as ``need``.
-    """
-    question = asked_question(plan, asked)
-    needed = need(question, asked.solve, machine, catalog, callback, stopped)
-    if needed.best is None and needed.complete and question.devices:
-        more = replace(question, devices=_MANY)
-        needed = need(more, asked.solve, machine, catalog, callback, stopped)
-    return needed
-
-
-def asked_question(plan: Plan, asked: Asked) -> Question:
-    """Return the question that a line asks of its plan.
-
-    Raises:
-        CapacityError: a limit makes no sense in this plan.
-    """
-    task = plan.task or TRAINED
-    is_open = asked.solve == HARDWARE
-    return Question(
-        plan,
-        hardware=(INSTANCES,) if is_open else (),
-        devices=_FEW if is_open and plan.hardware.devices is None else (),
-        limits=tuple(parse_limit(text, task) for text in asked.limits),
-        goal=parse_goal(asked.goal, task) if asked.goal else None,
-    )
 
 
 def _named(path: str, question: Question, trials: Evaluator, stopped: Callable[[], bool]) -> Needed:

@@ -1,0 +1,119 @@
+"""What is done with the model: the words that name it, and what the others suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from capacity_tui.engine.catalog import Catalog, format_in_name, key_of
+from capacity_tui.engine.keys import Key
+from capacity_tui.engine.models import Family
+from capacity_tui.engine.plan.line.setting_words import (
+    amount_of,
+    glued,
+    is_length_of_job,
+    is_number,
+    named_value,
+    percentile,
+)
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Meaning, vocabulary
+
+TASK, METHOD = "task", Key.TRAINING_METHOD
+
+_SHOWN_TASKS = {TRAIN: "train", FINETUNE: "fine-tune", INFER: "serve", FIT: "fit"}
+
+_METHOD_WORDS = {"full": "full fine-tuning", "lora": "LoRA", "qlora": "QLoRA", "dora": "DoRA"}
+
+_OF_TRAINING = frozenset({Key.PARALLELISM_ZERO, Key.PARALLELISM_INTERLEAVE})
+"""Fields beside those of training that only a training uses."""
+
+_TRAINED_ON = "nf4"
+"""Format of hub names that adapters are trained on as often as models are served in it."""
+
+
+def task_named(phrase: str) -> Meaning | None:
+    """Return the task or the method that some words name; None where they name none."""
+    words, key = vocabulary(), key_of(phrase)
+    if key in words.methods:
+        method = words.methods[key]
+        return Meaning(_METHOD_WORDS[method], {TASK: FINETUNE, METHOD: method})
+    if key in words.objectives:
+        return Meaning(words.objectives[key].upper(), {TASK: FINETUNE, Key.TRAINING_PREFERENCE: words.objectives[key]})
+    if key in words.tasks:
+        return Meaning(_SHOWN_TASKS[words.tasks[key]], {TASK: words.tasks[key]})
+    return None
+
+
+def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None, catalog: Catalog) -> tuple[str, str]:
+    """Return what is done where no word names it, and why it is taken for that.
+
+    Args:
+        words: all words of the line.
+        free: those that name neither model nor hardware.
+        family: of the model; None where none was named.
+        catalog: what names stand for.
+    """
+    serving = _first(words, lambda word: _is_of_serving(word, catalog))
+    training = _first(free, lambda word: _is_of_training(word, catalog))
+    suggested = _first(free, lambda word: _suggests_serving(key_of(word), is_named=family is not None))
+    if family is not None and family.task == FIT:
+        return FIT, f"task: fitting, as {family.id} is"
+    if serving is not None:
+        return INFER, f"task: serving, because of {serving!r}"
+    if training is not None:
+        return TRAIN, f"task: training, because of {training!r}"
+    if suggested is not None:
+        return INFER, f"task: serving, because of {suggested!r}"
+    if family is not None and _generates(family.id, catalog):
+        return INFER, "task: serving, since nothing says that the model is trained (say train or lora)"
+    return TRAIN, "task: training, since no other was named"
+
+
+def _suggests_serving(key: str, *, is_named: bool) -> bool:
+    """Whether a word suggests serving; the largest and the best do where no model is named: then it is asked for."""
+    words = vocabulary()
+    return words.suggests.get(key) == INFER or (not is_named and words.asking.get(key) in ("most", "which"))
+
+
+def _first(words: Sequence[str], is_meant: Callable[[str], bool]) -> str | None:
+    return next(filter(is_meant, words), None)
+
+
+def _generates(name: str, catalog: Catalog) -> bool:
+    """Whether a model generates text or pictures, and so is served where nobody says that it is trained."""
+    row_id, network = catalog.architectures.find_id(name), catalog.networks.find_id(name)
+    if network is not None:
+        return catalog.networks[network].is_sampled
+    return row_id is not None and catalog.architectures[row_id].kind == "decoder"
+
+
+def _is_of_training(word: str, catalog: Catalog) -> bool:
+    """Whether a word is of training alone: the length of a job, a framework, a setting of training."""
+    if is_number(word):
+        return is_length_of_job(word)
+    name = (glued(word) or (word.partition("=")[0],))[0]
+    amount = amount_of(name)
+    if amount is not None:
+        return INFER not in amount.fields and TRAIN in amount.fields
+    words = vocabulary()
+    if key_of(word) in words.fillers:
+        return False
+    path = words.field_of(name, TRAIN) or ""
+    is_field = path in _OF_TRAINING or (path.startswith("training.") and words.field_of(name, INFER) is None)
+    is_value = named_value(word, TRAIN, "", catalog) is not None
+    is_served = named_value(word, INFER, "", catalog) is not None
+    return name.startswith("training.") or is_field or (is_value and not is_served)
+
+
+def _is_of_serving(word: str, catalog: Catalog) -> bool:
+    """Whether a word is of serving alone: a limit of latency, an engine, a format that weights are only served in."""
+    if percentile(word) is not None:
+        return True
+    if format_in_name(word) not in (None, _TRAINED_ON) and catalog.architectures.is_variant(word):
+        return True
+    amount = amount_of((glued(word) or (word,))[0])
+    if amount is not None and set(amount.fields) == {INFER}:
+        return amount.tells
+    if key_of(word) in vocabulary().fillers or word.startswith("inference."):
+        return word.startswith("inference.")
+    is_trained = named_value(word, TRAIN, "qlora", catalog) is not None
+    return not is_trained and named_value(word, INFER, "", catalog) is not None
