@@ -314,8 +314,17 @@ def similar_names(word: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
     is_telling = sum(map(str.isalpha, word)) >= _FEWEST_LETTERS
     for key in difflib.get_close_matches(plain, names, 3, _SIMILAR):
         kind, name = names[key]
-        if kind == TASK_NAME or (is_telling and _DIGIT.findall(word) == _DIGIT.findall(name)):
+        is_same = _DIGIT.findall(word) == _DIGIT.findall(name)
+        is_same = is_same and (kind == HARDWARE_NAME or _begins_alike(word, name))
+        if kind == TASK_NAME or (is_telling and is_same):
             yield kind, name
+
+
+def _begins_alike(word: str, name: str) -> bool:
+    """Whether two names begin with the same few letters; longer words may differ by a slip: e5 is no t5."""
+    begins = [re.match(r"[a-z]*", text.casefold()) for text in (word, name)]
+    one, other = (match[0] if match else "" for match in begins)
+    return one == other or min(len(one), len(other)) >= _FEWEST_LETTERS
 
 
 def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:

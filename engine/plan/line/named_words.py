@@ -15,7 +15,7 @@ from capacity_tui.engine.plan.line import model_words as models
 from capacity_tui.engine.plan.line import setting_words as settings
 from capacity_tui.engine.plan.line.task_words import TASK, task_named
 from capacity_tui.engine.plan.line.tokens import Token, split
-from capacity_tui.engine.plan.line.words import FINETUNE, INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
+from capacity_tui.engine.plan.line.words import FINETUNE, FIT, INFER, TRAIN, Amount, Assumption, Meaning, vocabulary
 
 _MOST_WORDS = 6
 """Words that one name may have, as in ``llama 3.1 70b`` or ``H100 SXM``."""
@@ -74,9 +74,11 @@ class NamedWords:
             index += self._taken[index][0] if index in self._taken else 1
 
     def _take(self, index: int, count: int, meaning: Meaning) -> None:
-        if {self._values.get(TASK), meaning.values.get(TASK)} == {TRAIN, FINETUNE}:  # "train a LoRA"
+        tasks = {self._values.get(TASK), meaning.values.get(TASK)} - {None}
+        if tasks == {TRAIN, FINETUNE} or (FIT in tasks and len(tasks) > 1):  # "train a LoRA", "does it fit"
             self._values.pop(TASK)
-            meaning = replace(meaning, values={**meaning.values, TASK: FINETUNE})
+            task = FINETUNE if FIT not in tasks else next(iter(tasks - {FIT}))
+            meaning = replace(meaning, values={**meaning.values, TASK: task})
         before = self._tokens[index - 1].text if index else ""
         if meaning.values and meaning.fault is None and key_of(before) in vocabulary().negations:
             text = f"{before} {self._span(index, count)}"

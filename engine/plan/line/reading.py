@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from capacity_tui.engine.catalog import Catalog, key_of, load_catalog
@@ -40,6 +41,7 @@ from capacity_tui.engine.units import parse_count
 
 _NOTHING = Meaning()
 _IMAGE_SIZE = "image_size"
+_DIGIT, _LENGTHS = re.compile(r"\d+"), re.compile(r"(\d+k?)/(\d+k?)", re.IGNORECASE)
 _ONE_MACHINE = "the line names its hardware; `capacity-tui need --solve hardware.name` and Find compare machines"
 _OPTIMAL = frozenset({"chinchillaoptimal", "computeoptimal", "optimaltokens"})
 _SAME_PARAMETERS = 0.15
@@ -193,7 +195,11 @@ class _Line(CountedWords):
         """Recognize a name of a value, a field glued to its number, or a word that says nothing."""
         if key_of(text) in vocabulary().refused:
             return 1, Meaning(fault=PlanError(f"{text!r} cannot be planned", hint=vocabulary().refused[key_of(text)]))
-        meaning = self._percentile(text) or self._image(text) or self._phrase(text) or self._dataset(text)
+        key, words = key_of(text), vocabulary()
+        if key in words.counts:
+            return 1, _NOTHING
+        meaning = self._percentile(text) or self._image(text) or self._lengths(text)
+        meaning = meaning or self._phrase(text) or self._dataset(text) or self._same_format(key)
         if meaning is None:
             meaning = settings.named_value(text, self._task, str(self._values.get(METHOD, "")), self._catalog)
         parts = settings.glued(text)
@@ -222,6 +228,28 @@ class _Line(CountedWords):
             return None
         return settings.field_value(f"{OWN_PARAMETERS}{_IMAGE_SIZE}", str(edge), self._task)
 
+    def _lengths(self, text: str) -> Meaning | None:
+        """Recognize the tokens of prompts and answers, as ``2k/512`` says them."""
+        match = _LENGTHS.fullmatch(text) if self._task == INFER else None
+        if match is None:
+            return None
+        values: dict[str, object] = {}
+        for path, number in zip(
+            (Key.INFERENCE_PROMPT_TOKENS, Key.INFERENCE_OUTPUT_TOKENS), match.groups(), strict=True
+        ):
+            values |= settings.field_value(path, number, self._task).values
+        return Meaning(f"prompt {match[1]}, output {match[2]}", values)
+
+    def _same_format(self, key: str) -> Meaning | None:
+        """Recognize bits of weights whose format another word tells, as in ``gptq 4bit``."""
+        bits = _DIGIT.search(key)
+        if self._task != INFER or key not in vocabulary().formats or bits is None:
+            return None
+        others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
+        formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
+        told = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
+        return _NOTHING if any(bits[0] in str(name) for name in told if name) else None
+
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""
         path, size = vocabulary().datasets.get(key_of(text), ("", 0))
@@ -246,8 +274,19 @@ class _Line(CountedWords):
             hint = "write ttft 500ms or tpot 50ms of a latency, within 24h of a job"
             return 1, Meaning(fault=PlanError("what does this time limit?", text, hint))
         if settings.is_number(text):
-            return 1, self._bare_number(text)
-        return 1, _NOTHING if settings.is_slip_of_filler(text) else self._similar(text)
+            return 1, self._memory_behind(index) or self._bare_number(text)
+        return 1, _NOTHING if settings.is_near_filler(text) else self._similar(text)
+
+    def _memory_behind(self, index: int) -> Meaning | None:
+        """Recognize the memory that a device is sold with behind its name, as in ``a100 80``."""
+        name, figure = self._values.get(hardware.NAME), hardware.figures_of(f"{self._tokens[index].text}gb")
+        ends = (start + count for start, (count, meaning) in self._taken.items() if hardware.NAME in meaning.values)
+        if figure is None or index not in ends:
+            return None
+        meaning = hardware.given_figure(self._tokens[index].text, figure, False, str(name), self._catalog)
+        if hardware.NAME in meaning.values:
+            self._values.pop(hardware.NAME)
+        return None if meaning.fault or hardware.SPEC in "".join(meaning.values) else meaning
 
     def _bare_number(self, text: str) -> Meaning:
         """Return what a number without a word counts."""

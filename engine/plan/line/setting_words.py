@@ -40,6 +40,8 @@ _PERCENTILE = re.compile(r"p(5\d|[6-9]\d(?:\.\d+)?)", re.IGNORECASE)
 
 _FEWEST_IN_ORDER = 4
 
+_INFLECTIONS = ("s", "es", "ed", "d", "ing", "ly", "er", "'s")
+
 _FEWEST_OF_A_SLIP, _SLIP = 5, 0.85
 """Letters of a word that may be a slip of one beside a number, and how similar it is to be."""
 
@@ -113,9 +115,12 @@ def amount_meant(word: str) -> str | None:
     return next(iter(difflib.get_close_matches(key, words.amounts, 1, _SLIP)), None)
 
 
-def is_slip_of_filler(word: str) -> bool:
-    """Return whether a word has the letters of one that says nothing in another order, as ``whit``."""
-    key = key_of(word)
+def is_near_filler(word: str) -> bool:
+    """Return whether a word is a form of one that says nothing, as ``sizing``, or has its letters in another order."""
+    key, fillers = key_of(word), vocabulary().fillers
+    stems = (key.removesuffix(ending) for ending in _INFLECTIONS if key.endswith(ending))
+    if any(len(stem) >= _FEWEST_IN_ORDER - 1 and (stem in fillers or f"{stem}e" in fillers) for stem in stems):
+        return True
     return len(key) >= _FEWEST_IN_ORDER and (key[0], "".join(sorted(key))) in _letters_of_fillers()
 
 
