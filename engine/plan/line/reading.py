@@ -74,6 +74,7 @@ class _Line(CountedWords):
         self._pass(self._guessed)
         self._own_figures()
         self._optimal_length()
+        self._weights_of_the_engine()
         if self._mended and models.MODEL in self._values:
             name = self._values[models.MODEL]
             self._assumed += [
@@ -330,6 +331,14 @@ class _Line(CountedWords):
                     return Meaning(meaning.words, meaning.values, why)
         self._unknown[text] = name
         return Meaning(fault=unknown_words({text: name}, self._catalog))
+
+    def _weights_of_the_engine(self) -> None:
+        """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``."""
+        engine = self._catalog.engines.find_id(str(self._values.get(Key.INFERENCE_ENGINE, "")))
+        formats = vocabulary().bits.get(engine or "", {})
+        told = [formats[key] for token in self._tokens if (key := key_of(token.text)) in formats]
+        if told and Key.INFERENCE_WEIGHTS in self._values:
+            self._values[Key.INFERENCE_WEIGHTS] = told[0]
 
     def _optimal_length(self) -> None:
         """Train as many tokens as suit the size of the model best, where the line says so."""

@@ -57,6 +57,7 @@ _COUNT = re.compile(r"\d{1,7}[x×*](?=\D|$)", re.IGNORECASE)
 
 _NUMBER = re.compile(r"\d[\d_]*(?:[.,]\d+)*", re.ASCII)
 
+_MANY_BITS = re.compile(r"\d{1,2}-?bits", re.IGNORECASE)
 _EXPERTS = re.compile(r"\d{1,3}[*×]\d+(?:\.\d+)?b", re.IGNORECASE)
 
 _GROUPED, _DECIMAL_COMMA = re.compile(r"\d{1,3}(?:,\d{3})+"), re.compile(r"(\d+),(\d{1,2})([kmbgt]?)", re.IGNORECASE)
@@ -194,6 +195,8 @@ def _plain_number(word: str) -> str:
         return f"{size[1]}gb"
     if _GROUPED.fullmatch(word):
         return word.replace(",", "")
+    if _MANY_BITS.fullmatch(word):
+        return word[:-1].replace("-", "")
     if _EXPERTS.fullmatch(word):
         return re.sub("[*×]", "x", word)
     return _DECIMAL_COMMA.sub(r"\1.\2\3", word) if _DECIMAL_COMMA.fullmatch(word) else word

@@ -256,6 +256,7 @@ class Vocabulary:
         fields: fields of a plan by label and key.
         values: fields that take a name, by what is done.
         formats: number formats by their bits.
+        bits: formats of weights by the engine that serves them and by their bits.
         fewest_tokens: of a job; what is shorter is a sequence.
         models: ids of models that are meant by a part of a name, the first ones before the others.
         hardware: likewise.
@@ -294,6 +295,7 @@ class Vocabulary:
     fields: Mapping[str, tuple[str, ...]]
     values: Mapping[str, tuple[str, ...]]
     formats: Mapping[str, str]
+    bits: Mapping[str, Mapping[str, str]]
     fewest_tokens: float
     models: tuple[str, ...]
     hardware: tuple[str, ...]
@@ -354,6 +356,7 @@ def vocabulary() -> Vocabulary:
         fields=_fields(rows["fields"]),
         values={task: tuple(paths) for task, paths in rows["values"].items()},
         formats=rows["formats"],
+        bits=rows["bits"],
         fewest_tokens=float(rows["fewest_tokens"]),
         models=tuple(rows["models"]),
         hardware=tuple(map(str, rows["hardware"])),
