@@ -214,8 +214,8 @@ class PlanDocument:
 
     def question(self, given: Mapping[str, str]) -> SearchQuestion:
         """Return what to search for around the plan."""
-        said = given if given or self.asked is None else parts_asked(self.asked, self.plan)
-        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, said)
+        parts = given if given or self.asked is None else parts_asked(self.asked, self.plan)
+        return SearchQuestion(_alone(self.plan), self.machine, self.catalog, parts)
 
     def migration(self, mode: str, given: Mapping[str, str]) -> OffersQuestion:
         """Return what the plan as a mode fills it would be worth on other machines."""

@@ -59,8 +59,8 @@ class NamedWords:
     def _mend_amounts(self) -> None:
         """Read a slip in a word beside a number, as ``16k contex`` or ``10k exmaples``."""
         for index, token in enumerate(self._tokens):
-            is_beside = self._is_number_at(index - 1) or self._is_number_at(index + 1)
-            meant = settings.amount_meant(token.text) if is_beside and not self._is_setting(token.text) else None
+            is_adjacent = self._is_number_at(index - 1) or self._is_number_at(index + 1)
+            meant = settings.amount_meant(token.text) if is_adjacent and not self._is_setting(token.text) else None
             if meant is not None and task_named(token.text) is None and not self._thing(token.text, 1):
                 self._tokens[index] = Token(meant, token.start, token.end)
 
@@ -183,8 +183,8 @@ class NamedWords:
     def _is_counted(self, index: int) -> bool:
         """Whether a word beside a number says what it counts; billions are no prompt."""
         if models.is_size(self._tokens[index].text) and self._tokens[index].text[-1] in "bB":
-            beside = (self._amount_at(index + 1), self._amount_at(index - 1))
-            if not any(amount and set(amount.fields.values()) & _LONG for amount in beside):
+            adjacent = (self._amount_at(index + 1), self._amount_at(index - 1))
+            if not any(amount and set(amount.fields.values()) & _LONG for amount in adjacent):
                 return False
         behind = self._amount_at(index + 1)
         if behind is not None and (behind.is_behind or (behind.behind and not self._is_number_at(index + 2))):

@@ -30,9 +30,9 @@ _MANY, _MOST, _WHICH, _FASTEST = "many", "most", "which", "fastest"
 def limit_in(tokens: Sequence[Token], index: int) -> str | None:
     """Return the limit that a word of a line is, as ``time<=30d`` or ``usd<=500``; None for other words."""
     text, words = tokens[index].text, vocabulary()
-    sum_said = sum_of(text)
-    if sum_said is not None:
-        dollars, hours = sum_said
+    dollars_named = sum_of(text)
+    if dollars_named is not None:
+        dollars, hours = dollars_named
         return f"{Figure.COST_USD_PER_HOUR}<={parse_count(dollars) / hours:.4g}" if hours else f"usd<={dollars}"
     if key_of(text) in words.deadlines:
         return f"time<={words.deadlines[key_of(text)]}"
@@ -103,12 +103,12 @@ def _fastest(task: str) -> str:
 
 def _asks(tokens: Sequence[Token], hardware: Collection[int], task: str) -> Iterator[tuple[str, str, str]]:
     """Yield what words ask: the kind of asking, the field if it is named, and the words themselves."""
-    asking, asked = vocabulary().asking, vocabulary().asked
+    queries, asked = vocabulary().queries, vocabulary().asked
     fields = _OF_SERVING if task == INFER else _OF_TRAINING
     keys = [key_of(token.text) for token in tokens]
     for index in range(len(tokens)):
         for count in range(_MOST_WORDS, 0, -1):
-            kind = asking.get("".join(keys[index : index + count]))
+            kind = queries.get("".join(keys[index : index + count]))
             if kind is None or index + count > len(tokens):
                 continue
             behind = range(index + count, min(index + count + _FARTHEST, len(tokens)))

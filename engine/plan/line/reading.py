@@ -103,7 +103,7 @@ class _Line(CountedWords):
             why = f"{limit}: a plan has no such limit; `capacity-tui need --limit '{limit}'` and Find keep it"
             self._taken[index] = count, Meaning(meaning.words, why=why)
         for index, token in enumerate(self._tokens):
-            if vocabulary().asking.get(key_of(token.text)) == CHEAPEST and self._taken.get(index) == (1, _NOTHING):
+            if vocabulary().queries.get(key_of(token.text)) == CHEAPEST and self._taken.get(index) == (1, _NOTHING):
                 self._taken[index] = 1, Meaning(why=f"{token.text}: {_ONE_MACHINE}")
         return None
 
@@ -209,7 +209,7 @@ class _Line(CountedWords):
         key, words = key_of(text), vocabulary()
         if (
             meaning is None
-            and key in words.fillers | words.suggests.keys() | words.negations | words.asking.keys() | words.ram
+            and key in words.fillers | words.suggests.keys() | words.negations | words.queries.keys() | words.ram
         ):
             meaning = _NOTHING
         if meaning is None and key in words.remarks:
@@ -248,8 +248,8 @@ class _Line(CountedWords):
             return None
         others = (token.text for token in self._tokens if key_of(token.text) not in vocabulary().formats)
         formats = (settings.named_value(other, INFER, "", self._catalog) for other in others)
-        told = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
-        return _NOTHING if any(bits[0] in str(name) for name in told if name) else None
+        values = (meaning.values.get(Key.INFERENCE_WEIGHTS) for meaning in formats if meaning is not None)
+        return _NOTHING if any(bits[0] in str(name) for name in values if name) else None
 
     def _dataset(self, text: str) -> Meaning | None:
         """Recognize a data set by name; what the line says of its length goes before."""
@@ -336,9 +336,9 @@ class _Line(CountedWords):
         """Take bits of weights for the format that the engine of the line has of so many, as ``mlx 4bit``."""
         engine = self._catalog.engines.find_id(str(self._values.get(Key.INFERENCE_ENGINE, "")))
         formats = vocabulary().bits.get(engine or "", {})
-        told = [formats[key] for token in self._tokens if (key := key_of(token.text)) in formats]
-        if told and Key.INFERENCE_WEIGHTS in self._values:
-            self._values[Key.INFERENCE_WEIGHTS] = told[0]
+        values = [formats[key] for token in self._tokens if (key := key_of(token.text)) in formats]
+        if values and Key.INFERENCE_WEIGHTS in self._values:
+            self._values[Key.INFERENCE_WEIGHTS] = values[0]
 
     def _optimal_length(self) -> None:
         """Train as many tokens as suit the size of the model best, where the line says so."""

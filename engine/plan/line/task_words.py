@@ -71,7 +71,7 @@ def task_meant(words: Sequence[str], free: Sequence[str], family: Family | None,
 def _suggests_serving(key: str, *, is_named: bool) -> bool:
     """Whether a word suggests serving; the largest and the best do where no model is named: then it is asked for."""
     words = vocabulary()
-    return words.suggests.get(key) == INFER or (not is_named and words.asking.get(key) in ("most", "which"))
+    return words.suggests.get(key) == INFER or (not is_named and words.queries.get(key) in ("most", "which"))
 
 
 def _first(words: Sequence[str], is_meant: Callable[[str], bool]) -> str | None:

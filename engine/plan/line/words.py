@@ -244,7 +244,7 @@ class Vocabulary:
         durations: units of what takes hours or longer, by word.
         negations: words that rule out what stands behind them.
         ruled_out: what that sets, by what is done and by word.
-        asking: words that ask for what no plan says, by what they ask for.
+        queries: words that ask for what no plan says, by what they ask for.
         asked: fields, by the words that ask and by the word that names what is asked for.
         within: words before a time that is not to be passed.
         deadlines: words that are such a time.
@@ -283,7 +283,7 @@ class Vocabulary:
     durations: Mapping[str, str]
     negations: frozenset[str]
     ruled_out: Mapping[str, Mapping[str, Mapping[str, object]]]
-    asking: Mapping[str, str]
+    queries: Mapping[str, str]
     asked: Mapping[str, Mapping[str, str]]
     within: frozenset[str]
     deadlines: Mapping[str, str]
@@ -340,8 +340,8 @@ def vocabulary() -> Vocabulary:
         durations=_by_word(rows["durations"]),
         negations=frozenset(map(key_of, rows["negations"])),
         ruled_out=rows["ruled_out"],
-        asking=_by_word(rows["asking"]),
-        asked={asking: _by_word(fields) for asking, fields in rows["asked"].items()},
+        queries=_by_word(rows["asking"]),
+        asked={kind: _by_word(fields) for kind, fields in rows["asked"].items()},
         within=frozenset(rows["within"]),
         deadlines=rows["deadlines"],
         nodes=rows["nodes"],

@@ -251,8 +251,8 @@ def need(
     plan = given.plan
     question = asked.question(plan)
     if given.asked is not None:
-        said = tuple(parse_limit(text, plan.task or "train") for text in given.asked.limits)
-        question = replace(question, limits=(*question.limits, *said))
+        of_line = tuple(parse_limit(text, plan.task or "train") for text in given.asked.limits)
+        question = replace(question, limits=(*question.limits, *of_line))
     machine = machine_for(plan)
     needed = shown_while_solved(lambda show, stopped: solved(question, solve, machine, callback=show, stopped=stopped))
     output.write(needed_text(needed, machine, output), given.inputs)
