@@ -52,7 +52,7 @@ def test_a_configuration_names_its_own_key(tmp_path: Path, key: str) -> None:
     file.write_text(json.dumps(CONFIG | {key: 0}), "utf-8")
     with pytest.raises(PlanError) as refused:
         read_model_file(file)
-    assert refused.value.one_line() == f"{file}: {key}: out of range: 0; allowed: 1 to 1,000,000,000"
+    assert refused.value.one_line() == f"{file}: {key}: out of range: 0; allowed: 1 to 1 000 000 000"
 
 
 def test_latent_attention_without_its_widths_is_refused(tmp_path: Path) -> None:

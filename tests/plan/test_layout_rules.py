@@ -36,7 +36,7 @@ def plan(model: str, devices: int, task: str = "train", **parallel: object) -> P
         ("llama-3-8b", 64, {"tp": 64}, "parallelism.tp", "32 heads, TP 64"),
         ("llama-3-8b", 64, {"pp": 64}, "parallelism.pp", "32 layers, PP 64"),
         ("llama-3-8b", 16, {"pp": 8, "interleave": 8}, "parallelism.pp", "PP 8 x interleave 8"),
-        ("llama-3-8b", 3, {"cp": 3}, "parallelism.cp", "2,048 tokens, CP 3"),
+        ("llama-3-8b", 3, {"cp": 3}, "parallelism.cp", "2 048 tokens, CP 3"),
         ("mixtral-8x7b", 12, {"ep": 3}, "parallelism.ep", "8 experts, EP 3"),
         ("llama-3-8b", 8, {"ep": 8}, "parallelism.ep", "0 experts, EP 8"),
         ("llama-3-8b", 8, {"tp": 3}, "parallelism", "3 x 1 x 1 = 3, devices 8"),

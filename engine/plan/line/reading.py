@@ -370,7 +370,7 @@ class _Line(CountedWords):
             self._values.update(meaning.values)
             self._assumed.append(Assumption(hardware.NAME, meaning.values[hardware.NAME], meaning.why))
         elif maker:
-            self._faults.append(PlanError(f"which {word}?", hint="name its chip or memory, as m3 max or 64gb"))
+            self._faults.append(PlanError(f"which {word}?", hint="name its chip, or its memory, as 64gb"))
 
     def _words(self) -> Iterator[Word]:
         for index, (count, meaning) in sorted(self._taken.items()):
