@@ -292,7 +292,8 @@ class _Line(CountedWords):
     def _bare_number(self, text: str) -> Meaning:
         """Return what a number without a word counts."""
         path = Key.INFERENCE_PROMPT_TOKENS if self._task == INFER else Key.TRAINING_SEQ_LEN
-        if self._task == FINETUNE and text[-1] in "bB":
+        # Behind the length of a sequence it is the length of the job, as in ``4k 1B``.
+        if self._task == FINETUNE and text[-1] in "bB" and path not in self._values:
             hint = f"write {text[:-1]}B tokens, or name one model"
             return Meaning(fault=PlanError("a second model, or tokens?", text, hint))
         return settings.bare_number(text, self._task, path in self._values)
