@@ -116,7 +116,7 @@ def job_kwh(watts: Number, seconds: Number) -> Number:
 
 
 @equation(
-    "host_kwh = kwh · (host − 1)",
+    "host_kwh = kwh · (host - 1)",
     unit="kWh",
     source="energy of processors, memory, network cards and fans of the nodes",
     part=Figure.ENERGY_KWH_HOST,
@@ -155,7 +155,7 @@ _IN_ROOM = {"kwh": "job_kwh", "host_kwh": "host_kwh", "network_kwh": "network_kw
 
 
 @equation(
-    "cooling_kwh = (kwh + host_kwh + network_kwh) · (cooling − 1)",
+    "cooling_kwh = (kwh + host_kwh + network_kwh) · (cooling - 1)",
     unit="kWh",
     source="energy of cooling and supply of the building: its PUE above one",
     part=Figure.ENERGY_KWH_COOLING,

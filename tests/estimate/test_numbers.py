@@ -15,11 +15,13 @@ from capacity_tui.engine.solve import explain
 ESTIMATE = ROOT / "engine/estimate"
 # What arithmetic itself is made of: nothing, all, both, and a half of a symmetric whole or of a mean.
 OBVIOUS = {0.0, 0.5, 1.0, 2.0}
-# Guards of arithmetic and of wording, none of which changes an estimate.
+# Guards of arithmetic and of wording, none of which changes an estimate, and grids of schemes that are held to others.
+_GRID = "where a load that ends is looked at; a simulation of its passes holds that"
 GUARDS = {
     "bottleneck.py": {0.01: "least share of a step that words name"},
     "figures.py": {1000.0: "from where prices are written without cents"},
     "money.py": {50.0: "exp() beyond is no number", 100.0: "from where on nobody would run a job that way"},
+    "serving/finite.py": {1e-9: "no division by zero", **dict.fromkeys((0.7, 1.2, 2.4, 4.0), _GRID)},
     "serving/operators.py": {1e-9: "no division by zero"},
     "timing/reliability.py": {50.0: "exp() beyond is no number: hardly any work is done"},
     "timing/schedule.py": {1e-30: "no division by zero"},

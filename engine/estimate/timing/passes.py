@@ -40,7 +40,7 @@ def total(parts: Mapping[str, Number]) -> Number:
     source="gaps between kernels; a device idles when the host launches more slowly than it computes",
     part=Figure.OVERHEAD,
     units={"gap": "s", "host": "s", "device": "s", "step": "s"},
-    origins={"kernels": "launched_kernels", "host": "launch_seconds"},
+    origins={"kernels": "launched_kernels", "host": "launch_seconds", "step": "fixed_seconds"},
 )
 def pass_overhead(kernels: Number, gap: Number, host: Number, device: Number, step: Number) -> Number:
     """Seconds of one forward pass in which the device waits for kernels to start.

@@ -324,7 +324,8 @@ def _begins_alike(word: str, name: str) -> bool:
     """Whether two names begin with the same few letters; longer words may differ by a slip: e5 is no t5."""
     begins = [re.match(r"[a-z]*", text.casefold()) for text in (word, name)]
     one, other = (match[0] if match else "" for match in begins)
-    return one == other or min(len(one), len(other)) >= _FEWEST_LETTERS
+    shorter, longer = sorted((one, other), key=len)
+    return one == other or (bool(shorter) and longer.startswith(shorter)) or len(shorter) >= _FEWEST_LETTERS
 
 
 def unknown_words(words: Mapping[str, str], catalog: Catalog) -> PlanError:
