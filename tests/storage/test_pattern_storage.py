@@ -96,7 +96,7 @@ def test_the_command_says_what_a_chunk_of_each_rank_occurs(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["storage", "estimate", "--samples", "80606", "--tokens", "225", "--levels", "1"]) == 0
     said = capsys.readouterr().out
-    assert "rank 1 100.01 k times, rank 100 1000 times, rank 10 000 10 times" in said
+    assert "rank 1: 100.01 k times, rank 100: 1 000 times, rank 10 000: 10 times" in said
 
 
 @pytest.mark.parametrize("columns", ["60", "80"])

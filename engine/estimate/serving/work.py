@@ -52,6 +52,9 @@ def serving_work(run: ServingRun) -> Work:
             at_once = replace(run, batch=where(one, run.batch, batch))
             memory = serving_memory(at_once)
             details = claim(at_once, memory)
+            # Beside the buffers of a smaller wave the cache may hold one more than a wave can have.
+            held = np.minimum(details[SEQUENCES], run.batch)
+            details = {**details, SEQUENCES: where(waves > 1.0, held, details[SEQUENCES])}
         phases = (prefill(run), *((decode(run), *guessed(run)) if any_true(run.output > 0) else ()))
         phases = tuple(replace(phase, runs=phase.runs * waves) for phase in phases) if warnings else phases
     shape = run.shape

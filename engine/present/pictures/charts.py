@@ -216,7 +216,7 @@ def _scaling(curves: Sequence[Curve], counts: Sequence[int], frame: Frame) -> It
 def rank_chart(title: str, counted: Points, law: Points) -> str:
     """Return counts over ranks with the line of a law; both axes logarithmic."""
     frame = rank_frame(counted)
-    result = ", ".join(f"rank {format_number(rank)} {format_number(count)} times" for rank, count in counted)
+    result = ", ".join(f"rank {format_number(rank)}: {format_number(count)} times" for rank, count in counted)
     return svg(title, result, _PLOT.height + 60, _ranks(counted, law, frame))
 
 

@@ -147,7 +147,7 @@ def pattern_remarks(pattern_storage: PatternStorage) -> Iterator[str]:
     """Yield what to know of it: how often patterns occur, what the store adds, where rule and law disagree."""
     first, known = pattern_storage.levels[0], pattern_storage.known
     ranks = [rank for rank in RANKS if rank <= mean(first.kinds)]
-    result = ", ".join(f"rank {format_number(rank)} {_count(first.frequency(float(rank)))} times" for rank in ranks)
+    result = ", ".join(f"rank {format_number(rank)}: {_count(first.frequency(float(rank)))} times" for rank in ranks)
     yield f"by the law with exponent {first.alpha:g} the {first.holds} occur: {result}"
     parts = ", ".join(f"{name} {format_percent(share, 1)}" for name, share in known.overhead_parts.items())
     yield (
