@@ -161,12 +161,14 @@ def _ending(
     host = run.runtime.request_seconds
     seen = finite_load(run, held, steady)
     rate = run.requests / (seen.seconds + host)
-    now = round_of(run, np.maximum(seen.running, 1.0))
+    # As many are in flight as come in the time of a request (Little 1961); steps of time tell which of them run.
+    running = rate * seen.request * seen.running / (seen.running + seen.waiting)
+    now = round_of(run, np.maximum(running, 1.0))
     loaded = replace(
         goes_on,
         reading=now.running * now.work,
-        running=seen.running,
-        waiting=seen.waiting + rate * host,
+        running=running,
+        waiting=rate * (seen.request + host) - running,
         arriving=run.layout.dp * rate,
         first_token=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_SECONDS)(host, seen.first),
         first_token_percentile=followed_seconds.for_part(Figure.TIME_TO_FIRST_TOKEN_PERCENTILE_SECONDS)(
