@@ -45,6 +45,14 @@ def _day_of_prices() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _short_load() -> Iterator[None]:
+    """Load the processor for a moment where a benchmark does for seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("capacity_tui.engine.machine.benchmark.device_speed.LOAD_SECONDS", 0.1)
+        yield
+
+
 @pytest.fixture(scope="session")
 def mongodb_uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve MongoDB's protocol on this machine, over WiredTiger, MongoDB's own storage engine.
