@@ -210,14 +210,14 @@ def copied(folder: Path) -> None:
     shutil.copy(ROOT / "pyproject.toml", folder)
 
 
-def passes(folder: Path, tests: tuple[str, ...]) -> bool:
-    """Whether tests pass in a copy."""
+def failures(folder: Path, tests: tuple[str, ...]) -> str:
+    """Return what pytest prints where one of the tests fails in a copy; nothing where all pass."""
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(folder), "CI": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode not in {0, 1}:
         raise SystemExit(f"the tests did not run:\n{done.stdout}{done.stderr}")
-    return done.returncode == 0
+    return done.stdout if done.returncode else ""
 
 
 def killer(folder: Path, mutation: Mutation) -> str:
@@ -226,7 +226,7 @@ def killer(folder: Path, mutation: Mutation) -> str:
     text = path.read_text("utf-8")
     path.write_text(mutated(text, mutation), "utf-8")
     try:
-        return next((name for name, tests in mutation.noticed_by.items() if not passes(folder, tests)), "")
+        return next((name for name, tests in mutation.noticed_by.items() if failures(folder, tests)), "")
     finally:
         path.write_text(text, "utf-8")
 
@@ -240,8 +240,8 @@ def main(names: list[str]) -> None:
         folder = Path(name)
         copied(folder)
         needed = dict.fromkeys(test for each in chosen for tests in each.noticed_by.values() for test in tests)
-        if not passes(folder, tuple(needed)):
-            raise SystemExit("the tests fail without any mutation")
+        if before := failures(folder, tuple(needed)):
+            raise SystemExit(f"the tests fail without any mutation:\n{before}")
         found: dict[str, list[str]] = {}
         for each in chosen:
             by = killer(folder, each)

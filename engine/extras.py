@@ -112,5 +112,5 @@ def connected(uri: str, refused: str) -> Iterator[Client]:
 
 
 def _refused(title: str, uri: str, error: Exception) -> StorageError:
-    reason = str(error).split(",", 1)[0]
+    reason = str(error).split(",", 1)[0].split(" (configured", 1)[0]
     return StorageError(title, reason, "check that it runs, and its URI", Place(without_password(uri)))

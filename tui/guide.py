@@ -22,7 +22,7 @@ class _Step(NamedTuple):
 _STEPS = (
     _Step(
         frozenset(("value.more", "value.less", "value.much_more", "value.much_less", "value.type")),
-        "↓ to a field, + or - steps it: the card above says at once what that changes (? all keys, esc ends this)",
+        "↓ to a field, + or - steps it: the lines above say at once what that changes (? all keys, esc ends this)",
         "↓ to a field, + steps it (esc ends this)",
     ),
     _Step(

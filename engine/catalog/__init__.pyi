@@ -1,5 +1,6 @@
 from .catalog import UNNAMED_ENGINE as UNNAMED_ENGINE
 from .catalog import Catalog as Catalog
+from .loading import keep_rows as keep_rows
 from .loading import load_catalog as load_catalog
 from .loading import register_hardware as register_hardware
 from .models_table import count_in as count_in

@@ -65,10 +65,29 @@ def register_hardware(name: str, fields: Mapping[str, object]) -> Accelerator | 
         tried = Catalog(Path(folder))
         for problem in (*tried.accelerators.problems, *tried.processors.problems):
             raise CatalogError(problem.title, problem.detail, problem.hint, Place(field=problem.place.field))
-    _write(config_folder() / "catalog", table, file, text)
-    cached_catalog.cache_clear()
+    keep_rows(table, file, text)
     catalog = load_catalog()
     return catalog.processors[name] if table == "processors" else catalog.accelerators[name]
+
+
+def keep_rows(table: str, file: str, text: str | None, folder: Path | None = None) -> Path:
+    """Write a file of the user's own rows and return it; whatever loads the catalogue from then on has them.
+
+    Args:
+        table: folder of the file, such as ``accelerators``.
+        text: its rows; None takes the file away.
+        folder: the user's own catalogue, by default that of the configuration.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    home = folder or config_folder() / "catalog"
+    if text is None:
+        (home / table / file).unlink(missing_ok=True)
+    else:
+        _write(home, table, file, text)
+    cached_catalog.cache_clear()
+    return home / table / file
 
 
 def _write(folder: Path, table: str, file: str, text: str) -> None:

@@ -13,7 +13,7 @@ from threading import Event
 import yaml
 from pydantic import ValidationError
 
-from capacity_tui.engine.catalog import Catalog, load_catalog
+from capacity_tui.engine.catalog import Catalog, keep_rows, load_catalog
 from capacity_tui.engine.errors import CapacityError, HardwareError, LauncherError, Place, StorageError
 from capacity_tui.engine.files import data_folder, make_folder, reading_error, write_atomically
 from capacity_tui.engine.machine import RECORDING_SCRIPT, Host, detect, recorded_host
@@ -88,12 +88,8 @@ def keep_cluster(inventory: Inventory, catalog: Catalog | None = None) -> Cluste
     hardware = cluster_hardware(inventory, facts)
     make_folder(path.parent)
     write_atomically(path, inventory.model_dump_json(indent=1) + "\n", overwrite=True)
-    row = facts.user_directory / _TABLE / f"{inventory.name}.yaml"
-    if hardware.row:
-        make_folder(row.parent)
-        write_atomically(row, row_text(inventory, hardware), overwrite=True)
-    else:
-        row.unlink(missing_ok=True)
+    row = row_text(inventory, hardware) if hardware.row else None
+    keep_rows(_TABLE, f"{inventory.name}.yaml", row, facts.user_directory)
     return hardware
 
 

@@ -12,10 +12,10 @@ from threading import Event
 
 import yaml
 
-from capacity_tui.engine.catalog import Catalog
+from capacity_tui.engine.catalog import Catalog, keep_rows
 from capacity_tui.engine.cluster import Device, device_key, match_hardware
 from capacity_tui.engine.errors import CapacityError, LauncherError
-from capacity_tui.engine.files import config_folder, data_folder, make_folder, write_atomically
+from capacity_tui.engine.files import data_folder, make_folder, write_atomically
 from capacity_tui.engine.machine import MeasuredEfficiency
 from capacity_tui.engine.machine.vendors import LIST
 from capacity_tui.engine.nodes.inventory import Inventory
@@ -227,8 +227,6 @@ def keep_link(name: str, facts: LinkFacts, folder: Path | None = None) -> Path:
     """
     if _NAME.fullmatch(name) is None:
         raise LauncherError(f"{name[:60]!r} is no name of a link", hint="take small letters, digits, - and .")
-    path = (folder or config_folder() / "catalog") / "links" / f"{name}.yaml"
-    make_folder(path.parent)
     row = {
         "name": f"{name}, measured",
         "kind": "inter-node",
@@ -241,8 +239,7 @@ def keep_link(name: str, facts: LinkFacts, folder: Path | None = None) -> Path:
         "checked": facts.date,
         "confidence": "B",
     }
-    write_atomically(path, yaml.safe_dump({name: row}, sort_keys=False), overwrite=True)
-    return path
+    return keep_rows("links", f"{name}.yaml", yaml.safe_dump({name: row}, sort_keys=False), folder)
 
 
 # From what latency rules to what bandwidth rules (bytes, the whole buffer).
@@ -377,8 +374,6 @@ def keep_measured_kind(cluster: str, kind: SampledKind, folder: Path | None = No
     if measured is None:
         return None
     row_id = f"{cluster}-{kind.device}"
-    path = (folder or config_folder() / "catalog") / _TABLE / f"{row_id}.yaml"
-    make_folder(path.parent)
     row = {
         "name": f"{kind.device} of {cluster}",
         "cluster": cluster,
@@ -388,8 +383,8 @@ def keep_measured_kind(cluster: str, kind: SampledKind, folder: Path | None = No
         "confidence": "B",
     }
     # Through JSON, since YAML distinguishes tuples from lists.
-    write_atomically(path, yaml.safe_dump({row_id: json.loads(json.dumps(row))}, sort_keys=False), overwrite=True)
-    return path
+    text = yaml.safe_dump({row_id: json.loads(json.dumps(row))}, sort_keys=False)
+    return keep_rows(_TABLE, f"{row_id}.yaml", text, folder)
 
 
 def _kept_samples(cluster: str, device: Device, text: str) -> SampleFile:

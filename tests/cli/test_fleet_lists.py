@@ -59,7 +59,7 @@ def test_workloads_say_what_runs_where_and_what_is_expected(run: Run) -> None:
     }
     assert serving["expected_outcome"] == "Significant cost savings with G6/G6e instances"
     assert "over_provisioned" in serving["tags"]
-    assert "current gpu count 1, workload type infer" in run("workloads", "--details", "Inference small P5")
+    assert "current_gpu_count 1, workload_type infer" in run("workloads", "--details", "Inference small P5")
     only = json.loads(run("workloads", "--filter", "train g6e", "--format", "json"))
     assert [row["id"] for row in only] == ["research_training_g6e"]
 

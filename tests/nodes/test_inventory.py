@@ -8,7 +8,6 @@ from threading import Event
 import pytest
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.loading import cached_catalog
 from capacity_tui.engine.errors import HardwareError, LauncherError, StorageError
 from capacity_tui.engine.nodes import cluster_changes, cluster_hardware, detect_cluster, keep_cluster, kept_cluster
 from capacity_tui.engine.nodes.hardware import drawn_levels, folded_names
@@ -143,7 +142,6 @@ def test_plans_name_a_cluster_that_was_detected(own_folders: Path, capsys: pytes
     nodes = sixteen()
     nodes[5] = node("g05", "rack2", devices=7)
     keep_cluster(inventory(*nodes), load_catalog())
-    cached_catalog.cache_clear()  # as a new start of the program finds it
     asked = ["plan", "--model", "llama-3-8b", "--task", "full", "--gpu", "big", "--format", "json"]
     assert run_command(asked) == 0
     found = json.loads(capsys.readouterr().out)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from capacity_tui.engine.catalog.loading import cached_catalog
 from capacity_tui.engine.errors import LauncherError
 from capacity_tui.engine.nodes import Inventory, chosen_launcher, detect_cluster
 from capacity_tui.engine.nodes.kubernetes import Kubectl, Kubernetes
@@ -215,6 +214,5 @@ def test_plans_can_name_a_detected_cluster(
     data = json.loads(capsys.readouterr().out)
     assert data["reached_by"] == "Kubernetes"
     assert data["hardware"]
-    cached_catalog.cache_clear()  # as a new start of the program finds it
     assert main(["plan", "--model", "llama-3.1-8b", "--gpu", "pool", "--seq", "4k"]) == 0
     assert main(["cluster", "detect", "--context", "prod"]) == 2

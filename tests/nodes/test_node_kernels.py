@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from capacity_tui.engine.catalog import load_catalog
-from capacity_tui.engine.catalog.loading import cached_catalog
 from capacity_tui.engine.estimate import estimate_plan
 from capacity_tui.engine.estimate.estimate import Estimate
 from capacity_tui.engine.nodes import Inventory, NodeKernels, keep_cluster, keep_measured_kind
@@ -49,7 +48,6 @@ def test_one_node_of_each_kind_is_timed_and_others_say_why_not(ssh_hosts: Path, 
     before = estimate("big", devices=1)
     assert keep_measured_kind("big", two) is None
     assert keep_measured_kind("big", one) is not None
-    cached_catalog.cache_clear()
     after = estimate("big", devices=1)
     assert "measured on big" in str(after.basis)
     assert after.computation.step_seconds.value > 5 * before.computation.step_seconds.value, "two cores are no EPYC"
@@ -123,7 +121,6 @@ def test_plans_that_name_the_cluster_rest_on_it_and_are_surer(own_folders: Path)
     (kind,) = NodeKernels(asked, nodes, "python3", load_catalog(), quick=True).sample_kinds()
     assert '"where": "gpu"' in asked.orders[0].words[-1]
     keep_measured_kind("big", kind)
-    cached_catalog.cache_clear()
     after = estimate("big", devices=8)
     assert after.computation.step_seconds.value > 1.2 * before.computation.step_seconds.value
     assert "measured on big, 2026-11-20" in str(after.basis)

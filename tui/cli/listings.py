@@ -54,31 +54,58 @@ def fields(row: CatalogRow) -> Mapping[str, object]:
     return row.model_dump(mode="json", exclude_none=True)
 
 
-def write_details(row: CatalogRow, output: Output) -> None:
-    """Write all that is known about one row."""
+# Units by the word of a field's name that says them.
+_UNITS = {
+    "gbs": "GB/s",
+    "gbit": "Gb/s",
+    "gb": "GB",
+    "gib": "GiB",
+    "mib": "MiB",
+    "tflops": "TFLOP/s",
+    "gflops": "GFLOP/s",
+    "tops": "TOP/s",
+    "ghz": "GHz",
+    "mts": "MT/s",
+    "us": "µs",
+    "w": "W",
+}
+
+
+def write_details(row: CatalogRow, output: Output, more: Iterable[tuple[str, str]] = ()) -> None:
+    """Write all that is known about one row: fields as files of the catalogue name them, with their units.
+
+    Args:
+        more: what people want to know besides, which no field of the row says.
+    """
     if output.is_data:
         output.data(fields(row))
         return
     from capacity_tui.tui.cli.rich_tables import pairs
 
-    output.show([pairs(list(_entries(fields(row))))])
+    output.show([pairs([*_entries(fields(row)), *more])])
 
 
 def _entries(data: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield each field that says something with its value; of blocks by name, such as regions, each by itself."""
     for key, value in data.items():
-        name = key.replace("_", " ")
         if isinstance(value, dict) and value and all(isinstance(block, dict) for block in value.values()):
-            yield from ((f"{name} {block_name}", _cell(block)) for block_name, block in value.items())
+            yield from ((f"{key}: {block_name}", _cell(key, block)) for block_name, block in value.items())
         elif value not in ([], {}):
-            yield name, _cell(value)
+            yield key, _cell(key, value)
 
 
-def _cell(value: object) -> str:
+def _cell(key: str, value: object) -> str:
     if isinstance(value, dict):
-        filled = {key.replace("_", " "): entry for key, entry in value.items() if entry not in ([], {})}
-        return ", ".join(f"{name} {_cell(entry)}" for name, entry in filled.items())
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        filled = {name: entry for name, entry in value.items() if entry not in ([], {})}
+        return ", ".join(f"{name} {_cell(name, entry)}" for name, entry in filled.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return str(value)
+    unit = next((_UNITS[word] for word in key.split("_") if word in _UNITS), "")
+    return f"{value:.12g} {unit}".rstrip()
 
 
 class Columns(NamedTuple, Generic[RowT]):

@@ -123,7 +123,8 @@ def hardware(listing: bool, details: str | None, text: str, output: Output) -> N
     catalog = load_catalog()
     tell_problems((*catalog.accelerators.problems, *catalog.processors.problems))
     if details is not None:
-        write_details(catalog.find_hardware(details), output)
+        row = catalog.find_hardware(details)
+        write_details(row, output, _cheapest(row.id, catalog))
         return
     accelerators = named_or_matching(catalog.accelerators, text)
     processors = named_or_matching(catalog.processors, text)
@@ -134,6 +135,18 @@ def hardware(listing: bool, details: str | None, text: str, output: Output) -> N
     heads = ("id", "memory", "16-bit peak", "bandwidth", "power", "link", "name")
     near = (*catalog.accelerators.nearest(text)[:2], *catalog.processors.nearest(text)[:1])
     write_table(heads, rows, range(1, 6), {0, 1}, output, near)
+
+
+def _cheapest(device: str, catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield what an hour of a device costs where it is rented."""
+    from capacity_tui.engine.cluster import device_price
+    from capacity_tui.engine.plan import PricingSection
+    from capacity_tui.engine.units import format_money
+
+    price = device_price(device, 1, 1, PricingSection(), catalog)
+    for usd, source in ((price.usd_per_hour, price.source), (price.spot_usd_per_hour, price.spot_source)):
+        if usd is not None:
+            yield "an hour", f"{format_money(usd)} ({source})"
 
 
 @click.command()
