@@ -174,7 +174,7 @@ class ProfilingSummary:
 
     @property
     def cpu_peak_percent(self) -> float | None:
-        """The most of it between two samples; no less than the mean, of which short looks miss some ticks of the clock."""
+        """The most of it between two samples, at least the mean: short looks miss some ticks of the clock."""
         peak, mean = self.usage.peak("cpu_percent"), self.cpu_avg_percent
         return peak if peak is None or mean is None else max(peak, mean)
 
