@@ -206,7 +206,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
 
         fault = self.session.last_failure
         if fault is None:
-            self.session.say("nothing went wrong")
+            self.session.say("no error so far")
             return
 
         def build(width: int) -> list[Line]:
@@ -214,7 +214,7 @@ class CapacityApp(Commanded, Guarded, KeysInTurn):
             wrapped = ((text, role) for whole, role in parts for text in whole.splitlines())
             return [line(Span(piece, role)) for text, role in wrapped for piece in wrap(text, width) or [""]]
 
-        self.push_screen(TextDialog("What went wrong", build, self.session.copy))
+        self.push_screen(TextDialog("The last error", build, self.session.copy))
 
     def _use_next_theme(self) -> None:
         """Walk through the bundled themes."""
@@ -327,7 +327,7 @@ def run(
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CapacityError("the screen needs a terminal", hint="see `capacity-tui --help` for commands without one")
     if os.environ.get("TERM") == "dumb":
-        raise CapacityError("TERM=dumb is a terminal that cannot place text", hint="set TERM, such as xterm-256color")
+        raise CapacityError("TERM=dumb cannot position text", hint="set TERM, such as xterm-256color")
     settings = load_settings(settings_file())
     if theme:
         settings = replace(settings, theme=theme)

@@ -295,7 +295,7 @@ def _place(row: RegionRow) -> str:
 
 def _plans() -> Iterator[Choice]:
     for saved in list_plans():
-        yield Choice(str(saved.path), saved.name, f"yours, changed {saved.changed:%Y-%m-%d}")
+        yield Choice(str(saved.path), saved.name, f"your plan, changed {saved.changed:%Y-%m-%d}")
     for name in example_names():
         yield Choice(name, name, example_title(name))
 

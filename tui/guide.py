@@ -27,12 +27,12 @@ _STEPS = (
     ),
     _Step(
         frozenset(("advice.apply", "advice.take")),
-        "a takes the best advice of panel 6; u takes any edit back",
-        "a takes the best advice, u takes it back",
+        "a applies the best advice of panel 6; u undoes any edit",
+        "a applies the best advice, u undoes it",
     ),
     _Step(
         frozenset(("view.find",)),
-        "space f finds the best plan: all layouts and hardware, held against your limits; esc comes back",
+        "space f finds the best plan: all layouts and hardware, within your limits; esc comes back",
         "space f finds the best plan; esc comes back",
     ),
     _Step(

@@ -111,7 +111,7 @@ class Answered(Message, Generic[T], bubble=False):
             handler(value)
 
 
-TITLE = "the program made a mistake"
+TITLE = "internal error"
 
 _MOST_BYTES = 1 << 20
 """A file of mistakes that has grown beyond this begins anew."""
@@ -129,7 +129,7 @@ def fault_of(error: BaseException) -> Fault:
         return Fault(title, error.hint, error.detail)
     trace = "".join(traceback.format_exception(error))
     path = _written_down(trace)
-    hint = "the plan is kept, ! shows what happened" + (f"; it is written down in {path}" if path else "")
+    hint = "your plan is kept, ! shows the details" + (f"; logged to {path}" if path else "")
     return Fault(TITLE, hint, trace)
 
 

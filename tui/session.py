@@ -233,7 +233,7 @@ class Session:
         if assumed:
             self.say(f"assumed: {'; '.join(assumed)}")
         elif replaces_changes:
-            self.say("u brings the plan before back, with its changes")
+            self.say("u brings back the previous plan and its changes")
         self.plan_changed()
         if document.answered_in:
             self.app.call_after_refresh(self.show_view, document.answered_in)
@@ -320,7 +320,7 @@ class Session:
         if not self.store.unsaved or self._asked_to_leave_at == self.store.revision:
             return True
         self._asked_to_leave_at = self.store.revision
-        self.say("not saved: w saves, q once more quits", "warn")
+        self.say("unsaved changes: w saves, q again quits without saving", "warn")
         return False
 
     # The user

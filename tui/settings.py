@@ -140,7 +140,7 @@ def _parse(values: Mapping[str, object], file: str) -> Settings:
     keys = values.get("keys", {})
     if not isinstance(keys, Mapping):
         raise CapacityError(
-            "keys are no table", str(keys), '[keys], then "edit.undo" = "f5"', Place(file, field="keys")
+            "keys is not a table", str(keys), '[keys], then "edit.undo" = "f5"', Place(file, field="keys")
         )
     return Settings(
         theme=str(values.get("theme", "dark")),
@@ -171,7 +171,7 @@ def _history(values: Mapping[str, object], file: str) -> str:
         return HISTORY_OFF
     if not isinstance(value, str):
         place = Place(file, field="history")
-        raise CapacityError("history is no place", str(value), "a file, a MongoDB URI, true or false", place)
+        raise CapacityError("history is not a location", str(value), "a file, a MongoDB URI, true or false", place)
     return value
 
 
@@ -207,9 +207,9 @@ def _take_over(old: Path, path: Path) -> None:
     try:
         document = yaml.safe_load(_text_of(old) or "")
     except yaml.YAMLError as error:
-        raise CapacityError("settings cannot be read", str(error), "mend or remove it", Place(str(old))) from error
+        raise CapacityError("settings cannot be read", str(error), "fix or remove it", Place(str(old))) from error
     if not isinstance(document, dict):
-        raise CapacityError("settings are no table", hint="mend or remove it", place=Place(str(old)))
+        raise CapacityError("settings is not a table", hint="fix or remove it", place=Place(str(old)))
     write_atomically(path, tomlkit.dumps({str(name): value for name, value in document.items()}), overwrite=False)
     old.replace(old.with_suffix(".yaml.old"))
 
@@ -250,7 +250,7 @@ def recent_plans() -> tuple[RecentPlan, ...]:
     file = recent_file()
     try:
         if file.stat().st_size > _LARGEST_FILE:
-            raise ValueError("larger than anything that is kept")
+            raise ValueError("too large to be a saved file")
         return tuple(_plan(entry) for entry in json.loads(file.read_text(encoding="utf-8")))
     except OSError:
         return ()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 OPENED = "a plan was opened"
-TAKEN = "a pinned plan was taken over"
+TAKEN = "a pinned plan was loaded"
 """Stand in the history for the field where all of the plan was replaced."""
 
 
@@ -319,7 +319,7 @@ class Store:
             self.baseline = Baseline() if same else Baseline(self.column.mode)
 
     def toggle_pinned_baseline(self) -> None:
-        """Count deltas from the numbers as they are now, or no longer."""
+        """Use the current numbers as the baseline now, or no longer."""
         self.forget_edit()
         self.baseline = Baseline() if self.baseline.pinned else Baseline(pinned=self.comparison)
 

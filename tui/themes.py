@@ -82,7 +82,7 @@ def _own_variables(switches: Mapping[str, bool]) -> dict[str, str]:
 def _text(values: Mapping[str, object], field: str, file: str) -> str:
     place, value = Place(file, field=field), values.get(field)
     if value is None:
-        raise CapacityError("theme lacks a field", place=place)
+        raise CapacityError("theme is missing a field", place=place)
     if not isinstance(value, str):
         raise CapacityError("not a text", str(value), "write it in quotes", place)
     return value
@@ -91,7 +91,7 @@ def _text(values: Mapping[str, object], field: str, file: str) -> str:
 def _switch(values: Mapping[str, object], field: str, file: str) -> bool:
     place, value = Place(file, field=field), values.get(field)
     if value is None:
-        raise CapacityError("theme lacks a field", place=place)
+        raise CapacityError("theme is missing a field", place=place)
     if not isinstance(value, bool):
         raise CapacityError("neither true nor false", str(value), place=place)
     return value

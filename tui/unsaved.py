@@ -218,7 +218,7 @@ def _read(file: Path, lock: int) -> LeftBehind | None:
     try:
         kept_at = datetime.fromtimestamp(file.stat().st_mtime).astimezone()
         if file.stat().st_size > _MOST_BYTES:
-            raise ValueError("larger than anything that is kept")
+            raise ValueError("too large to be a saved file")
         plans = tuple(_plan(entry) for entry in json.loads(file.read_text(encoding="utf-8")))
         if plans:
             return LeftBehind(file, lock, plans, kept_at)

@@ -193,7 +193,7 @@ def test_many_devices_save_as_often_as_loses_least() -> None:
 def test_an_interval_of_the_plan_is_kept_and_a_changed_plan_keeps_what_the_mode_chose() -> None:
     told = save_interval(answered(1, "recovery: {checkpoint_every: 10min}"), 400.0)
     assert told is not None
-    assert (told.seconds, told.reason) == (600.0, "the plan says so")
+    assert (told.seconds, told.reason) == (600.0, "set in the plan")
     step = next_step(answered(), Failure("out_of_memory", "no memory", "device"))
     assert step is not None
     assert save_interval(step.answer, 1.0) == save_interval(answered(), 1.0)

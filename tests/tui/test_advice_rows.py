@@ -83,7 +83,7 @@ async def test_a_plan_that_nothing_improves_says_so(make_app: MakeApp) -> None:
     async with make_app().run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "6", "enter", "a", "a")
-        assert "nothing found that improves it" in shown(pilot, "advice")
+        assert "no improvement found" in shown(pilot, "advice")
         assert "nothing found" in shown(pilot, "note")
 
 

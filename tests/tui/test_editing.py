@@ -122,7 +122,7 @@ async def test_other_hardware_says_that_the_number_of_devices_stays(make_app: Ma
     async with make_app().run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "H", *"a100", "enter")
-        assert "8 devices, as before; 1xa100-sxm-80gb would be one" in shown(pilot, "note")
+        assert "8 devices, unchanged; 1xa100-sxm-80gb would be one" in shown(pilot, "note")
         await press(pilot, "H", *"4xa100", "enter")
         assert "as before" not in shown(pilot, "note")
 

@@ -140,7 +140,7 @@ async def test_filter_works_while_it_is_typed_and_escape_takes_it_away(make_app:
         await press(pilot, "escape")
         assert len(rows(pilot)) > 4
         await press(pilot, "/", *"zzz", "enter")
-        assert "no row has 'zzz'" in shown(pilot, "found")
+        assert "no row matches 'zzz'" in shown(pilot, "found")
         await press(pilot, "escape", "/", *"front", "enter")
         assert all("●" in row for row in rows(pilot))
         await press(pilot, "escape", "/", *"h100", "space", "n", "less_than_sign", "equals_sign", "2", "enter")
@@ -226,7 +226,7 @@ async def test_nothing_found_says_what_excluded_most(make_app: MakeApp) -> None:
 async def test_a_row_that_another_surpasses_says_which(make_app: MakeApp) -> None:
     async with make_app().run_test(size=USUAL) as pilot:
         await find(pilot, *"jjjj")
-        assert "surpassed by a100-sxm-80gb dp4 zero3: time 6.2 h, cost $24.96" in shown(pilot, "details")
+        assert "dominated by a100-sxm-80gb dp4 zero3: time 6.2 h, cost $24.96" in shown(pilot, "details")
 
 
 @pytest.mark.parametrize("size", [(200, 60), WIDE, (100, 30), USUAL, (70, 24), NARROW, (50, 16), TINY])

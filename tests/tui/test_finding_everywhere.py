@@ -56,7 +56,7 @@ async def test_nothing_found_stays_and_says_so(make_app: MakeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot)
         await press(pilot, "down", "/", *"squq")
-        assert "nothing called so" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
+        assert "no match" in pilot.app.screen.query_one("Prompt Lines").lines[0].plain
         assert "▌Sequence" in shown(pilot, "config")
 
 

@@ -23,7 +23,7 @@ async def test_help_lists_every_action_with_its_name(make_app: MakeApp) -> None:
         await press(pilot, "?")
         text = "\n".join(line.plain for line in pilot.app.screen.query_one("TextLines").lines)
         assert "edit.undo" in text
-        assert "Count deltas from this column" in text
+        assert "Use this column as the baseline" in text
 
 
 async def test_palette_offers_actions_and_models(make_app: MakeApp) -> None:

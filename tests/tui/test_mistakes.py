@@ -73,7 +73,7 @@ async def test_mistake_in_a_paint_is_told(app: CapacityApp, monkeypatch: pytest.
         with monkeypatch.context() as broken:
             broken.setattr(Why, "build", break_down)
             await press(pilot, "4")
-        assert "the program made a mistake" in shown(pilot, "note")
+        assert "internal error" in shown(pilot, "note")
         assert "✓ fits" in row(pilot, "plans", "verdict")
 
 
@@ -99,9 +99,9 @@ async def test_code_that_ends_the_program_in_a_thread_is_a_mistake(
         with monkeypatch.context() as broken:
             broken.setattr(FakeDocument, "compare", leave)
             await press(pilot, "down", "+")
-        await until(pilot, "note", "the program made a mistake")
+        await until(pilot, "note", "internal error")
         await press(pilot, "u")
-        assert "the program made a mistake" not in shown(pilot, "plans")
+        assert "internal error" not in shown(pilot, "plans")
 
 
 async def test_sensors_that_fail_once_are_read_again(

@@ -168,8 +168,8 @@ def test_edits_outlive_a_kill_and_are_restored(tmp_path: Path) -> None:
         process.kill()
         process.wait()
     with terminal(tmp_path) as (process, handle):
-        read_until(handle, b"Not saved when the program ended")
-        read_until(handle, b"throw away")
+        read_until(handle, b"Unsaved when the program ended")
+        read_until(handle, b"discard")
         os.write(handle, b"\r")
         read_until(handle, b"restored")
         os.write(handle, b"q")

@@ -15,7 +15,7 @@ class Standing(StrEnum):
     """How a run stands."""
 
     GOES_ON = "goes on"
-    UNWATCHED = "goes on, nobody watches it"
+    UNWATCHED = "running, not watched"
     ENDED = "ended"
     FAILED = "failed"
     PAST = "past"

@@ -281,7 +281,7 @@ class RowActions:
         self._keep = keep
 
     def take(self) -> None:
-        """Take the row under the cursor over into the plan."""
+        """Apply the row under the cursor to the plan."""
         row, document = self._table.row, self._session.store.document
         if row is None or document is None or self._table.is_old:
             return
@@ -293,7 +293,7 @@ class RowActions:
         self._table.taken = row.key
         self._table.repaint()
         self._session.change_to(changed, next(iter(row.change)))
-        self._session.say("taken over into the plan; u takes it back, esc shows the plan", "good")
+        self._session.say("applied to the plan; u undoes it, esc shows the plan", "good")
 
     def pin(self) -> None:
         """Put the rows that are marked, or the one under the cursor, beside the plan."""
@@ -320,4 +320,4 @@ class RowActions:
         self._keep(after)
         self._session.change_to(after, PINS_KEY)
         are = "is" if len(names) == 1 else "are"
-        self._session.say(f"{', '.join(names)} {are} pinned beside the plan; u takes that back", "good")
+        self._session.say(f"{', '.join(names)} {are} pinned beside the plan; u undoes that", "good")

@@ -301,7 +301,7 @@ class NoteLine(Bar):
     def _left_behind(self) -> Span | None:
         """Return what an earlier run left behind while nobody has decided on it."""
         left = self._session.left_behind
-        return Span(f"not saved when the program ended: {left}; O restores", "warn") if left else None
+        return Span(f"unsaved changes from the last session: {left}; O restores", "warn") if left else None
 
     def _warning(self) -> Span | None:
         """Return the gravest of what to know before relying on the plan."""

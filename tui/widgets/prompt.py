@@ -74,7 +74,7 @@ class Prompt(Guarded, Vertical):
             entry.offer(left)
         # At once, so that what is typed next is not taken for commands.
         self.screen.set_focus(entry)
-        self._show(line(Span(f" {question}", "label"), Span("   enter takes it, esc cancels", "dim")))
+        self._show(line(Span(f" {question}", "label"), Span("   enter accepts, esc cancels", "dim")))
 
     def on_resize(self) -> None:
         """Show the question once there is room for it."""

@@ -247,7 +247,7 @@ def page_of(offer: Alternative, *, is_current: bool) -> ExplanationText:
 
 
 def _in_words(offer: Alternative, *, is_current: bool) -> str:
-    where = "where the plan runs now; " if is_current else ""
+    where = "current machine; " if is_current else ""
     devices = f"{offer.devices} device{'s' if offer.devices > 1 else ''}"
     short = f"{format_bytes(offer.short_bytes)} short on one of them"
     held = short if offer.short_bytes else ": ".join(filter(None, (offer.verdict.words, offer.reason)))
@@ -261,7 +261,7 @@ def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
     yield _money_input("usd_month", "month", offer.usd_month, "all instances for the hours of the month")
     yield _spread("usd_month_spot", "month on spot", offer.usd_month_spot, offer.absence)
     yield _spread("usd_same_work", "same work", offer.usd_same_work, f"paid {paid}")
-    yield _spread("saving_usd", "saving", offer.saving_usd, "of a month's work, against now")
+    yield _spread("saving_usd", "saving", offer.saving_usd, "on a month's work, compared with now")
     if offer.performance_percent is not None:
         speed = offer.performance_percent
         ends = _percent_range(speed).strip("()")
@@ -273,7 +273,7 @@ def _inputs(offer: Alternative) -> Iterator[FormulaInput]:
         yield FormulaInput("migration cost", _usd(offer.move_usd), f"once, {took}", key="move_usd")
     if offer.break_even_hours is not None:
         paid_after = format_seconds(offer.break_even_hours * _HOUR)
-        yield FormulaInput("payback", paid_after, "of running where it is now", key="break_even_hours")
+        yield FormulaInput("payback", paid_after, "compared with staying", key="break_even_hours")
     for key in _OF_THE_JOB:
         if key in offer.figures:
             value = offer.figures[key]

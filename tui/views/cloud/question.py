@@ -40,10 +40,10 @@ ANY, OWN, FITTING, ALL, NO, YES = "any", "the plan's", "only what fits", "all", 
 """What stands for everything there is, for what the plan has, for offers that hold the job, and for all of them."""
 
 _KINDS = {
-    "train": "training: a month is a fixed amount of work, which a faster machine ends earlier",
+    "train": "training: a fixed amount of work per month, which a faster machine finishes sooner",
     "finetune": "fine-tuning: the same, with smaller checkpoints",
-    "infer": "serving: people wait, so that machines stay up all hours, and nothing runs on spot capacity",
-    "batch_infer": "answers that nobody waits for: large batches, spot capacity too",
+    "infer": "serving: machines run around the clock, never on spot capacity",
+    "batch_infer": "offline inference: large batches, spot capacity too",
 }
 
 _HOURS = Field(
@@ -51,15 +51,15 @@ _HOURS = Field(
     kind=Kind.INTEGER,
     unit="1 to 744",
     choices=("40", "80", "160", "240", "320", "480", "600", "720"),
-    help="Hours a month that the job runs where it is now. A faster machine does the same work in fewer.",
+    help="Hours a month that the job runs on its current machine. A faster one needs fewer for the same work.",
 )
 
 _SPOT = Field(
     *("spot", "Spot", "month", NO),
     kind=Kind.CHOICE,
     choices=(NO, YES),
-    help="Whether offers may be paid at spot prices, with the hours that interruptions and lost checkpoints cost. "
-    "Serving is never proposed for capacity that may be taken back.",
+    help="Whether offers may be priced at spot rates, including the hours that interruptions and lost checkpoints "
+    "cost. Serving is never offered on spot capacity.",
 )
 
 _REGION = Field(
@@ -67,7 +67,7 @@ _REGION = Field(
     unit="a region or a part of the world",
     choices=(ANY, "us", "europe", "asia"),
     catalogue="region",
-    help="Where machines are rented: a region of a cloud, a part of the world, or wherever a price is known. An offer "
+    help="Where machines are rented: a cloud region, a part of the world, or anywhere with a known price. An offer "
     "without a price there is shown with the nearest one and says so.",
     words={ANY: "wherever a price is known"},
 )
@@ -76,34 +76,33 @@ _COMMITMENT = Field(
     *("commitment", "Commitment", "month", "none"),
     kind=Kind.CHOICE,
     choices=("none", "1y", "3y"),
-    help="How long capacity is committed to. Offers without such a price are shown at their price on demand.",
+    help="How long capacity is committed for. Offers without such a price are shown at their on-demand price.",
 )
 
 _PRECISION = Field(
     *("precision", "Precision", "numerics", OWN),
     kind=Kind.CHOICE,
-    help="Numerics that the plan would have on every machine: of training, or of the weights that are served.",
+    help="Precision of the plan on every machine: of the training, or of the served weights.",
 )
 
 _OFFERS = Field(
     *("instances", "Providers", "offers", ANY),
-    unit="names with commas between, a provider, or any",
-    help="Which machines are compared: instances with commas between, a provider for all of its own, or any.",
+    unit="names separated by commas, a provider, or any",
+    help="Which machines are compared: instances separated by commas, a provider for all of its own, or any.",
 )
 
 _SHOWN = Field(
     *("shown", "Show", "offers", FITTING),
     kind=Kind.CHOICE,
     choices=(FITTING, ALL),
-    help="Offers that hold the job, or the whole catalogue: of those that do not, by how much memory they are short.",
+    help="Only offers that the job fits on, or the whole catalogue with how much memory the others are short of.",
 )
 
 _DATA = Field(
     *("data", "Data to move", "offers", ""),
     unit="such as 500GB or 2TB",
     choices=("", "100GB", "1TB", "10TB"),
-    help="Data that would have to move along, besides weights and checkpoints: most clouds charge for what"
-    " leaves them.",
+    help="Data to move besides weights and checkpoints. Most clouds charge for egress.",
 )
 
 
@@ -124,7 +123,7 @@ def parts_of(plan: Plan, catalog: Catalog, given: Mapping[str, str]) -> tuple[Fi
         *("kind", "Job", "month", job_kind_of(plan)),
         kind=Kind.CHOICE,
         choices=tuple(JOB_KINDS),
-        help="What the job is: it decides what a month's work is, and whether it may be interrupted.",
+        help="The kind of job: it decides how much work a month is, and whether it may be interrupted.",
         words=_KINDS,
     )
     usual = {"spot": YES if plan.pricing.spot else NO, "commitment": plan.pricing.commitment}
@@ -148,11 +147,11 @@ def _providers(catalog: Catalog) -> tuple[str, ...]:
 _USUAL = "balanced"
 
 _FORMS = {
-    "markdown": ("Offers in Markdown", ".md", "verdict, offers, what moving takes, recommendations"),
-    "csv": ("Offers as CSV", ".csv", "every figure of every offer, a line each"),
-    "json": ("Offers as JSON", ".json", "the same as of `fleet migrate`"),
-    "yaml": ("Offers as YAML", ".yaml", "the same as of `fleet migrate`"),
-    "html": ("Offers as a web page", ".html", "as in Markdown, with nothing else needed"),
+    "markdown": ("Offers in Markdown", ".md", "verdict, offers, migration, recommendations"),
+    "csv": ("Offers as CSV", ".csv", "every figure of every offer, one line per offer"),
+    "json": ("Offers as JSON", ".json", "the same data as `fleet migrate`"),
+    "yaml": ("Offers as YAML", ".yaml", "the same data as `fleet migrate`"),
+    "html": ("Offers as a web page", ".html", "the same report as one self-contained page"),
 }
 """What a file of each form is called, and what is in it."""
 

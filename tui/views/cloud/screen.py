@@ -105,7 +105,7 @@ class CloudScreen(QueryScreen):
         """Show the forms that the offers can be written in, then ask where to write one."""
         results = self.table.results
         if results is None or results.source is None or self.table.is_old:
-            self.session.say("there are no offers yet; nothing was written", "warn")
+            self.session.say("no offers yet; nothing was written", "warn")
             return
         Exporting(self.session, self.ask).choose("Export the offers", results.source.exports)
 
@@ -143,7 +143,7 @@ class Conclusion(DrawnLines):
 def conclusion_lines(results: Results | None, width: int) -> list[Line]:
     """Return verdict and recommendations in full."""
     if results is None or not results.remarks:
-        return [line(Span("Nothing was compared yet.", "value"))]
+        return [line(Span("Nothing compared yet.", "value"))]
     verdict, *others = results.remarks
     lines = [line(Span(text, "best")) for text in wrap(verdict, width)]
     for remark in others:
@@ -165,7 +165,7 @@ class Offer(Why):
     TITLE = "Offer"
     SCOPE = "why"
     KEYS = "enter opens a figure, backspace goes back"
-    NOTHING = "Choose an offer to see what it costs, what moving takes and what may go wrong."
+    NOTHING = "Choose an offer to see its cost, its migration and its risks."
 
     def __init__(self) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from importlib.resources import files
 from capacity_tui.engine.nodes import NodeState, Occupancy
 from capacity_tui.tui.shown.results import TableRow
 
-MADE_UP = "EXAMPLE, made up: yours stands here where Slurm is, or after capacity-tui cluster detect"
+MADE_UP = "EXAMPLE, made up: yours appears here where Slurm is, or after capacity-tui cluster detect"
 
 
 def example_cluster(device: str) -> tuple[Occupancy, tuple[TableRow, ...]]:

@@ -48,13 +48,13 @@ _JOBS = (
     TableColumn("time", rank=3),
     TableColumn("reason", rank=5, is_number=False),
 )
-_NOTHING_FREE = "nothing here is free that holds one replica of the plan"
+_NOTHING_FREE = "no free nodes hold a replica of the plan"
 _NO_JOBS, _RUNNING = "No jobs.", "RUNNING"
 _NO_CLUSTER = (
-    "No cluster is reached from here: these are the devices of the plan. Where Slurm's commands are, its nodes and "
-    "jobs stand here; capacity-tui cluster detect keeps nodes as hardware that plans can name."
+    "No cluster is reachable from here: these are the plan's devices. Where Slurm is installed, its nodes and jobs "
+    "appear here; capacity-tui cluster detect saves nodes as hardware that plans can name."
 )
-_NO_QUEUE = "No Slurm here: the nodes are those that were detected, and who uses them is not known."
+_NO_QUEUE = "No Slurm here: these nodes were detected before; who uses them is not known."
 
 
 def clustered(case: EstimatedPlan, plan: Plan) -> Iterator[Clustered]:

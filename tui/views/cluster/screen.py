@@ -83,7 +83,7 @@ class ClusterScreen(PanelScreen):
         """Show what is known by now."""
         self._placement.show_placement(cluster.placement)
         if cluster.nodes is None:
-            self._node_rows.message = "looking at the nodes…"
+            self._node_rows.message = "reading the nodes…"
             self._node_rows.repaint()
             return
         self._node_rows.show_nodes(cluster.nodes)
@@ -164,13 +164,13 @@ class Nodes(HeadedPanel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("nodes")
     NUMBER = 1
     TITLE = "Nodes"
-    KEYS: ClassVar[str] = "enter plans for what is free · + - finer, coarser"
+    KEYS: ClassVar[str] = "enter uses free nodes · + - finer, coarser"
 
     def __init__(self) -> None:
         super().__init__()
         self.taken: tuple[tuple[str, str], ...] = ()
         self.is_old = False
-        self.message = "waiting for the numbers of the plan…"
+        self.message = "waiting for the plan's numbers…"
         self._map: NodeMap | None = None
         self._level = ""
 
@@ -287,14 +287,14 @@ class PlacementLevels(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.message = "waiting for the numbers of the plan…"
+        self.message = "waiting for the plan's numbers…"
         self._table = Table()
         self._is_old = False
 
     def show_placement(self, table: Table) -> None:
         """Show where a plan lies."""
         self._table, self._is_old = table, False
-        self.message = "this runs on one device, or is not divided"
+        self.message = "this runs on one device, or is not split"
         self.repaint()
 
     def show_old(self) -> None:

@@ -53,7 +53,7 @@ class Replacing:
         if is_new or path == self._confirmed:
             return ""
         self._confirmed = path
-        return f"{path} exists; enter once more replaces it"
+        return f"{path} exists; enter again replaces it"
 
     def refusal_of(self, text: str, path: Path, export: Export) -> str:
         """Return the same for an export, which may be a folder of files."""
@@ -68,7 +68,7 @@ class Replacing:
         if not there or path == self._confirmed:
             return ""
         self._confirmed = path
-        return f"{', '.join(there)} in {path}: enter once more replaces what is there"
+        return f"{', '.join(there)} in {path}: enter again replaces them"
 
 
 class Exporting:
@@ -153,8 +153,8 @@ def _picture_exports(name: str, drawings: Iterable[tuple[str, str]]) -> Iterator
     """
     for title, drawing in drawings:
         stem = "-".join(filter(None, re.split(r"[^\w]+", f"{name} {title}".casefold())))
-        yield Export(f"{title}, SVG", "a picture for pages and papers", {f"{stem}{_SVG}": drawing})
-        yield Export(f"{title}, PNG", "the same in pixels", {f"{stem}{_PNG}": drawing})
+        yield Export(f"{title}, SVG", "vector graphics, for pages and papers", {f"{stem}{_SVG}": drawing})
+        yield Export(f"{title}, PNG", "the same as a bitmap", {f"{stem}{_PNG}": drawing})
 
 
 def export_pictures(session: Session, name: str, drawings: Sequence[tuple[str, str]]) -> None:
@@ -167,7 +167,7 @@ def export_pictures(session: Session, name: str, drawings: Sequence[tuple[str, s
     """
     exports = tuple(_picture_exports(name, drawings))
     if not exports:
-        session.say("nothing is drawn here yet", "warn")
+        session.say("no chart here yet", "warn")
         return
 
     def write(export: Export | None) -> None:

@@ -96,7 +96,7 @@ class Picker(ModalScreen[str | None], ClosesOnce[str | None]):
         with Vertical(classes="dialog") as frame:
             frame.border_title = Content(self._title)
             instead = f", or type {self._typed.hint}" if self._typed else ""
-            frame.border_subtitle = Content(f"type to filter{instead}, enter takes it, esc cancels")
+            frame.border_subtitle = Content(f"type to filter{instead}, enter accepts, esc cancels")
             yield Entry("filter")
             yield Lines()
 

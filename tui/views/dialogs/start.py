@@ -35,7 +35,7 @@ _WANTED = "I want to train · fine-tune · LoRA · QLoRA · serve · classical M
 _PLACEHOLDER = "llama-3.1-70b lora 8xh100 4k 50M"
 _GUIDE = "Type a model, a task and hardware, in any order; sequence length, tokens and batch may follow."
 _KEYS = "enter plans it, tab completes, esc goes to the plan"
-_LEAVES_OUT = "enter once more leaves out: {}"
+_LEAVES_OUT = "enter again plans without: {}"
 _MOST_GUESSES = 2
 _SLACK = 2
 _NO_ROW = -1
@@ -55,8 +55,8 @@ class _Start:
 
 
 _LOOKS = (
-    _Start("run", "view", "a run beside its prediction", "an example; space r at any time", "Look at"),
-    _Start("cluster", "view", "a cluster and its queue", "an example; space l at any time", "Look at"),
+    _Start("run", "view", "a run beside its prediction", "space r at any time", "Examples"),
+    _Start("cluster", "view", "a cluster and its queue", "space l at any time", "Examples"),
 )
 """What the first start offers to see."""
 

@@ -122,35 +122,35 @@ class TextDialog(ScrollsText, ModalScreen[None], ClosesOnce[None]):
 
 
 _ABOUT = {
-    "hardware": "The machine that is planned for. Each fact says whether it was detected, measured, "
-    "taken from the catalogue or assumed.",
-    "config": "The plan. A field that says auto is chosen by each of the three modes on its own.",
-    "plans": "The same plan in three modes: conservative keeps a reserve, extreme goes to the limit, "
-    "balanced stands between. The best value of a row is bold; percentages count from the baseline, those with an "
-    "arrow from the numbers before the last edit, until the next one, x or esc.",
+    "hardware": "The machine the plan is for. Each fact says whether it was detected, measured, taken from the "
+    "catalogue or assumed.",
+    "config": "The plan. Each of the three modes chooses its own value for a field that says auto.",
+    "plans": "The same plan in three modes: conservative keeps a reserve, extreme goes to the limit, balanced lies "
+    "between. The best value of a row is bold. Percentages are relative to the baseline; those with an "
+    "arrow, to the numbers before the last edit, until the next edit, x or esc.",
     "why": "Where the number under the cursor of panel 3 comes from: formula, inputs, sources and what would "
     "change it most.",
-    "advice": "What would improve the plan, the best first, each with all that it does to memory, time and price. "
-    "Where nothing fits these are the ways out. Taking one is an edit like any other: u undoes it.",
+    "advice": "What would improve the plan, best first, with all that it does to memory, time and cost. If nothing "
+    "fits, these are the ways to make it fit. Applying one is an edit like any other: u undoes it.",
     "live": "What this machine is doing now.",
-    "question": "What is searched for: the best plans for the goal that keep the limits, over all that is free. Every "
-    "part is said otherwise with enter or + and -, and taken back with backspace; the rows follow at once.",
-    "found": "The plans that answer the question, the best first. A dot marks those that no other surpasses in both "
-    "figures of the picture. Taking one is an edit like any other: u undoes it.",
-    "offers": "The plan on every instance one can rent, the one it runs on now first. Saving is what the same work "
-    "costs less in a month; a star marks prices that are older than 90 days.",
-    "offer": "All of the offer under the cursor: what it costs, what moving there takes, and what may go wrong. "
-    "Enter opens a figure and shows what it comes from; backspace goes back.",
-    "devices": "The plan on more and fewer devices, with the knee of its efficiency. Enter takes a row over into the "
-    "plan as one edit; tab keeps the batch of each device in place of that of all.",
-    "storage": "What the plan keeps on disk and reads from there: its data, its checkpoints, and how long a step waits "
+    "question": "What to search for: the best plans for the goal within the limits, over all that is left open. "
+    "Change a line with enter or + and -, reset it with backspace; the rows follow at once.",
+    "found": "The plans that answer the question, best first. A dot marks the Pareto front of the two figures in the "
+    "chart. Applying one is an edit like any other: u undoes it.",
+    "offers": "The plan on every instance one can rent, the current one first. Saving is how much less the same work "
+    "costs in a month; a star marks prices older than 90 days.",
+    "offer": "The offer under the cursor in full: its cost, its migration and its risks. Enter opens a figure and "
+    "shows where it comes from; backspace goes back.",
+    "devices": "The plan on more and fewer devices, with the knee of its efficiency. Enter applies a row to the plan "
+    "as one edit; tab switches between one batch for all devices and one for each.",
+    "storage": "What the plan stores on disk and reads back: its data, its checkpoints, and how long a step waits "
     "for either.",
-    "corpus": "A corpus that is cut into patterns of several levels. A field that says auto follows the plan, or what "
-    "is usual; u takes the last change back.",
-    "levels": "What the patterns of each level take in a store that keeps each of them once. The pictures show how "
+    "corpus": "A corpus cut into patterns of several levels. A field that says auto follows the plan, or the usual "
+    "value; u undoes the last change.",
+    "levels": "What the patterns of each level take in a store that keeps each of them once. The charts show how "
     "that grows with the corpus, and how often patterns of the level under the cursor occur.",
-    "machine": "All that is known about this machine and how, what that is worth, and what suits it. Measuring takes "
-    "some ten seconds; what was measured is kept, and estimates use it from then on.",
+    "machine": "All that is known about this machine and how it is known, its score, and what suits it. Measuring "
+    "takes some ten seconds; results are saved, and estimates use them from then on.",
 }
 
 _KEYS = 18
@@ -177,7 +177,7 @@ def help_lines(
         lines += [line(), line(Span(group, "heading"))]
         lines += [_key_line(action, keymap, width) for action in actions]
     lines += [line(), line(Span("Other keys", "heading"))]
-    other = f"Write the name at the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
+    other = f"Write the name on the right and the keys below `keys:` in {settings}, such as `edit.undo: U`."
     return lines + [line(Span(text, "value")) for text in wrap(other, width)]
 
 

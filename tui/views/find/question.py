@@ -116,32 +116,32 @@ GOALS: Mapping[str, Mapping[str, str]] = {
     "train": {
         "cheapest": "usd",
         "fastest": "time",
-        "most throughput": "throughput",
-        "least energy": "energy",
-        "least memory": "memory",
+        "highest throughput": "throughput",
+        "lowest energy": "energy",
+        "lowest memory": "memory",
         "largest model": "parameters",
     },
     "infer": {
         "cheapest token": "usd",
-        "first token soonest": "ttft",
-        "next token soonest": "tpot",
-        "most throughput": "throughput",
-        "least energy": "energy",
+        "lowest TTFT": "ttft",
+        "lowest TPOT": "tpot",
+        "highest throughput": "throughput",
+        "lowest energy": "energy",
         "largest model": "parameters",
     },
 }
 """Goals by task, and the words of a command for them."""
 
 _GOAL_WORDS = {
-    "cheapest": "what the whole job costs",
-    "fastest": "when the whole job is done",
-    "most throughput": "tokens a second of all devices",
-    "least energy": "electricity of the whole job",
-    "least memory": "the fullest device",
-    "largest model": "parameters of the model, where models are free",
-    "cheapest token": "what a million tokens cost",
-    "first token soonest": "how long a request waits for its first token",
-    "next token soonest": "how long each further token takes",
+    "cheapest": "cost of the whole job",
+    "fastest": "time until the whole job is done",
+    "highest throughput": "tokens per second of all devices",
+    "lowest energy": "electricity of the whole job",
+    "lowest memory": "peak memory of the fullest device",
+    "largest model": "parameters of the model, if models vary",
+    "cheapest token": "cost of a million tokens",
+    "lowest TTFT": "time to first token (TTFT)",
+    "lowest TPOT": "time per output token (TPOT)",
 }
 
 _TIMES = ("", "1h", "4h", "12h", "24h", "3d", "7d", "30d")
@@ -153,7 +153,7 @@ _TRAIN_LIMITS = (
         *("time", "Deadline", "limits", ""),
         unit="such as 24h or 3d",
         choices=_TIMES,
-        help="The most the whole job may take, at the upper end of its range.",
+        help="The longest the whole job may take, at the upper end of its range.",
     ),
     Field(
         *("usd", "Budget", "limits", ""),
@@ -168,13 +168,13 @@ _INFER_LIMITS = (
         *("ttft", "First token", "limits", ""),
         unit="such as 2s",
         choices=("", "200ms", "500ms", "1s", "2s", "5s"),
-        help="The most a request may wait for its first token, at the upper end of the range.",
+        help="The longest a request may wait for its first token, at the upper end of the range.",
     ),
     Field(
         *("tpot", "Each token", "limits", ""),
         unit="such as 50ms",
         choices=("", "10ms", "20ms", "50ms", "100ms"),
-        help="The most each further token may take, at the upper end of the range.",
+        help="The longest each further token may take, at the upper end of the range.",
     ),
     Field(
         *("usd", "$/M tokens", "limits", ""),
@@ -189,20 +189,20 @@ _FREE = (
         *("limits", "Limits", "limits", "memory<=100%"),
         unit="such as memory<=90% throughput>=10k, or none",
         choices=(NONE, "memory<=100%", "memory<=90%", "memory<=75%", "memory<=50%"),
-        help="Other limits on any figure, FIGURE<=VALUE or FIGURE>=VALUE with spaces between, at the far end of the "
-        "range: memory<=100% leaves out what may run out of memory.",
+        help="Other limits on any figure, FIGURE<=VALUE or FIGURE>=VALUE separated by spaces, at the unfavourable "
+        "end of the range: memory<=100% leaves out what may run out of memory.",
     ),
     Field(
         *("hardware", "Hardware", "free", ANY),
-        unit="names with commas between, a maker or cloud, instances, or any",
+        unit="names separated by commas, a maker or cloud, instances, or any",
         choices=(ANY, "instances", OWN),
         catalogue="accelerator",
-        help="Devices and instances to try: names with commas between, a maker or cloud for all of theirs, instances "
+        help="Devices and instances to try: names separated by commas, a maker or cloud for all of theirs, instances "
         "for all that are rented, any for every accelerator, or the plan's own.",
         words={
-            ANY: "every accelerator of the catalogue",
-            "instances": "everything that clouds rent",
-            OWN: "the hardware of the plan alone",
+            ANY: "every accelerator in the catalogue",
+            "instances": "everything that clouds rent out",
+            OWN: "only the plan's hardware",
         },
     ),
     Field(
@@ -213,18 +213,19 @@ _FREE = (
     ),
     Field(
         *("models", "Models", "free", OWN),
-        unit="names with commas between",
+        unit="names separated by commas",
         choices=(OWN, ANY),
         catalogue="model",
-        help="Models to try: names with commas between, any for all of the catalogue that are like the plan's, or the "
-        "plan's own. The goal largest model suits them.",
-        words={ANY: "all that are like the plan's, the largest first", OWN: "the model of the plan alone"},
+        help="Models to try: names separated by commas, any for all in the catalogue that are like the plan's, or "
+        "the plan's own. Suits the goal largest model.",
+        words={ANY: "all like the plan's, largest first", OWN: "only the plan's model"},
     ),
     Field(
         *("vary", "Also vary", "free", ""),
         unit="such as seq_len=4k..32k precision=bf16,fp8",
-        help="More fields with values to try, KEY=V1,V2 or KEY=LO..HI with spaces between. Layout, micro batch, "
-        "checkpointing and ZeRO are free where the plan leaves them to the modes, and all of them if nothing is said.",
+        help="More fields with values to try, KEY=V1,V2 or KEY=LO..HI separated by spaces. Layout, micro-batch, "
+        "checkpointing and ZeRO vary where the plan leaves them to the modes, and all of them if nothing is "
+        "given.",
     ),
 )
 
@@ -236,15 +237,15 @@ _SOLVED = {
 _SOLVE = Field(
     *("solve", "Solve for", "free", ""),
     unit="a field, such as seq_len, devices or parameters; empty to search",
-    help="A field that takes the value which just keeps the limits, everything else being as the plan has it: the "
-    "longest sequence, the fewest devices, the largest model. The next value is shown with what it breaks.",
+    help="The field to solve for: its value that just keeps the limits, all else unchanged: the longest sequence, "
+    "the fewest devices, the largest model. The next value is shown with the limit that it breaks.",
 )
 
 _PER_KIND = Field(
     *("each", "Per GPU type", "free", "1"),
     unit="a number, or all",
     choices=("1", "3", "10", ALL),
-    help="How many rows of each model, device type and number of devices: 1 compares devices, all compares layouts.",
+    help="How many rows for each model, device type and number of devices: 1 compares devices, all compares layouts.",
 )
 
 LIMIT_PARTS = ("time", "usd", "ttft", "tpot")
@@ -266,7 +267,7 @@ def parts_of(plan: Plan, given: Mapping[str, str]) -> tuple[Field, ...]:
         *("goal", "Goal", "goal", goals[0]),
         kind=Kind.CHOICE,
         choices=goals,
-        help="What the best are chosen by.",
+        help="What the best plans are chosen by.",
         words=_GOAL_WORDS,
     )
     limits = _INFER_LIMITS if task == "infer" else _TRAIN_LIMITS

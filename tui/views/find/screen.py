@@ -54,7 +54,7 @@ class FindScreen(QueryScreen):
     def _show_rules(self) -> None:
         """Show what rules excluded."""
         results = self.table.results
-        self.show_text("What was excluded, and by what", lambda width: rule_lines(results, width))
+        self.show_text("What was excluded, and why", lambda width: rule_lines(results, width))
 
 
 _LEAST_POINTS = 2
@@ -130,7 +130,7 @@ class Front(DrawnLines):
         rows = [index for index in self._shown if None not in _numbers(results, index)]
         points = [(x, y) for x, y in (_numbers(results, index) for index in rows) if x is not None and y is not None]
         if len(points) < _LEAST_POINTS or height < _LEAST_POINTS:
-            return [line(Span(" nothing to weigh", "dim"))]
+            return [line(Span(" no trade-off to draw", "dim"))]
         front = {place for place, index in enumerate(rows) if index in results.front}
         here = rows.index(self._here) if self._here in rows else None
         drawn = scatter(points, front, here, width, height - 1, self._glyphs)
@@ -176,8 +176,8 @@ def rule_lines(results: Results | None, width: int) -> list[Line]:
     if results is None or not (results.excluded or results.missed):
         return [line(Span("Nothing was excluded.", "value"))]
     headed = (
-        ("Rules of layouts and software exclude", results.excluded),
-        ("Memory and limits exclude", results.missed),
+        ("Excluded by rules of layouts and software", results.excluded),
+        ("Excluded by memory and limits", results.missed),
     )
     lines: list[Line] = []
     for heading, excluded in headed:
@@ -190,7 +190,7 @@ def why_nothing(results: Results) -> str:
     """Return why there are no rows: what excluded most."""
     most = next(iter((*results.missed, *results.excluded)), None)
     why = f": {format_number(most.count)} times {most.rule}" if most else ""
-    return f"nothing found{why}; r tells all"
+    return f"nothing found{why}; r shows why"
 
 
 def _lines(excluded: Sequence[ExcludedPlans], width: int) -> Iterator[Line]:

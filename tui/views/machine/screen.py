@@ -101,8 +101,8 @@ class MachineScreen(ScrollsText, ViewScreen):
         self._measuring = None
         ended = "measured" if outcome.is_complete else "stopped"
         plural = "" if outcome.figures == 1 else "s"
-        use = f"kept apart, not used: {outcome.doubt}" if outcome.doubt else "kept; estimates use them"
-        kept = f"{outcome.figures} figure{plural} {use}" if outcome.figures else "nothing to keep"
+        use = f"saved but not used: {outcome.doubt}" if outcome.doubt else "saved; estimates use them"
+        kept = f"{outcome.figures} figure{plural} {use}" if outcome.figures else "nothing to save"
         is_good = outcome.is_complete and not outcome.doubt
         self._bar.show_text(f"{ended}: {kept}", "good" if is_good else "warn")
         if outcome.figures:
@@ -141,7 +141,7 @@ class MachineScreen(ScrollsText, ViewScreen):
         self._before = self._answer()
         busy = next((load.share or 0.0 for load in self._load if load.label == "CPU"), 0.0)
         share = f"{busy:.0%}".replace("%", " %")
-        self._bar.begin(f"the processor is {share} busy with other things" if busy >= _BUSY else "")
+        self._bar.begin(f"the processor is {share} busy with other work" if busy >= _BUSY else "")
         self._measuring = self.session.ask(self, "benchmark", work, self._show_measuring, failed=self._show_failure)
 
     def back(self) -> None:
@@ -170,7 +170,7 @@ class MachineScreen(ScrollsText, ViewScreen):
 
     def _build(self, width: int) -> list[Line]:
         if not self._parts:
-            return [line(Span("looking at this machine…", "dim"))]
+            return [line(Span("detecting this machine…", "dim"))]
         return [*load_lines(self._load, width), *report_lines(self._parts, width)]
 
 
@@ -195,7 +195,7 @@ class ReportLines(TextLines):
 
 _CELLS = 20
 
-_IDLE = Span("B measures memory, CPU, GPUs, disk and network; some ten seconds", "dim")
+_IDLE = Span("B measures memory, CPU, GPUs, disk and network in about ten seconds", "dim")
 
 
 class MeasuringBar(DrawnLines):

@@ -31,7 +31,7 @@ class AdviceList(Panel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("advice")
     NUMBER = 6
     TITLE = "Advice"
-    KEYS = "a takes it"
+    KEYS = "a apply"
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,7 +84,7 @@ class AdviceList(Panel):
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the advice out, each in a line where there is room, else with what it does below it."""
         if not self._advice:
-            message = "looking for what would improve it…" if self._advice is None else "nothing found that improves it"
+            message = "looking for improvements…" if self._advice is None else "no improvement found"
             return [line(Span(clip(message, width), "dim"))], None
         lines: list[Line] = []
         self._items = []
@@ -188,7 +188,7 @@ class Advising:
             return
         advice = self._panel.chosen
         if advice is None:
-            self._session.say("nothing found that improves it")
+            self._session.say("no improvement found")
             return
         refusal = self._session.apply(advice.change)
         self._session.say(refusal or f"{advice.title}: u undoes it", "bad" if refusal else "good")

@@ -134,7 +134,7 @@ class ComparisonTable(Panel):
     def keys(self) -> str:
         """Return what the keys do to the chosen column."""
         chosen = self._chosen()
-        return "enter takes it · R rename · P unpin" if chosen and chosen.is_pinned else self.KEYS
+        return "enter load · R rename · P unpin" if chosen and chosen.is_pinned else self.KEYS
 
     def edge(self) -> str:
         """Return what deltas are counted from."""
@@ -145,7 +145,7 @@ class ComparisonTable(Panel):
         if not _has_deltas(self._widths(self.size.width, columns)[1]):
             return ""
         if self._baseline.is_edit:
-            return "▲▼ by the last edit"
+            return "▲▼ since the last edit"
         if self._baseline.pinned:
             return "deltas from the pinned numbers"
         return f"deltas from {self._baseline.mode}" if self._baseline.mode else ""
@@ -227,7 +227,7 @@ class ComparisonTable(Panel):
         """Return what stands before the names: that numbers are old, or which columns have no room."""
         every = self._comparison.columns if self._comparison else ()
         if self._stale:
-            return Span(left("old numbers…", label), "warn")
+            return Span(left("updating…", label), "warn")
         if len(columns) == len(every):
             return Span(" " * label, "label")
         first = every.index(columns[0]) + 1

@@ -163,7 +163,7 @@ class PlanEdits(FieldEdits):
         """Say how many devices there are now, where that was not part of the choice."""
         field = self._field_of(DEVICES_KEY)
         if field is not None and field.value is not None and field.value > 1 and not COUNTED.matches(choice):
-            self._session.say(f"{field.value:.0f} devices, as before; 1x{choice} would be one")
+            self._session.say(f"{field.value:.0f} devices, unchanged; 1x{choice} would be one")
 
 
 _NOWHERE = 3
@@ -222,7 +222,7 @@ class Finding:
         places = sorted(self._matches(self._text))
         here = self._here()
         if not places:
-            self._session.say(f"nothing called {self._text}")
+            self._session.say(f"no match for {self._text}")
             return
         further = [position for position in places if (position > here if direction > 0 else position < here)]
         # Beyond the last one comes the first.
@@ -235,7 +235,7 @@ class Finding:
         matches = self._matches(text.strip().lower()) if text and text.strip() else {}
         if not matches:
             self._go(self._start)
-            return "nothing called so" if text and text.strip() else "label, key, or another word for it"
+            return "no match" if text and text.strip() else "label, key, or another word for it"
         # What matches as well is taken in order, from where one stands.
         best = min(matches, key=lambda position: (matches[position], position < self._start, position))
         self._go(best)
@@ -249,7 +249,7 @@ class Finding:
             return ""
         self._text = text.lower()
         if not self._matches(self._text):
-            self._session.say(f"nothing called {text}")
+            self._session.say(f"no match for {text}")
         return ""
 
     def _matches(self, text: str) -> dict[Position, int]:
@@ -307,12 +307,12 @@ class PlanPins:
         if document is None or column is None:
             return
         if column.is_pinned:
-            self._change(lambda: document.unpinned(column.mode), f"{column.mode} is gone; u brings it back")
+            self._change(lambda: document.unpinned(column.mode), f"{column.mode} is unpinned; u undoes that")
             return
         before = set(document.pins())
         if self._change(lambda: document.pinned(column.mode)) and self._store.document is not None:
             name = next(name for name in self._store.document.pins() if name not in before)
-            self._session.say(f"{column.head} is pinned as {name}: R renames it, P on it takes it away")
+            self._session.say(f"{column.head} is pinned as {name}: R renames it, P on it unpins it")
 
     def enter(self) -> None:
         """Take a pinned plan over as the plan; go to the explanation of any other."""
@@ -325,7 +325,7 @@ class PlanPins:
             return
         self._store.choose("")
         self._session.change_to(document.taken(column.mode), TAKEN)
-        self._session.say(f"{column.mode} is the plan now: u brings the one before back")
+        self._session.say(f"{column.mode} is now the plan: u undoes that")
 
     def rename(self) -> None:
         """Ask for another name of the chosen column, which is pinned."""
@@ -333,14 +333,14 @@ class PlanPins:
         if document is None or column is None:
             return
         if not column.is_pinned:
-            self._session.say("only pinned columns have names of yours: P pins, c chooses", "warn")
+            self._session.say("only pinned columns can be renamed: P pins, c chooses", "warn")
             return
 
         def accept(text: str) -> str:
             new = text.strip()
             comparison = self._store.comparison
             if new != column.mode and comparison is not None and comparison.column(new) is not None:
-                return "another column is called so"
+                return "another column has that name"
             try:
                 after = document.renamed(column.mode, new)
             except CapacityError as error:
@@ -355,7 +355,7 @@ class PlanPins:
         """Return the plan and the chosen column; say why there are none."""
         document, column = self._store.document, self._store.column
         if document is None or column is None or self._store.is_stale:
-            self._session.say("there are no numbers of this plan yet", "warn")
+            self._session.say("no numbers for this plan yet", "warn")
             return None, None
         return document, column
 

@@ -147,14 +147,14 @@ class Estimates:
         """Count deltas from the chosen column, or no longer."""
         self._store.toggle_column_baseline()
         mode = self._store.baseline.mode
-        self._session.say(f"deltas count from {mode}" if mode else "deltas count from nothing")
+        self._session.say(f"baseline: {mode}" if mode else "no baseline")
         self._show_deltas()
 
     def baseline_pin(self) -> None:
-        """Count deltas from the numbers as they are, or no longer."""
+        """Use the current numbers as the baseline, or no longer."""
         self._store.toggle_pinned_baseline()
         pinned = self._store.baseline.pinned is not None
-        self._session.say("deltas count from the numbers as they are now" if pinned else "deltas count from nothing")
+        self._session.say("baseline: the current numbers" if pinned else "no baseline")
         self._show_deltas()
 
     def sort(self) -> None:
@@ -163,9 +163,9 @@ class Estimates:
         if row is None:
             return
         if row.value is None:
-            self._session.say(f"{row.label} has no order; w saves")
+            self._session.say(f"{row.label} cannot be sorted by; w saves")
             return
-        order = f"sorted by {row.label}, the best first" if self._store.sort(row.key) else "plans as listed"
+        order = f"sorted by {row.label}, best first" if self._store.sort(row.key) else "plans unsorted"
         self._session.say(f"{order}; w saves" if self._store.is_changed else order)
         self.show_columns()
 

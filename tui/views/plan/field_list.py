@@ -141,7 +141,7 @@ class FieldList(Panel):
         if field is None:
             return "", ""
         moved = f" The last edit changed it too: {self._moved[field.key]}." if field.key in self._moved else ""
-        idle = f" It changes nothing in this plan: {field.idle}." if field.idle else ""
+        idle = f" It has no effect on this plan: {field.idle}." if field.idle else ""
         return field.label, f"{field.help}{moved}{idle}"
 
     def findable(self) -> Sequence[Findable]:
@@ -241,7 +241,7 @@ class FieldList(Panel):
         elif field.key in self._moved:
             about, role = f"{MOVED} also changed: {self._moved[field.key]}", "accent"
         elif field.idle:
-            about, role = f"changes nothing here: {field.idle}", "warn"
+            about, role = f"no effect here: {field.idle}", "warn"
         limits = Span(clip(f"  {self._limits(field)}", width), "dim")
         sweep = [] if role == "bad" else self._sweep(field, width)
         if self.size.height < _LOWEST_WITH_TWO_DETAILS:

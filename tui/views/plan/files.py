@@ -84,7 +84,7 @@ class PlanFiles:
         """Show what the chosen plan can be exported as, then ask where to write it."""
         document, column = self._store.document, self._store.column
         if document is None or column is None or self._store.is_stale:
-            self._session.say("there are no numbers of this plan yet; nothing was written", "warn")
+            self._session.say("no numbers for this plan yet; nothing was written", "warn")
             return
         self._exporting.choose(f"Export {document.name}, {column.mode}", lambda: document.exports(column.mode))
 
@@ -105,7 +105,7 @@ class PlanFiles:
         """Return name, mode and text of the chosen plan; say why there is none."""
         document, column = self._store.document, self._store.column
         if document is None or column is None or self._store.is_stale:
-            self._session.say("there are no numbers of this plan yet; nothing was written", "warn")
+            self._session.say("no numbers for this plan yet; nothing was written", "warn")
             return None
         try:
             return document.name, column.mode, document.dump(column.mode)
@@ -117,7 +117,7 @@ class PlanFiles:
         """Save the plan to a file; return why that failed, or an empty text."""
         engine = self._session.engine_if_loaded
         if engine is None:
-            return "the engine is still being loaded"
+            return "the engine is still loading"
         try:
             aside = engine.save(path, text)
         except CapacityError as error:
@@ -125,12 +125,12 @@ class PlanFiles:
         self._store.mark_saved(path)
         self._session.keep_unsaved()
         self._saved()
-        kept = f"; the damaged file that was there is kept as {aside.name}" if aside else ""
+        kept = f"; the damaged file is kept as {aside.name}" if aside else ""
         self._session.say(f"saved to {path}{kept}", "good")
         return ""
 
 
-_LATER, _DISCARD = "decide later", "throw away"
+_LATER, _DISCARD = "decide later", "discard"
 
 
 _Opened: TypeAlias = "tuple[Document, Path | None, tuple[str, ...]]"
@@ -203,7 +203,7 @@ class Opening:
         """Let the user choose what becomes of edits that were left behind."""
         left_behind = self._left_behind
         if not left_behind:
-            self._session.say("nothing was left behind")
+            self._session.say("nothing to restore")
             return
         plans = (
             Choice(str(index), f"restore {', '.join(plan.name for plan in kept.plans)}", _described(kept))
@@ -222,7 +222,7 @@ class Opening:
                 else:
                     kept.leave()
 
-        picker = Picker(self._session, "Not saved when the program ended", lambda: choices)
+        picker = Picker(self._session, "Unsaved when the program ended", lambda: choices)
         self._session.app.push_screen(picker, picked)
 
     def _tell(self, left_behind: str) -> None:
@@ -275,7 +275,7 @@ class Picturing:
         """Have the pictures of the chosen column drawn."""
         document, column = self._session.store.document, self._session.store.column
         if document is None or column is None or self._session.store.is_stale:
-            self._session.say("there are no numbers of this plan yet", "warn")
+            self._session.say("no numbers for this plan yet", "warn")
             return
         show = partial(self._show_pictures, f"Pictures of {column.mode}")
         self._session.ask(self._screen, "pictures", lambda _: document.pictures(column.mode), show)

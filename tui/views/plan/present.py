@@ -78,7 +78,7 @@ _SHARE_LABELS = {"memory": "memory budget", "power": "power of TDP"}
 _SHARE_HELP = {
     "memory": "Memory that the run uses, and the share its mode allows. What the mode leaves free is for spikes and "
     "other programs.",
-    "power": "Power that the run draws, as a share of the limit of its devices (TDP). Where it is above what the mode "
+    "power": "Power that the run draws, as a share of its devices' limit (TDP). Where it is above what the mode "
     "allows, the mode says how far to lower the limit.",
 }
 
@@ -129,7 +129,7 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
         return None
     if key in ROOM:
         return _room_explained(filled, mode, key)
-    given = "the plan says so"
+    given = "set in the plan"
     why = {**filled.running, **filled.reasons}.get(key, given)
     value = filled.plan.value(key)
     return ExplanationText(
@@ -137,14 +137,14 @@ def setting_reason(filled: ModePlan, mode: str, key: str) -> ExplanationText | N
         title=f"{key} ({mode})",
         formula=why,
         result="" if value is None else str(value),
-        lever="" if why != given else "backspace on the field lets the modes choose, where they can",
+        lever="" if why != given else "backspace on the field sets it back to auto, where that is possible",
     )
 
 
 def _room_explained(filled: ModePlan, mode: str, key: str) -> ExplanationText:
     value = figure(filled.annotated_estimate, key)
     what = "prompt" if key == ROOM[1] else "batch"
-    how = f"the largest {what} with which weights, cache and workspace fit a device, all else as it is"
+    how = f"the largest {what} that fits a device beside weights and workspace, all else unchanged"
     return ExplanationText(key=key, title=f"{value.title} ({mode})", formula=how, result=value.text)
 
 
@@ -350,7 +350,7 @@ def _exports(
     written: Plan, answered: Answer, name: str, what: str, machine: Machine | None, catalog: Catalog
 ) -> Iterator[Export]:
     yield Export(
-        "Plan as YAML", "all that will run, with what was predicted", {f"{name}.yaml": exported_plan(answered, what)}
+        "Plan as YAML", "all that will run, with its predictions", {f"{name}.yaml": exported_plan(answered, what)}
     )
     words = command_words(written, machine, catalog) or command_words(answered.plan, machine, catalog)
     if words is not None:
@@ -361,7 +361,7 @@ def _exports(
         yield Export(TARGETS[target], f"export {target}: {', '.join(files)}", files, f"{name}-{target}")
     for form, (title, suffix) in _PAGES.items():
         text = write_report(form, Report(answered, roofline))
-        yield Export(title, "figures, ranges, advice and where they come from", {f"{name}{suffix}": text})
+        yield Export(title, "figures, ranges, advice and sources", {f"{name}{suffix}": text})
     for title, drawing in _drawn(answered):
         named = f"{name}-{title.casefold()}.svg"
         yield Export(f"Picture: {title}", "SVG; a name that ends in .png makes it PNG", {named: drawing})

@@ -103,7 +103,7 @@ class Sweeping:
             if number is not None:
                 rung = rungs[int(number)]
                 refusal = self._session.apply(rung.change)
-                text = refusal or f"{rung.way} {rung.model}, {rung.room}: u takes it back"
+                text = refusal or f"{rung.way} {rung.model}, {rung.room}: u undoes it"
                 self._session.say(text, "bad" if refusal else "good")
 
         self._session.app.push_screen(Picker(self._session, _LADDER, read), picked)
@@ -171,14 +171,14 @@ class FieldMap:
         """Show the map of the usual two fields."""
         document = self._store.document
         if document is None or self._store.mode_column is None or self._store.is_stale:
-            self._session.say("there are no numbers of this plan yet", "warn")
+            self._session.say("no numbers for this plan yet", "warn")
             return
         fields = [field for field in document.fields() if not field.idle and field.kind in _NUMBERS]
         fields = [field for field in fields if self._values(field, 1)[0]]
         usual = [key for key in _USUAL if any(field.key == key for field in fields)]
         keys = list(dict.fromkeys((*usual, *(field.key for field in fields))))
         if len(keys) < _LEAST:
-            self._session.say("this plan has no two numbers to make a map of")
+            self._session.say("this plan has no two numbers to map")
             return
         dialog = MapDialog(self._session, fields, (keys[0], keys[1]), self._values, document.tried_pairs)
         self._session.app.push_screen(dialog, self._take)

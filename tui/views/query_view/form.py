@@ -33,7 +33,7 @@ class QuestionForm(Panel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("question")
     NUMBER = 1
     TITLE = "Question"
-    KEYS = "enter says it otherwise · + - step · tab rows"
+    KEYS = "enter edit · + - step · tab rows"
 
     def __init__(self) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class QuestionEdits:
         self._ask(f"{field.label}{hint}", field.text, partial(self.change, field.key))
 
     def clear(self) -> None:
-        """Take back what was said."""
+        """Reset to its default."""
         if self._form.field is not None:
             self._tell(self.change(self._form.field.key, ""))
 

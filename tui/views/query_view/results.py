@@ -44,7 +44,7 @@ class ResultTable(HeadedPanel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("found")
     NUMBER = 2
     TITLE = "Found"
-    KEYS = "enter takes · P pins"
+    KEYS = "enter apply · P pin"
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class ResultTable(HeadedPanel):
         """Lay the rows out under their heads, in the columns that there is room for."""
         results = self.results
         if results is None or not self._shown:
-            nothing = f"no row has {self.filter!r}" if results and results.rows else self.message
+            nothing = f"no row matches {self.filter!r}" if results and results.rows else self.message
             return [line(Span(f" {nothing}", "dim"))], None
         self._widths = self._wide_enough(results)
         columns = results.columns

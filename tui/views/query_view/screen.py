@@ -213,7 +213,7 @@ class QueryScreen(PanelScreen):
             follow(text)
             return ""
 
-        self.prompt.ask("Rows with", before, accept, follow)
+        self.prompt.ask("Filter rows by", before, accept, follow)
 
     def _show_aside(self) -> None:
         """Show what stands beside the rows alone, then the rows alone, then both where there is room."""

@@ -242,7 +242,7 @@ def _surpassed(index: int, results: Results) -> str:
     other = results.rows[index]
     words = [cell.text for cell, column in zip(other.cells, results.columns, strict=True) if not column.is_number]
     figures = [f"{results.columns[place].title} {other.cells[place].text}" for place in results.weighed or ()]
-    return f"surpassed by {' '.join(word for word in words if word)}: {', '.join(figures)}"
+    return f"dominated by {' '.join(word for word in words if word)}: {', '.join(figures)}"
 
 
 @dataclass(frozen=True)

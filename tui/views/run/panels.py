@@ -40,7 +40,7 @@ class Curves(Panel):
 
     NUMBER = 2
     TITLE = "Curves"
-    KEYS: ClassVar[str] = "+ - newest or all · . pause · z alone"
+    KEYS: ClassVar[str] = "+ - zoom · . pause · z full screen"
 
     def __init__(self, glyphs: Glyphs) -> None:
         super().__init__()
@@ -186,9 +186,9 @@ _LEAST_WIDTH = 6
 _WIDEST = 28
 
 _NOTHING = (
-    "No run of yours yet. One that is watched appears here while it goes on, and stays when it is over:",
+    "No run of yours yet. A watched run appears here while it runs, and stays when it ends:",
     "  capacity-tui monitor --plan PLAN -- torchrun train.py    runs a command beside its plan",
-    "  capacity-tui monitor --pid N, or --log FILE              watches what runs already",
+    "  capacity-tui monitor --pid N, or --log FILE              watches a running process",
     "  capacity-tui profile -- CMD                              measures what a command uses",
 )
 
@@ -203,7 +203,7 @@ class RunsTable(HeadedPanel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("runs")
     NUMBER = 1
     TITLE = "Runs"
-    KEYS: ClassVar[str] = "enter takes its plan · P pins · k calibrates"
+    KEYS: ClassVar[str] = "enter load its plan · P pin · k calibrate"
 
     def __init__(self) -> None:
         super().__init__()
@@ -244,7 +244,7 @@ class RunsTable(HeadedPanel):
         going = sum(row.standing in (Standing.GOES_ON, Standing.UNWATCHED) for row in self.rows)
         if self.is_example:
             return "an example, until you watch a run"
-        return f"{going} going, {len(self.rows) - going} past" if self.rows else ""
+        return f"{going} running, {len(self.rows) - going} past" if self.rows else ""
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the runs out under their heads, in the columns that there is room for."""

@@ -132,13 +132,13 @@ class WatchedRuns:
             raise CapacityError("this run is an example", "nothing of it was measured", "calibrate on a run of yours")
         learnt = learnt_from(self._record(name), self._machine(), self._catalog, self._history)
         write_measured(learnt.measured)
-        return f"{learnt_text(learnt)}; K takes it back"
+        return f"{learnt_text(learnt)}; K undoes it"
 
     def restore(self, name: str) -> str:
         """Take back what was last learnt for the device of a run, and return what estimates rest on then."""
         constants = restore_constants(self._record(name).device)
         runs = "as shipped" if constants is None else f"of {constants.date}, with {len(constants.runs)} runs"
-        return f"estimates for {self._record(name).device} rest on constants {runs} again; K swaps back"
+        return f"estimates for {self._record(name).device} use constants {runs} again; K swaps back"
 
     def close(self) -> None:
         """Let files go."""
@@ -195,7 +195,7 @@ class WatchedRuns:
             for name, predicted, _, actual, ratio in run_figure_rows(record)
         )
         head = " on ".join(filter(None, (what_ran(record), run_hardware(record))))
-        return WatchedRun(record.id, head, remarks=(*text, "of older runs only such figures are kept, no curves"))
+        return WatchedRun(record.id, head, remarks=(*text, "older runs keep only these figures, no curves"))
 
 
 def _standing(run: LiveRun) -> Standing:
@@ -254,9 +254,9 @@ def _head(run: LiveRun, look: Mapping[str, object]) -> Iterator[str]:
 def _remarks(run: LiveRun, look: Mapping[str, object]) -> Iterator[str]:
     if run.goes_on and not run.is_watched:
         words = f"--pid {run.process.pid}" if run.process is not None else f"--log {run.log}"
-        yield f"nobody watches it now: capacity-tui monitor {words} goes on with that"
+        yield f"not watched any more: capacity-tui monitor {words} resumes"
     if not look:
-        yield "nothing was seen of it yet"
+        yield "no data yet"
     why = look.get("why")
     for reason in why if isinstance(why, list) else ():
         yield f"why: {reason.get('text')}"

@@ -100,7 +100,7 @@ class RunScreen(PanelScreen):
             self._watching.follow(row.id)
             return
         self._head.show_head(run.head)
-        self._curves.show_graphs(run.graphs, "no figure of it is known")
+        self._curves.show_graphs(run.graphs, "no figures known")
         self._usage.show_devices(run.devices)
         self._events.show_events(run.events, run.remarks)
 
@@ -119,7 +119,7 @@ class RunScreen(PanelScreen):
             self.session.say("that is the plan already")
             return
         self.session.change_to(after, PINS_KEY if is_pinned else TAKEN)
-        where = "pinned beside the plan; u takes that back" if is_pinned else "the plan now; u takes it back"
+        where = "pinned beside the plan; u undoes that" if is_pinned else "the plan now; u undoes that"
         self.session.say(f"the plan of the run is {where}", "good")
 
     def _take_calibration(self, learnt: str) -> None:
@@ -147,8 +147,8 @@ class RunScreen(PanelScreen):
             return "", ""
         return (
             f"{row.cells[1]}: {row.standing}",
-            "Curves are drawn over steps or time, what was predicted behind them: the line is the estimate, the band "
-            "its range. The view only reads what monitor, profile and guard write, so it may be left at any time.",
+            "Curves over steps or time, with the prediction behind them: the line is the estimate, the band its "
+            "range. The view only reads what monitor, profile and guard write, so it may be left at any time.",
         )
 
     def back(self) -> None:

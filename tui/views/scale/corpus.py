@@ -98,9 +98,9 @@ class CorpusEdits(FieldEdits):
         """Take as many samples as the disk has room for."""
         field = self._fields.field
         if field is None or field.key != SAMPLES:
-            self._session.say("only the samples have a limit: what the disk has room for")
+            self._session.say("only the samples have a limit: the free disk space")
         elif self.most_samples is None:
-            self._session.say("it is not known how much room there is", "warn")
+            self._session.say("the free disk space is not known", "warn")
         else:
             self._change(field, f"{self.most_samples:.0f}")
 

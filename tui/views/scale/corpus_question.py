@@ -91,7 +91,7 @@ _FIELDS = (
         minimum=0,
         maximum=1,
         step=0.05,
-        help="Share of the patterns of the first level that repeat an earlier one, and are kept once.",
+        help="Share of first-level patterns that repeat an earlier one, and are stored once.",
     ),
     Field(
         *("dedup_decay", "Less each level", "rule", ""),
@@ -99,7 +99,7 @@ _FIELDS = (
         minimum=0,
         maximum=1,
         step=0.05,
-        help="Share by which repetition falls with each level: longer patterns are seldom the same.",
+        help="How much repetition falls with each level: longer patterns seldom recur.",
     ),
     Field(
         *("overhead", "Overhead", "store", ""),
@@ -107,7 +107,7 @@ _FIELDS = (
         minimum=0,
         maximum=100,
         step=0.05,
-        help="What the store adds to the documents, as a share of them: indexes, padding, and what is its own.",
+        help="What the store adds to the documents, as a share of them: indexes, padding, its own overhead.",
     ),
 )
 _SHARES = ("dedup", "dedup_decay", "overhead")
@@ -198,7 +198,7 @@ class PlanCorpus:
 
     @cached_property
     def _usual(self) -> Mapping[str, Chosen]:
-        known, usual = KnownOfPatterns(_USUAL, self.catalog), "what is usual"
+        known, usual = KnownOfPatterns(_USUAL, self.catalog), "the usual value"
         assumed = {"alpha": "alpha", "dedup": "deduplication", "dedup_decay": "deduplication-decay"}
         reasons = {key: known.assumed(row).source for key, row in assumed.items()}
         parts = ", ".join(f"{part} {format_percent(share)}" for part, share in known.overhead_parts.items())

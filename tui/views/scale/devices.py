@@ -34,14 +34,14 @@ class Devices(HeadedPanel):
     BINDINGS: ClassVar[list[BindingType]] = bindings("devices")
     NUMBER = 1
     TITLE = "Devices"
-    KEYS: ClassVar[str] = "enter takes · P pins · tab strong or weak"
+    KEYS: ClassVar[str] = "enter apply · P pin · tab strong or weak"
 
     def __init__(self) -> None:
         super().__init__()
         self.plan: ScaledPlan | None = None
         self.taken: tuple[tuple[str, str], ...] = ()
         self.is_old = False
-        self.message = "waiting for the numbers of the plan…"
+        self.message = "waiting for the plan's numbers…"
         self._before: tuple[ScaledRow, ...] = ()
         self._widths: tuple[int, ...] = ()
         self._was_moved = False
@@ -94,9 +94,9 @@ class Devices(HeadedPanel):
             return "", ""
         return (
             f"{self.row.cells[0]} devices",
-            "Speed-up is throughput over that of one device where devices are used best, efficiency that over the "
-            "devices. The knee is where their product is largest: beyond it each further device loses more than it "
-            "brings. $/h saved is what each hour costs that the job ends earlier than with the row above.",
+            "Speed-up is throughput over that of one device at its best; efficiency is speed-up per device. The knee "
+            "is where their product is largest: beyond it each further device costs more than it gains. $/h saved is "
+            "the price of each hour by which the job ends sooner than in the row above.",
         )
 
     def item_count(self) -> int:
@@ -108,7 +108,7 @@ class Devices(HeadedPanel):
         if self.plan is None:
             return ""
         kept = f"{self.plan.growth}: {GROWTHS[self.plan.growth]}"
-        return kept if self.plan.is_complete else f"{kept}, more to come…"
+        return kept if self.plan.is_complete else f"{kept}, still computing…"
 
     def build(self, width: int) -> tuple[list[Line], range | None]:
         """Lay the rows out under their heads, in the columns that there is room for."""

@@ -275,7 +275,7 @@ class Storage(Panel):
 
     def __init__(self) -> None:
         super().__init__()
-        self.message = "waiting for the numbers of the plan…"
+        self.message = "waiting for the plan's numbers…"
         self._rows: tuple[Row, ...] | None = None
         self._is_old = False
 

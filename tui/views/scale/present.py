@@ -244,7 +244,7 @@ def _checkpoints(stored: StoragePlan) -> Iterator[Row]:
     yield Row(
         *("checkpoint", "Checkpoint", format_bytes(saved.bytes)),
         interval=f"×{saved.kept} = {format_bytes(saved.kept_bytes)}",
-        help="Weights that are trained, their exact copy and the optimizer's states; so many are kept at once.",
+        help="Trained weights, their full-precision copy and the optimizer's states; this many are kept at once.",
     )
     yield Row(
         *("saving", "saved every", format_seconds(saved.interval_seconds)),
@@ -257,7 +257,7 @@ def _checkpoints(stored: StoragePlan) -> Iterator[Row]:
         *("stall", "stall", format_percent(saved.stall_share, 2)),
         interval=f"{format_percent(saved.lost_share, 2)} incl. lost work",
         indent=1,
-        help="Time in which the training waits for checkpoints, over that of its work; and that with what is lost.",
+        help="Share of the time in which training waits for checkpoints; and the share with lost work.",
     )
 
 
@@ -268,7 +268,7 @@ def _room(stored: StoragePlan) -> Iterator[Row]:
         *("disk", "Disk", format_bytes(needed)),
         share=needed / free if free else None,
         interval=_of(needed, free, " free"),
-        help="Data where they are kept on the disk of a node, and all checkpoints that are kept at once.",
+        help="Data as stored on a node's disk, and all checkpoints kept at once.",
     )
     yield Row(
         *("memory", "Host memory", format_bytes(memory.total)),

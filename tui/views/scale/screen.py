@@ -104,7 +104,7 @@ class ScaleScreen(PanelScreen):
 
     def _show_plan(self, plan: ScaledPlan) -> None:
         """Show what is known by now."""
-        self._devices.message = "this runs on one device, and is not divided"
+        self._devices.message = "this runs on one device, and is not split"
         self._devices.show_plan(plan)
         self._remarks.show_remarks(plan.remarks if plan.is_complete else ("trying more devices…",))
 
